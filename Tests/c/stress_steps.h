@@ -140,7 +140,7 @@ static void make_session_delegate(struct dice *d) {
   if (kind == 1 || d->first) CALL(usher_ssp_delegate_new, (context, &ssp, &delegate)), put(d, delegates, delegate);
   if ((kind == 2 && slot != MANUAL) || d->first) {
     v2.ssp = &ssp;
-    v2.teardown_on_close = 1; /* otherwise V2 leaves the session to expire */
+    v2.teardown_on_close = 1; /* without this option SSP V2 would leave the session to expire */
     ssp.license_url = slot == MANUAL ? enforced_url() : v2_enforced_url();
     CALL(usher_ssp_v2_delegate_new, (context, &v2, &delegate)), put(d, delegates, delegate);
   }
@@ -312,8 +312,8 @@ static void use_response(struct dice *d) {
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
-/* A step for the functions that no step above calls, with plain arguments. Tests/c/runner.py writes plain_steps.h, the
-   lines of functions.h for these functions. */
+/* Calls the functions that no step above calls, with simple arguments. Tests/c/runner.py writes plain_steps.h, which
+   has the lines of functions.h for these functions. */
 #define SLOTS_OF_usher_context contexts, CONTEXTS
 #define SLOTS_OF_usher_delegate delegates, SLOTS
 #define SLOTS_OF_usher_player players, SLOTS
@@ -347,9 +347,9 @@ static void take_plain_steps(struct dice *d) {
 
 /* ---- which step -------------------------------------------------------------------------------------------------- */
 
-/* `weight`: how often a step is chosen. `storm`, `calm`: in the storm phase and in the calm phase a chosen step runs
-   with probability 1/N, where N is this number. In the calm phase the threads rarely free objects, so that sessions
-   live for a while. */
+/* `weight`: how often a thread chooses the step. The test has two phases, storm (many calls) and calm (few calls); in
+   each phase a chosen step runs with the probability 1/N, where N is `storm` or `calm`. In the calm phase the threads
+   rarely free objects, so that sessions live for some seconds. */
 static const struct step {
   void (*take)(struct dice *);
   uint32_t weight, storm, calm;

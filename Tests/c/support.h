@@ -1,6 +1,7 @@
 /*
- * support.h - shared by the C tests: claims, counters, questions to the head-end, and short forms for objects that each
- * test needs. `Tests/c/run` passes the head-end's URLs in the environment (USHER_TEST_...). Valid C++, too.
+ * support.h - parts that the C tests share: claims, counters, requests to the head-end, and functions that make the
+ * objects which each test needs. `Tests/c/run` passes the head-end's URLs in environment variables (USHER_TEST_...).
+ * This file is also valid C++.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -46,7 +47,7 @@ static int tell(int good, const char *format, ...) {
   return good;
 }
 
-/* Claims that a call returned the wanted status. */
+/* Makes a claim: a call returned the wanted status. */
 MAY_BE_UNUSED static int answers(int32_t wanted, int32_t found, const char *what) {
   if (wanted == found) return tell(1, "%s", what);
 #ifdef USHER_TEST_NOT_LINKED
@@ -72,7 +73,7 @@ MAY_BE_UNUSED static double now_s(void) {
 static void add(int *counter, int by) { __atomic_add_fetch(counter, by, __ATOMIC_SEQ_CST); }
 static int get(int *counter) { return __atomic_load_n(counter, __ATOMIC_SEQ_CST); }
 
-/* The factor for all time limits: more than 1 with valgrind and sanitizers, which make programs slow. */
+/* The factor for all time limits: above 1 under valgrind and sanitizers, which make programs slow. */
 static int patience(void) {
   const char *text = getenv("USHER_TEST_PATIENCE");
   return text ? atoi(text) : 1;
@@ -82,7 +83,7 @@ MAY_BE_UNUSED static int reaches(int *counter, int wanted, long ms) {
   for (ms *= patience(); ms > 0 && get(counter) < wanted; ms -= 2) sleep_ms(2);
   return get(counter) >= wanted;
 }
-/* A `destroy` whose user_data is the counter. */
+/* A `destroy` that counts its calls; its user_data is the counter. */
 MAY_BE_UNUSED static void count_destroy(void *user_data) { add((int *)user_data, 1); }
 
 /* ---- the head-end ------------------------------------------------------------------------------------------------ */
@@ -169,7 +170,8 @@ __attribute__((constructor)) static void count_at_start(void) {
   descriptors_at_start = descriptors();
   threads_at_start = threads();
 }
-/* Claims that no descriptor or thread is left. A context that was freed in a callback ends in the background. */
+/* Makes a claim: no descriptor or thread of the library is left. Waits for this, since a context that was freed in a
+   callback ends in the background. */
 MAY_BE_UNUSED static void nothing_left(const char *who) {
   int tries = 500 * patience();
   while ((descriptors() > descriptors_at_start || threads() > threads_at_start) && tries-- > 0) sleep_ms(20);
@@ -178,10 +180,12 @@ MAY_BE_UNUSED static void nothing_left(const char *who) {
       threads_at_start);
 }
 
-/* The last claims of each test: no descriptor and no thread is left, and the head-end holds no session of its account.
-   Waits a little, because a free without a close tears sessions down in the background. */
+/* Makes the last claims of each test: no descriptor and no thread is left, and the head-end holds no session of the
+   test's account. Waits for a short time, because the library tears sessions down in the background if the host frees
+   them without a close. */
 MAY_BE_UNUSED static void nothing_held(const char *who) {
-  int found = held(), tries = 500 * patience(); /* sessions left on purpose expire after four periods of one second */
+  int found = held(), tries = 500 * patience(); /* sessions that a test left on purpose expire after four periods of one
+  second */
   while (found != 0 && tries-- > 0) {
     sleep_ms(20);
     found = held();
@@ -259,7 +263,7 @@ MAY_BE_UNUSED static usher_license_request a_request(const char *key_system) {
   request.payload_size = 9;
   return request;
 }
-/* Waits until the counter is at least `wanted`, at most `ms`; in pumped mode it pumps meanwhile. */
+/* Waits for at most `ms` until the counter is at least `wanted`. In pumped mode, pumps meanwhile. */
 MAY_BE_UNUSED static int comes(usher_context *context, int32_t callbacks, int *counter, int wanted, long ms) {
   if (callbacks == USHER_CALLBACKS_THREADED) return reaches(counter, wanted, ms);
   for (ms *= patience(); ms > 0 && get(counter) < wanted; ms -= 2) {

@@ -13,7 +13,7 @@ static int begun, ended, told_of;
 
 static void on_thread_end(void *attached) {
   (void)attached;
-  sleep_ms(2); /* destroying thread-local data takes a while */
+  sleep_ms(2); /* makes the destructor of the thread-local data slow */
   add(&ended, 1);
 }
 static void on_event(const usher_event *event, void *user_data) {

@@ -1,5 +1,6 @@
 /*
- * watched.h - a user_data that counts its callbacks and destroys, and notices a callback after its destroy.
+ * watched.h - a user_data that counts the callbacks with it and the calls of its destroy, and notices a callback after
+ * its destroy.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +13,7 @@
 struct watched {
   int calls, destroyed, late, line;
 };
-/* The test uses each element once, so that it cannot count a late destroy for another user_data. */
+/* The test uses each element only once. Otherwise it could count a late destroy of one user_data for another one. */
 static struct watched arena[1000];
 static int given;
 static struct watched *watch_at(struct watched **w, int line) {
@@ -30,7 +31,7 @@ static void called(void *user_data) {
 }
 static void on_destroy(void *user_data) { add(&((struct watched *)user_data)->destroyed, 1); }
 
-/* Claims that a refused call destroyed its user_data at most once and called no callback. */
+/* Makes a claim: a call that the library refused destroyed its user_data at most once, and no callback ran. */
 static int at_return, after_return;
 static void refused(struct watched *w, int32_t wanted, int32_t found, const char *what) {
   int destroyed = get(&w->destroyed);
@@ -45,7 +46,7 @@ static void refused(struct watched *w, int32_t wanted, int32_t found, const char
     found_ = (call); \
     refused(w, wanted, found_, what); \
   } while (0)
-/* Claims that the library soon destroys the user_data, once, after `calls` callbacks (-1: any number). */
+/* Makes a claim: the library soon destroys the user_data, exactly once, after `calls` callbacks (-1: any number). */
 static void once(usher_context *context, int32_t callbacks, struct watched *w, int calls, const char *what) {
   int came = context ? comes(context, callbacks, &w->destroyed, 1, 5000) : reaches(&w->destroyed, 1, 5000);
   sleep_ms(2);
@@ -54,7 +55,8 @@ static void once(usher_context *context, int32_t callbacks, struct watched *w, i
       get(&w->destroyed), get(&w->calls), get(&w->late));
 }
 
-/* At the end of a mode, checks every user_data that was passed since the last check. */
+/* Called at the end of threaded mode and of pumped mode: checks every user_data that the test passed since the last
+   check. */
 static void all_destroyed(int32_t callbacks) {
   static int seen;
   int wrong = 0;

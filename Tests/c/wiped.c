@@ -1,6 +1,6 @@
 /*
  * wiped.c - memory that the library frees no longer contains a token. This program replaces free() and looks into each
- * block that libusher, json-c and Swift's run-time library free. (libcurl's own buffers are not libusher's to wipe.)
+ * block that libusher, json-c and Swift's run-time library free. (libusher does not wipe the buffers of libcurl.)
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,7 +30,7 @@ static int find_code(struct dl_phdr_info *object, size_t size, void *unused) {
   return 0;
 }
 
-/* All tokens of the head-end are JWTs with the same header, so they start alike. */
+/* All tokens of the head-end are JWTs with the same header, so they begin with the same characters. */
 static void look_for_tokens(void) {
   memcpy(mark, content_token(), sizeof mark - 1);
   dl_iterate_phdr(find_code, NULL);

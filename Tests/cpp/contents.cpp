@@ -1,5 +1,5 @@
 /*
- * contents.cpp - usher.hpp: the resource loader, and the readers of contents.
+ * contents.cpp - tests the resource loader and the readers of contents in usher.hpp.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,7 +1,7 @@
 /*
- * counted.hpp - the compiler includes it first (-include). It counts the successful calls of C functions by usher.hpp,
- * but not those by the test. When the program ends, it prints a claim for every function: usher.hpp called it.
- * Tests/cpp/run writes counted_on.h and counted_off.h from the headers.
+ * counted.hpp - the compiler includes this file before all others (-include). The code here counts how often usher.hpp
+ * successfully calls each C function; calls by the test itself do not count. When the program ends, it prints a claim
+ * for every function: usher.hpp called it. Tests/cpp/run writes counted_on.h and counted_off.h from the headers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

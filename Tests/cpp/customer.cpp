@@ -1,5 +1,6 @@
 /*
- * customer.cpp - usher.hpp: customer SSM. The host answers licences, heartbeats and teardown, at once and later.
+ * customer.cpp - tests customer SSM in usher.hpp. The host answers licences, heartbeats and teardown, at once and
+ * later.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -107,7 +108,7 @@ void kept_alive_by_renewals() {
       "renewed twice, then refused: playback must stop");
 }
 
-/* The pair of callbacks as on the SDK's page: license(), and heartbeat() without parameters. */
+/* The two callbacks as the SDK's page shows them: license(), and heartbeat() without parameters. */
 void as_the_sdk(usher::renew_type renewal) {
   std::atomic<int> licences{0}, renewals{0}, beats{0}, kept_alive{0}, errors{0};
   witness w;

@@ -1,6 +1,6 @@
 /*
- * delegates.cpp - usher.hpp: default, common (functions and a class), SSP V2 and multi-instance delegates, and the
- * functions of their playbacks.
+ * delegates.cpp - tests these delegates in usher.hpp, and the functions of their playbacks: default, common (with
+ * functions and with a class), SSP V2 and multi-instance.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -294,7 +294,7 @@ void synchronous() {
 }
 
 void ssp_v2() {
-  std::atomic<int> started{0}, without{0}; /* counted until the context is freed */
+  std::atomic<int> started{0}, without{0}; /* counts this object until the context is freed */
   usher::context context;
   context.add_observer([&](const usher::event &event) {
     started += event.type == usher::event_type::session_started;

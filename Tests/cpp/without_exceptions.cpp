@@ -1,5 +1,6 @@
 /*
- * without_exceptions.cpp - usher.hpp with USHER_NO_EXCEPTIONS: every function returns a result<T>.
+ * without_exceptions.cpp - tests usher.hpp with USHER_NO_EXCEPTIONS: every function returns a result<T> instead of
+ * throwing an exception.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

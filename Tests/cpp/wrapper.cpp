@@ -1,6 +1,7 @@
 /*
- * wrapper.cpp - usher.hpp: ownership, exceptions, callbacks and their captures, late answers, pumping, virtual time.
- * delegates.cpp and customer.cpp test the delegates; contents.cpp tests resource loaders and readers of contents.
+ * wrapper.cpp - tests these parts of usher.hpp: ownership, exceptions, callbacks and the objects that they capture,
+ * late answers, pumping, virtual time. delegates.cpp and customer.cpp test the delegates; contents.cpp tests resource
+ * loaders and the readers of contents.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

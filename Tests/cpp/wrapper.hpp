@@ -16,7 +16,7 @@
 
 using namespace std::chrono_literals;
 
-/* Tests in the other files. @return how many claims failed. */
+/* The tests in the other files. @return how many of their claims failed. */
 int delegates();
 int customer();
 int contents();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that README and docs agree with the repository: quotes equal the files that they quote, links and names exist,
-docs/symbols.txt has every name.
+"""Checks that README and docs agree with the repository: quoted code equals the files from which it comes, all links
+and names exist, and docs/symbols.txt has every name.
 
 Each claim is one line, "ok - ..." or "not ok - ...". Standard library only.
 """
@@ -80,7 +80,7 @@ def anchors_of(page: Path) -> list[str]:
 
 
 def anchors() -> None:
-    """Checks that the heading exists to which a link `page.md#heading` points."""
+    """Checks a link `page.md#heading`: the page must have this heading."""
     found, wrong = 0, []
     for page in PAGES:
         for target, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", text_of(page)):
@@ -100,7 +100,8 @@ def glossary() -> None:
 
 
 def paths() -> None:
-    """Checks that a path in backquotes, such as `a/b.c`, exists, unless it has a placeholder or a build makes it."""
+    """Checks that each path in backquotes, such as `a/b.c`, exists. Paths with a placeholder and files that a build
+    makes are exceptions."""
     tops = {entry.name for entry in ROOT.iterdir() if not entry.name.startswith(".")} - {"build"}
     for page in PAGES:
         named = set(re.findall(r"`([A-Za-z][\w.+-]*/[\w./+-]*)`", text_of(page)))
@@ -169,8 +170,8 @@ def options() -> None:
 def references() -> None:
     """Checks that the references in comments exist.
 
-    A comment names a heading of a page, "(protocol.md: Races)", or a source that conformance.md lists,
-    "(loader page)".
+    A comment refers to a heading of a page, for example "(protocol.md: Races)", or to a source that conformance.md
+    lists, for example "(loader page)".
     """
     headings = {page.name: re.findall(r"^#+ (.*)$", text_of(page), re.M) for page in PAGES}
     explained = text_of(ROOT / "docs" / "conformance.md").partition("\n## ")[0]

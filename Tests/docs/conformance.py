@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks docs/conformance.md and docs/security.md: every statement names tests; they exist, and they ran and passed.
+"""Checks docs/conformance.md and docs/security.md: every statement names tests, and these tests exist, ran and passed.
 
 A row names a test as `file::test`, or as `#tag`: all tests that carry the tag. A test in Python carries a tag by
 `@pytest.mark.shows("tag")`; in Swift, C and C++ by a comment above it, `// shows: tag`. A renamed test keeps its tag.
@@ -54,7 +54,7 @@ RESULTS = {
 """The result files of each kind of test; each file that exists must contain the tests of that kind."""
 
 CLAIMS = ("C", "C++", "gate")
-"""Kinds of test that print their results as lines `ok - ...` and `not ok - ...` (claims) in a log."""
+"""The kinds of test that print their results (claims) as lines `ok - ...` and `not ok - ...` in a log."""
 
 failed = 0
 
@@ -73,7 +73,8 @@ def claim(what: str, wrong: Iterable[str]) -> None:
 
 @dataclass
 class File:
-    """A file of tests: its kind, and for each test its names in the results (in C the text of the claim)."""
+    """A file with tests: the kind of its tests, and for each test its names in the results (in C the text of the
+    claim)."""
 
     path: Path
     kind: str
@@ -126,8 +127,8 @@ def tags_in(comments: str) -> list[str]:
 
 
 def claims(path: Path) -> File:
-    """Finds the texts of the calls tell(good, text, ...) and answers(wanted, found, text), up to the first format
-    character."""
+    """Finds the claims of a C or C++ test: the texts in the calls tell(good, text, ...) and answers(wanted, found,
+    text), up to the first format character."""
     found = File(path, "C" if path.suffix == ".c" else "C++")
     text = path.read_text(encoding="utf-8")
     before = 0
@@ -151,7 +152,7 @@ def gate(path: Path) -> File:
 
 
 def arguments_of(text: str, start: int) -> list[str]:
-    """The arguments of the call whose opening parenthesis is just before `start`."""
+    """Returns the arguments of the call whose opening parenthesis is just before `start`."""
     found, depth, at, begin = [], 1, start, start
     while at < len(text):
         if string := STRING.match(text, at):
@@ -169,7 +170,7 @@ def arguments_of(text: str, start: int) -> list[str]:
 
 @cache
 def there() -> dict[str, list[File]]:
-    """All files of tests, by name."""
+    """Returns all files with tests, by name."""
     files = [
         *(swift(path) for path in (ROOT / "Tests").glob("Usher*Tests/**/*.swift")),
         *(python(path, kind) for kind, folder in PYTHON.items() for path in folder.glob("test_*.py")),
@@ -184,7 +185,7 @@ def there() -> dict[str, list[File]]:
 
 @cache
 def carriers() -> dict[str, list[tuple[str, str]]]:
-    """The tests that carry each tag, as pairs of file and name."""
+    """For each tag, returns the tests that have it, as pairs of file and name."""
     found: dict[str, list[tuple[str, str]]] = {}
     for file in (file for files in there().values() for file in files):
         for tag, test in file.tags:
@@ -197,7 +198,7 @@ def carriers() -> dict[str, list[tuple[str, str]]]:
 
 @dataclass
 class Table:
-    """The statements of one section, and the tests that they name, as pairs of file and name."""
+    """Returns the statements of one section, each with the tests that it names, as pairs of file and name."""
 
     title: str
     statements: list[str] = field(default_factory=list)
@@ -244,7 +245,7 @@ def cases(file: Path) -> Iterator[tuple[str, str]]:
 
 
 class Ran:
-    """The results of one part of the test run."""
+    """Returns the results of one part of the test run."""
 
     def __init__(self, name: str, files: list[Path]) -> None:
         self.name, self.outcomes = name, dict[str, set[str]]()
@@ -265,7 +266,8 @@ class Ran:
 
 
 def results(folder: Path) -> dict[str, list[Ran]]:
-    """The results by kind of test. `swift test` writes two files, one for each testing library; one has our tests."""
+    """Returns the results by kind of test. `swift test` writes two files, one for each of Swift's testing libraries;
+    only one of them has our tests."""
     found: dict[str, list[Ran]] = {}
     for kind, pattern in RESULTS.items():
         files = sorted(folder.glob(pattern))
@@ -298,7 +300,8 @@ def passed(table: Table, files: dict[str, list[File]], ran: dict[str, list[Ran]]
 
 
 def tests_of(table: Table, files: dict[str, list[File]]) -> set[tuple[str, str, str]]:
-    """The tests that a table names: for each its name on the page, its kind, and its name in the results."""
+    """Returns the tests that a table names: for each test its name on the page, its kind, and its name in the
+    results."""
     named = [(f"{file}::{name}", found, name) for file, name in table.named for found in files.get(file, [])]
     return {(title, found.kind, test) for title, found, name in named for test in found.ids(name)}
 

@@ -1,4 +1,4 @@
-"""Tests the examples that answer later, in C, C++ and Python, with a licence that needs a renewal each second."""
+"""Tests the examples in C, C++ and Python that answer questions later. The licence needs a renewal each second."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ FRAMES = 25 * SECONDS
 
 
 def tell(examples: Examples) -> None:
-    """All three hosts decode the pictures of the clear clip. Renewals keep each session alive; a host stops if its
-    session is killed."""
+    """The pictures that the three hosts decode equal those of the clear clip. Renewals keep each session alive. If the
+    operator kills a session, its host stops."""
     folder = examples.folder / "renewed"
     media = demo.make_media(folder, "--seconds", str(SECONDS))
     headend = demo.HeadEnd(
@@ -53,7 +53,7 @@ def command(examples: Examples, headend: demo.HeadEnd, who: str, clip: Path) -> 
 
 
 def played(examples: Examples, headend: demo.HeadEnd, who: str, host: list[str]) -> str:
-    """Plays the clip to its end and returns the output line about the pictures."""
+    """Plays the clip to its end. Returns the line of the output that describes the pictures."""
     earlier = {session["id"] for session in headend.sessions()}
     code, output = examples.run(who, host, {"PYTHONUNBUFFERED": "1"})
     examples.claim(code == 0, f"{who} plays the encrypted clip to its end", f"exit code {code}\n{output}")
@@ -84,8 +84,8 @@ def answered_later(examples: Examples, who: str, output: str) -> None:
 
 
 def renewed(examples: Examples, who: str, table: list[dict[str, Any]], journal: list[dict[str, Any]]) -> None:
-    """Checks the journal: one session that was set up, licensed, renewed to the end and torn down; no request was
-    refused."""
+    """Checks the journal: one session was set up, got a licence and renewals until the end, and was torn down. The
+    head-end refused no request."""
     routes = [entry["route"] for entry in journal]
     renewals = routes.count("license-renewal")
     order = ["setup", "license", *["license-renewal"] * renewals, "teardown"]
@@ -104,7 +104,7 @@ def renewed(examples: Examples, who: str, table: list[dict[str, Any]], journal: 
 
 
 def killed(examples: Examples, headend: demo.HeadEnd, who: str, host: list[str]) -> None:
-    """Plays the clip; the operator kills the session in the middle, and the host must stop."""
+    """Plays the clip. In the middle the operator kills the session; then the host must stop."""
     process = examples.start(f"killed-{who}", host)
     demo.wait_until(
         lambda: [session for session in headend.sessions() if session["state"] == "active" and session["beats"]],

@@ -1,8 +1,10 @@
 """An operator's back end for the customer SSM examples: sessions and Clear Key licences over HTTP.
 
-Requests: POST /start and /renew/SESSION with a W3C Clear Key request; POST /alive/SESSION and /stop/SESSION. Replies
-are JSON: `session`, `period` in seconds, `renewals` (1: they keep the session alive; 0: /alive does) and `licence`, or
-`code` and `message`: 409 with 1007 at the limit, 403 for a session that is not held. Standard library only.
+The requests are POST /start and /renew/SESSION, with a W3C Clear Key request, and POST /alive/SESSION and
+/stop/SESSION. A reply is JSON. If the request succeeds, it has `session`, `period` in seconds, `renewals` (1: renewals
+keep the session alive; 0: requests to /alive do) and `licence`. Otherwise it has `code` and `message`; its status is
+409 with code 1007 if the account has too many sessions, and 403 if the back end does not hold the session. Standard
+library only.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ def base64url(data: bytes) -> str:
 
 @dataclass
 class Backend:
-    """A server on loopback; `with` starts and stops it. The tests check its journal and its sessions."""
+    """A server on loopback. `with` starts and stops the server. The tests check its journal and its sessions."""
 
     keys: dict[bytes, bytes]
     renewals: bool
@@ -70,7 +72,7 @@ class Backend:
             return [name for name, state in self.sessions.items() if state == "held"]
 
     def whats(self, session: str = "") -> list[str]:
-        """Returns the operations that were requested, in order: those of one session, or of all."""
+        """Returns the operations of all requests, in order: only those of one session, or those of all sessions."""
         with self.lock:
             return [what for what, of, _ in self.journal if not session or of == session]
 

@@ -1,4 +1,5 @@
-"""Tests one example per licence delegate, in C and Python: each plays the encrypted clip and must decode it."""
+"""Tests one example for each licence delegate, in C and Python: each example plays the encrypted clip and must decode
+it."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ class Stage:
         self.clip_hash, self.preview_hash = (self.clear_hash(folder / item["clear"]) for item in (self.media, preview))
 
     def clear_hash(self, file: Path) -> str:
-        """The hash of the pictures of a clear file, as usher-player computes it."""
+        """Returns the hash of the pictures of a clear file, as usher-player computes it."""
         output = self.examples.run(f"clear-{file.stem}", [self.examples.stage.player, "--clear", str(file)])[1]
         return next(
             (line.split()[1] for line in output.splitlines() if line.split()[:1] == ["sha256"]),
@@ -63,7 +64,8 @@ class Stage:
     def play(
         self, who: str, *arguments: str, code_wanted: int = 0
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
-        """Plays the clip to its end. Returns new journal entries, new sessions and the output of the program."""
+        """Plays the clip to its end. Returns the new journal entries, the new sessions and the output of the
+        program."""
         seen = (
             {entry["number"] for entry in self.headend.journal()},
             {session["id"] for session in self.headend.sessions()},
@@ -197,8 +199,8 @@ def multi_instance(stage: Stage, who: str) -> None:
 
 
 def customer(stage: Stage, who: str) -> None:
-    """Plays against the operator's back end: heartbeats, renewals, a refusal, a killed session. The C example is a
-    plug-in."""
+    """Plays with the operator's back end (backend.py): with heartbeats, with renewals, with a refusal, and with a
+    session that the operator kills. The C example is a plug-in."""
     claim, keys = stage.examples.claim, {bytes.fromhex(stage.media["kid"]): bytes.fromhex(stage.media["key"])}
     clip = [str(stage.examples.build / "usher-portal.so")] * (not who.endswith(".py")) + [stage.clip]
     for renewals in (False, True):

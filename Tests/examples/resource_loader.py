@@ -14,8 +14,8 @@ MEDIA = demo.ROOT / "Tests" / "media" / "hls"
 
 
 def tell(examples: Examples) -> None:
-    """Both hosts decode the recorded pictures and request each key once, when the playlist needs it. They stop if the
-    server refuses."""
+    """The pictures that both hosts decode have the hash in media.json. Each host requests each key once, when the
+    playlist needs the key. If the server refuses a key, the host stops."""
     folder = examples.folder / "loader"
     folder.mkdir()
     contents = json.loads((MEDIA / "media.json").read_text())["contents"]

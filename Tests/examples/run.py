@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the examples with a head-end and checks its journal: which requests arrived, and that no session remains.
+"""Runs the examples with a head-end. Checks with the head-end's journal which requests arrived, and that no session
+remains.
 
     run.py [--build build/examples] [--build-cpp build/examples-cpp] [--library build/shipped/libusher.so]
            [--python .venv/bin/python]
@@ -31,8 +32,8 @@ AT_MOST_S = 30.0
 
 
 class Examples:
-    """One head-end for all examples. The account has one stream, the period is one second, and old session tokens are
-    refused."""
+    """One head-end for all examples. The account has one stream, the period is one second, and the head-end refuses old
+    session tokens."""
 
     def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
         self.failed = 0
@@ -162,8 +163,8 @@ class Examples:
         self.nothing_held("minimal.py")
 
     def refusals(self) -> None:
-        """Another screen uses the account's only stream: both minimal examples report the refusal and do not disturb
-        that screen."""
+        """Another screen uses the account's only stream. Both minimal examples report the refusal, and the other screen
+        continues to play."""
         holder = self.start("holder", self.python_minimal())
         demo.wait_until(self.active, AT_MOST_S, "the session of the example that holds the stream")
         code, output = self.run("refused-c", self.c_minimal())

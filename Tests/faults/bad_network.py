@@ -1,7 +1,9 @@
-"""A program that plays sessions over a bad network, in the namespaces of world.py, and prints one line of JSON.
+"""A program that plays sessions over a bad network, in the network namespaces of world.py, and prints its results as
+one line of JSON.
 
-Run ``python bad_network.py SCENARIO SESSIONS`` after the command line of ``world.enter()``. The period is 5 s, the
-lease 10 s. Each account may have only one session, so that no other session can replace a lost one.
+The command to start it is that of ``world.enter()``, followed by ``python bad_network.py SCENARIO SESSIONS``. The
+period is 5 s, and the lease is 10 s. Each account may have only one session, so the library cannot open a new session
+in place of one that the head-end still holds.
 """
 
 from __future__ import annotations
@@ -27,15 +29,15 @@ from usher.testing.headend import HeadEnd  # noqa: E402
 
 PERIOD_S = 5.0
 SILENT = "10.77.0.3"
-"""An address on the far side that no machine has: packets to it are lost."""
+"""An address on the far side that no machine has, so that packets to it are lost."""
 MEND_S = 0.02
 """About how long `Link.mend` takes, in seconds."""
 E = usher.EventType
 
 
 class Link:
-    """Makes the link drop or refuse packets. Each rule is on the side that receives: if the side that sends dropped a
-    packet, its TCP would see an error and not a loss."""
+    """Makes the link drop or refuse packets. Each rule is on the side that receives the packets, because TCP on the
+    sending side would notice a packet that its own side drops."""
 
     def __init__(self, world: World, port: int) -> None:
         self.world = world
@@ -52,12 +54,13 @@ class Link:
         self._rule("-m", "statistic", "--mode", "random", "--probability", str(share), "-j", "DROP")
 
     def refuse(self) -> None:
-        """The far side answers as a machine does on which no program listens."""
+        """Makes the far side refuse connections, as a machine does on which no program listens."""
         rule = ("-p", "tcp", "--dport", self.port, "-j", "REJECT", "--reject-with", "tcp-reset")
         self.world.far.run(lambda: run("iptables", "-w", "-A", "INPUT", *rule))
 
     def forget_connections(self) -> None:
-        """Drops what this side sends on the connections that are open now, as if a router had forgotten them."""
+        """Drops all packets of the connections that are open now, as a router does that no longer knows these
+        connections."""
         for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]:
             near, far, state = line.split()[1:4]
             if state == "01" and int(far.split(":")[1], 16) == int(self.port):
@@ -71,7 +74,7 @@ class Link:
 
 @dataclass
 class Show:
-    """The objects that a scenario acts on."""
+    """The objects that a scenario uses and changes."""
 
     world: World
     link: Link
@@ -211,7 +214,7 @@ def play(world: World, scenario: str, count: int) -> dict[str, Any]:
 
 
 def close_while_mute(world: World, count: int, *, flushed: bool) -> dict[str, Any]:
-    """The name server stops answering, and the host frees the context. `flushed`: before that, the host calls
+    """The name server stops answering, and then the host frees the context. With `flushed` the host first calls
     network_changed(), so that the library has no connection and no address left."""
     stage = Stage(world)
     stage.play(count)
@@ -254,7 +257,7 @@ def zap_while_mute(world: World, count: int) -> dict[str, Any]:
 
 
 def second_address(world: World, count: int) -> dict[str, Any]:
-    """The name has two addresses, and no machine has the first one."""
+    """The host name has two addresses. No machine has the first one."""
     stage = Stage(world)
     run("ip", "neighbour", "replace", SILENT, "lladdr", "02:00:00:00:00:02", "dev", "near", "nud", "permanent")
     world.name_server.addresses = [SILENT, FAR]
@@ -272,7 +275,7 @@ OTHERS: dict[str, Callable[[World, int], dict[str, Any]]] = {
     "mute while zapping": zap_while_mute,
     "second address": second_address,
 }
-"""Scenarios that are not about heartbeats."""
+"""The scenarios that test other requests than heartbeats."""
 
 
 def main(scenario: str, count: int) -> None:

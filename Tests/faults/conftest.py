@@ -21,7 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Runs the test of the page last, since the page shows the outcomes of all other tests."""
+    """Moves the test of the page to the end, since the page shows the outcomes of all other tests."""
     items.sort(key=lambda item: item.path.name == PAGE_TEST)
 
 

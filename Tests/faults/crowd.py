@@ -1,4 +1,5 @@
-"""A thousand playbacks that have all kinds of faults at once, and a few others whose heartbeats must stay on time."""
+"""Plays a thousand playbacks with faults of all kinds at once, and a few other playbacks without faults, whose
+heartbeats must stay on time."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from usher.testing.headend.fixtures import Authority
 
 BESIDE = 20
 KINDS = tuple(fault for fault in FAULTS if fault.spares_others and not fault.proxied)
-"""The faults of a crowd: those that affect neither the whole head-end nor the whole network."""
+"""Returns the faults for a crowd: all faults that affect neither the whole head-end nor the whole network."""
 
 
 class Script:
@@ -43,7 +44,7 @@ class Script:
 
 @dataclass
 class Corner:
-    """The part of a crowd that one kind of fault acts on; used like a Scene."""
+    """The playbacks of a crowd that have the same kind of fault. A fault uses this object like a Scene."""
 
     operation: str
     faults: Script
@@ -65,8 +66,7 @@ class Crowd:
     """`count` playbacks; playback number n has the fault number n modulo the number of kinds.
 
     Args:
-        column: the operation that all of them start at once.
-        kinds: the faults.
+        column: the operation that all playbacks start at once. kinds: the faults.
     """
 
     def __init__(self, authority: Authority, column: Column, count: int, kinds: tuple[Fault, ...] = KINDS) -> None:
@@ -189,7 +189,7 @@ class Crowd:
         return []
 
     def play(self) -> list[str]:
-        """Returns the outcome of each playback in short: the events reported, then the result of closing it."""
+        """Returns the short outcome of each playback: its events, and then the result of its close."""
         act = ACTS[self.column.operation]
         self.prepare()
         self.stage.events.clear()
@@ -229,7 +229,7 @@ class Crowd:
     # ---- the other playbacks -----------------------------------------------------------------------------------------
 
     def lateness_ms(self) -> list[int]:
-        """How late each heartbeat of the playbacks without a fault arrived; fails if one is missing."""
+        """Returns how late each heartbeat of the playbacks without a fault arrived. Fails if a heartbeat is missing."""
         late = []
         for number in range(BESIDE):
             entries = self.headend.journal.entries(account=f"beside{number}")
@@ -242,7 +242,8 @@ class Crowd:
 
 
 def short(cell: str) -> tuple[str, int]:
-    """The parts of a cell's expected outcome that also hold in a crowd: the events, and the number of held sessions."""
+    """Returns the parts of a cell's expected outcome that must be the same in a crowd: the events, and the number of
+    sessions that the head-end holds."""
     parts = cell.split("; ")
     arrived = next(index for index, part in enumerate(parts) if re.match(r"\d+ arrived", part))
     held = re.search(r"(\d+) held", parts[arrived])

@@ -1,8 +1,8 @@
-"""The expected outcome of each fault, which the tests compare with the real one. docs/faults.md explains the words.
+"""The expected outcome of each fault. The tests compare it with the real outcome. docs/faults.md explains the words.
 
 The reasons are in docs/protocol.md ("When it fails", "Races"): the library retries keep-alives until the lease ends
-and teardowns three times; it does not retry set-ups, licence requests or certificate requests. If the head-end may
-have read a request, it may also have processed it.
+and teardowns three times; it does not retry set-ups, licence requests or certificate requests. If the head-end may have
+read a request, the library must assume that the head-end may have executed it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ RENEWED = "LICENSE, KEPT_ALIVE; torn down;"
 
 
 def outage(told: str, arrived: int, renewals: int | None = None) -> Row:
-    """A lasting fault during which the library retries keep-alives: one error event, then RECOVERED. `arrived`
-    heartbeats reach the head-end; `renewals`: how many renewals reach it, if their number differs."""
+    """The outcomes of a lasting fault during which the library retries keep-alives: one error event, and later
+    RECOVERED. `arrived`: how many heartbeats reach the head-end. `renewals`: how many renewals reach it, if this number
+    differs from `arrived`."""
     renewals = arrived if renewals is None else renewals
     return {
         "heartbeat lasting": f"HEARTBEAT_ERROR {told} stop, KEPT_ALIVE, RECOVERED; torn down; {arrived} arrived",
@@ -27,7 +28,7 @@ def outage(told: str, arrived: int, renewals: int | None = None) -> Row:
 
 
 def tried_again(arrived: int) -> Row:
-    """A brief fault: the second try succeeds, and the host gets only the event of success."""
+    """The outcomes of a brief fault: the second try succeeds, and the host gets only the event for success."""
     return {
         "heartbeat": f"{ALIVE} {arrived} arrived",
         "heartbeat strict": f"{ALIVE} {arrived} arrived",
@@ -38,7 +39,8 @@ def tried_again(arrived: int) -> Row:
 
 
 def unsent(status: str) -> Row:
-    """No request reached the head-end, so it cannot hold a session that the library does not know."""
+    """The outcomes of a fault with which no request reaches the head-end. So the head-end cannot hold a session whose
+    token the library does not know."""
     return {
         "setup": f"SETUP_ERROR {status} stop; closed; 0 arrived",
         "license": f"LICENSE_ERROR {status} stop; torn down; 0 arrived",
@@ -50,8 +52,8 @@ def unsent(status: str) -> Row:
 
 
 def in_flight(status: str) -> Row:
-    """As `unsent`, and a try is in flight when the lasting fault ends: the system sends it again, so it succeeds. The
-    next heartbeat is due within the test."""
+    """The outcomes are as those of `unsent`, with one difference: a try is in flight when the lasting fault ends. The
+    system then sends the data again, so this try succeeds. The next heartbeat is due before the test ends."""
     twice = {
         name: cell.replace("RECOVERED;", f"RECOVERED, {again}").replace("1 arrived", "2 arrived")
         for name, again in (("heartbeat lasting", "KEPT_ALIVE;"), ("renewal lasting", "LICENSE, KEPT_ALIVE;"))
@@ -61,7 +63,8 @@ def in_flight(status: str) -> Row:
 
 
 def passing(told: str) -> Row:
-    """The head-end replies without processing the request, and a retry may succeed: 5xx, 429, a redirect."""
+    """The outcomes if the head-end does not execute the request, and replies with an error after which a retry may
+    succeed: 5xx, 429 or a redirect."""
     return {
         "setup": f"SETUP_ERROR {told} stop; closed; 1 arrived",
         "license": f"LICENSE_ERROR {told} stop; torn down; 1 arrived",
@@ -73,12 +76,12 @@ def passing(told: str) -> Row:
 
 
 def denied(status: int) -> Row:
-    """The head-end denies the request; the library does not retry."""
+    """The outcomes if the head-end denies the request with this HTTP status, and the library does not retry it."""
     return refused(f"HTTP {status}")
 
 
 def refused(told: str) -> Row:
-    """The head-end refuses the request; the library does not retry."""
+    """The outcomes if the head-end refuses the request with an error code, and the library does not retry it."""
     keep_alive = f"HEARTBEAT_ERROR {told} stop; torn down; 1 arrived"
     teardown = f"TEARDOWN_ERROR {told}; 1 arrived, 1 held"
     names = ("heartbeat", "heartbeat strict", "heartbeat lasting", "renewal", "renewal strict", "renewal lasting")
@@ -86,10 +89,10 @@ def refused(told: str) -> Row:
 
 
 def lost(told: str, arrived: int = 28, renewals: int | None = None) -> Row:
-    """The head-end processes the request, but its reply with the new session token is lost.
+    """The outcomes if the head-end executes the request, but its reply with the new session token is lost.
 
-    A head-end that also accepts the previous token issues a new one on the retry. A strict head-end refuses the
-    retry, and holds a session for which the library has no valid token.
+    If the head-end also accepts the previous token, it answers the retry with a new token. If it is strict, it refuses
+    the retry, and holds a session for which the library has no valid token.
     """
     refused = "REFUSED 400 code 1006 stop"
     return {
@@ -114,16 +117,17 @@ FINE: Row = {
     "teardown lasting": "torn down; 1 arrived",
     "certificate": "certificate; torn down; 1 arrived",
 }
-"""The same outcomes as without a fault."""
+"""The outcomes are the same as without a fault."""
 
 NOT_LOOKED_AT: Row = {"teardown": "torn down; 1 arrived", "teardown lasting": "torn down; 1 arrived"}
-"""Faults in the body of the reply: for a teardown the library checks only the HTTP status."""
+"""The fault is in the body of the reply. For a teardown, the library checks only the HTTP status."""
 
-# After a teardown that it processed, the head-end answers the second try with 400 and the code 1006. If that reply is
-# cut off, the library sees only the status 400, which it does not retry.
+# The head-end has executed the first try of the teardown, so it answers the second try with 400 and the code 1006. If
+# the reply to the second try is cut off, the library gets only the status 400, and does not retry.
 CUT: Row = {"teardown lasting": "TEARDOWN_ERROR HTTP 400; 2 arrived"}
 
-# The head-end has lost its session table, so it refuses every session token; the library cannot know the reason.
+# The head-end has lost its session table, so it refuses every session token. The library cannot know the reason for the
+# refusal.
 FORGOTTEN = "REFUSED 400 code 1006 stop"
 
 EXPECTED: Mapping[str, Row] = {
@@ -148,7 +152,7 @@ EXPECTED: Mapping[str, Row] = {
         **lost("PROTOCOL 204"),
         **NOT_LOOKED_AT,
         "heartbeat": FINE["heartbeat"],
-        # The server may have issued a token that this reply could not carry.
+        # The server may have made a new token that the library did not get with this reply.
         "heartbeat strict": "KEPT_ALIVE; TEARDOWN_ERROR REFUSED 400 code 1006 orphan; 1 arrived, 1 held",
         "heartbeat lasting": FINE["heartbeat lasting"],
     },
@@ -192,14 +196,14 @@ EXPECTED: Mapping[str, Row] = {
     },
     "slept": {
         "setup": "SETUP_ERROR TIMEOUT stop orphan; closed orphan; 1 arrived, 1 held",
-        # When the machine wakes, a request in flight gets a second more for its reply. The overdue heartbeat is sent at
-        # once.
+        # When the machine wakes, the library waits one second more for the reply to a request in flight. It sends the
+        # overdue heartbeat at once.
         "license": "SESSION_DOUBTFUL, KEPT_ALIVE, LICENSE_ERROR TIMEOUT stop; torn down; 1 arrived",
         "heartbeat": "HEARTBEAT_ERROR TIMEOUT stop, KEPT_ALIVE, RECOVERED; torn down; 2 arrived",
         "heartbeat strict": "HEARTBEAT_ERROR TIMEOUT stop, "
         f"HEARTBEAT_ERROR {FORGOTTEN} orphan; closed orphan; 2 arrived, 1 held",
         "heartbeat lasting": "HEARTBEAT_ERROR TIMEOUT stop, KEPT_ALIVE, RECOVERED, KEPT_ALIVE x2; torn down; 4 arrived",
-        # The lease ended before the renewal had its licence; the licence that comes later ends the outage.
+        # The lease ended before the renewal got its licence. The outage ends when the licence arrives.
         "renewal": "HEARTBEAT_ERROR RENEWAL_MISSED from LOCAL in RENEWAL stop, LICENSE, KEPT_ALIVE, RECOVERED; "
         "torn down; 2 arrived",
         "renewal strict": "HEARTBEAT_ERROR RENEWAL_MISSED from LOCAL in RENEWAL stop, "
@@ -212,8 +216,8 @@ EXPECTED: Mapping[str, Row] = {
     },
     "proxy 502": unsent("TRANSPORT"),
     "proxy gone": unsent("TRANSPORT"),
-    # A renewal goes to the same server as the licence request before it, so its address is known. The library uses
-    # known addresses while the name server does not answer.
+    # A renewal goes to the same server as the earlier licence request, so the library already knows the address of this
+    # server. It uses known addresses while the name server does not answer.
     "mute names": {**in_flight("TIMEOUT"), "renewal lasting": FINE["renewal lasting"]},
     "link down": unsent("TRANSPORT"),
     "cable": in_flight("TIMEOUT"),
@@ -234,6 +238,7 @@ AT_ONCE: Mapping[str, str] = {
     "heartbeat lasting, silence": f"{AS_ALONE}; 76 beats beside them, at most 100 ms late",
     "teardown lasting, silence": f"{AS_ALONE}; 42 beats beside them, at most 100 ms late",
 }
-"""The outcomes of a thousand playbacks at once. The key is the operation; a fault follows if all playbacks have it.
-100 ms late: the leases of the thousand end when the other heartbeats are due. The last retries use every permit of the
-origin, and a heartbeat waits at most 100 ms for a permit while the origin does not answer."""
+"""The outcomes of a thousand playbacks at once. The key is the operation, followed by the name of the fault if all
+playbacks have the same fault. Why a heartbeat may be 100 ms late: the leases of the thousand sessions end when the
+heartbeats of the other playbacks are due. At that time the last retries use every permit of the origin. While the
+origin does not answer, a heartbeat waits for at most 100 ms for a permit."""

@@ -43,7 +43,7 @@ def scripted(
 
 
 def at_door(key: str, title: str, state: State, *, door: str = "plain", fails_after_ms: int = 0) -> Fault:
-    """A fault of the connection: the door in front of the head-end is in `state`."""
+    """A fault of the connection: during the fault, the door in front of the head-end is in `state`."""
     return Fault(key, title, partial(_set, state), partial(_set, State.OPEN), door=door, fails_after_ms=fails_after_ms)
 
 
@@ -101,7 +101,7 @@ WRONG_TYPES: Mapping[str, Script] = {
 
 
 def with_status(status: int) -> Script:
-    """The real reply with another status."""
+    """The fault changes only the status of the real reply."""
 
     def edit(reply: Reply) -> Reply:
         return replace(reply, status=status)
@@ -110,7 +110,7 @@ def with_status(status: int) -> Script:
 
 
 def coded(name: str, encode: Callable[[bytes], bytes] = bytes) -> Script:
-    """The real reply with another coding of its body; `name`: the value of Content-Encoding."""
+    """The fault changes only the coding of the reply's body; `name`: the value of Content-Encoding."""
 
     def edit(reply: Reply) -> Reply:
         headers = (*reply.headers, ("Content-Encoding", name)) if name else reply.headers

@@ -1,4 +1,4 @@
-"""A host that keeps many sessions alive in real time, for test_late.py, which stops it or makes its I/O thread late.
+"""A host that keeps many sessions alive in real time. test_late.py stops this host or makes its I/O thread late.
 
 Reads one line of JSON (the head-end's URLs and the content tokens). Then each line of input is a command; the reply is
 one line of JSON:
@@ -6,7 +6,7 @@ one line of JSON:
     play         starts every playback, and replies when all sessions have started
     license MS   requests a licence for the first playback, with this time limit
     late MS      makes the I/O thread late (late.c must be preloaded)
-    end          closes everything, and replies with what was reported: events, and the status of the licence
+    end closes everything, and replies with all events and the status of the licence
 """
 
 from __future__ import annotations

@@ -19,12 +19,13 @@ from usher.testing.headend.fixtures import Authority
 
 
 class Act:
-    """One operation of the subject: ``prepare`` does all steps before the operation, ``trigger`` starts it."""
+    """One operation of the playback under test: ``prepare`` does all steps before the operation, and ``trigger`` starts
+    it."""
 
     origin = Origin.SSM
     operation = Operation.NONE
     settles_ms = 12_000
-    """Time after the fault until all its events have arrived."""
+    """How long the test waits after the fault, so that all events of the fault have arrived."""
     lasting_ms = 12_000
 
     def __init__(self, scene: Scene) -> None:
@@ -75,7 +76,7 @@ class SetUp(Act):
 
 
 def tell_certificate(answer: Future[Any], headend: HeadEnd) -> str:
-    """The answer to a certificate request as text. (Certificate requests have no events.)"""
+    """Returns the answer to a certificate request as text. (The library reports no events for certificate requests.)"""
     error = answer.exception(0)
     if isinstance(error, usher.UsherError):
         return f"answer {tell_error(error, Origin.CERTIFICATE, Operation.CERTIFICATE)}"
@@ -90,7 +91,7 @@ class License(Act):
         self.answer = self.scene.request_license()
 
     def told(self, events: list[usher.Event]) -> str:
-        """Checks that answer and event agree, and returns the events only."""
+        """Checks that the answer and the event have the same error. Returns only the events."""
         assert self.answer is not None
         answer = self.ask(self.answer)
         licences = super().told(
@@ -164,8 +165,8 @@ class Column:
 
     Attributes:
         operation: a key of ``ACTS``.
-        lasting: the fault affects every try for two periods; otherwise only the first try.
-        rotation: which session tokens the head-end accepts.
+        lasting: True if the fault affects every try for two periods; False if it affects only the first try. rotation:
+        which session tokens the head-end accepts.
     """
 
     name: str
@@ -198,12 +199,11 @@ class Fault:
         title: the description of the fault on the page.
         begin: starts the fault; called before the operation.
         end: ends the fault.
-        strike: called during the operation.
-        door: how the requests of the operation reach the head-end, see ``Scene``.
-        fails_after_ms: how long a try takes to fail.
-        spares_others: the fault does not affect other playbacks.
-        takes_effect: the head-end processes the request, so a new session token may be lost with the reply.
-        breaks: the head-end's rules that the library must break because of this fault.
+        strike: starts a fault that must begin during the operation. door: how the requests of the operation reach the
+        head-end, see ``Scene``. fails_after_ms: the time after which a try fails. spares_others: the fault does not
+        affect other playbacks. takes_effect: the head-end processes the request, so a new session token may be lost
+        with the reply. breaks: the rules of the head-end that the library breaks because of this fault, and which the
+        test therefore does not check.
     """
 
     key: str
@@ -222,7 +222,8 @@ class Fault:
 def play(scene: Scene, column: Column, fault: Fault) -> Outcome:
     """Causes the fault and returns its outcome.
 
-    The fault ends 250 ms after the first try has failed; in a lasting column, after the operation's ``lasting_ms``.
+    The fault ends 250 ms after the first try has failed. In a column with a lasting fault, it ends after the
+    operation's ``lasting_ms``.
     """
     act, stage = ACTS[column.operation](scene), scene.stage
     act.prepare()
@@ -260,7 +261,7 @@ def play(scene: Scene, column: Column, fault: Fault) -> Outcome:
 
 
 def close(scene: Scene) -> list[usher.Event]:
-    """Closes the subject and returns the events of the close."""
+    """Closes the playback under test, and returns the events of the close."""
     count = len(scene.events())
     assert scene.playback is not None
     scene.playback.close()

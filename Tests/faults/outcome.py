@@ -1,4 +1,5 @@
-"""The outcome of a fault as text: events and errors, number of requests, sessions that the head-end still holds."""
+"""The outcome of a fault as text: events and errors, the number of requests, and the number of sessions that the
+head-end still holds."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ class Outcome:
 
 
 def tell_error(error: usher.UsherError, origin: Origin, operation: Operation) -> str:
-    """An error as text: status, HTTP status, service code, origin and operation if unexpected, and the flags."""
+    """Returns an error as text: status, HTTP status, service code and flags; also origin and operation if these are not
+    the expected ones."""
     words = [error.status.name]
     if error.http_status >= 0:
         words.append(str(error.http_status))
@@ -50,7 +52,7 @@ def tell_error(error: usher.UsherError, origin: Origin, operation: Operation) ->
 
 
 def tell_events(events: list[usher.Event], origin: Origin, operation: Operation) -> str:
-    """Events as text, in order; equal events in a row have a count."""
+    """Returns the events as text, in order. Equal events in a row appear once, with their number."""
     lines: list[tuple[str, int]] = []
     for event in events:
         line = event.type.name
@@ -66,7 +68,7 @@ def tell_events(events: list[usher.Event], origin: Origin, operation: Operation)
 
 
 def tell_end(events: list[usher.Event], torn_down: bool, origin: Origin, operation: Operation) -> str:
-    """The result of a close as text: its errors, or whether the head-end tore the session down."""
+    """Returns the result of a close as text: its errors, or whether the head-end executed a teardown."""
     types = [event.type for event in events]
     assert types.count(EventType.SESSION_ENDED) <= 1 and types[-1:] == [EventType.PLAYBACK_CLOSED], types
     errors = [event for event in events if event.type not in ENDINGS]

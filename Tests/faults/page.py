@@ -81,14 +81,14 @@ class Results:
         self._cells[fault, column] = outcome
 
     def over(self, expected: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-        """A copy of the expected table, with the outcomes of this run in the cells that it played."""
+        """Returns a copy of the expected table. In the cells that this run played, it has the outcomes of this run."""
         table = {fault: dict(row) for fault, row in expected.items()}
         for (fault, column), outcome in self._cells.items():
             table[fault][column] = outcome
         return table
 
     def missing(self, expected: Mapping[str, Mapping[str, str]]) -> list[str]:
-        """The cells that this run did not play."""
+        """Returns the cells that this run did not play."""
         return [
             f"{fault}, {column}"
             for fault, row in expected.items()

@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def play(folder: Path, scenario: str, sessions: int, timeout_s: float = 110) -> dict[str, Any]:
-    """Plays the scenario and returns what it found. `folder` is for the compiled wall clock.
+    """Plays the scenario and returns its results. `folder`: where to put the compiled library of wallclock.c.
 
     Raises:
         RuntimeError: the program failed, or network namespaces are not permitted here.

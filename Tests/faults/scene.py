@@ -1,4 +1,4 @@
-"""One playback with a fault, another one that the fault must not disturb, and the head-end of both."""
+"""One playback with a fault, another playback that the fault must not disturb, and the head-end that both use."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class Trap:
 
 
 class Scene:
-    """One playback, the subject, has the fault.
+    """Plays two playbacks. One of them, the subject, has the fault.
 
-    Its requests of the operation under test go through a door (a test address in front of the head-end, see
-    docs/glossary.md); all its other requests go directly to the head-end.
+    The subject's requests of the operation under test go through a door (a small server in front of the head-end, see
+    docs/glossary.md). All its other requests go directly to the head-end.
 
     Args:
         operation: a key of ``ROUTES``.
@@ -100,7 +100,8 @@ class Scene:
         self.door = self._make_door(door) if door else None
         self._main = self._make_door("tls") if proxied else None
         proxy = self.proxy.address if self.proxy is not None else ""
-        # libcurl measures its connect time-out in real time, and a busy machine may need long for one virtual instant.
+        # libcurl measures its time-out for connecting in real time. On a busy machine this time-out could end although
+        # no virtual time has passed.
         self.stage = Stage(self.headend, ca_file=str(authority.ca_file), proxy=proxy, connect_timeout_ms=120_000)
         self._closing.callback(self.stage.close)
         self.stage.step_ms = 1000
@@ -165,7 +166,7 @@ class Scene:
         return self.playback.request_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([KID]))
 
     def lose(self) -> None:
-        """From now on one request may be lost on the way; the stage does not wait for it."""
+        """Called if the network may lose one request: from now on the stage does not wait for this request."""
         self._hidden = lambda: min(1, self.stage.context.pending().transfers)
         self.stage.also_held.append(self._hidden)
 
@@ -181,7 +182,8 @@ class Scene:
 
     @property
     def account(self) -> str | None:
-        """The account in the operation's requests; None for certificates, whose requests carry no token."""
+        """Returns the account that the operation's requests name; None for certificate requests, which carry no
+        token."""
         return None if self.operation == "certificate" else SUBJECT
 
     def arrived(self) -> int:
@@ -191,7 +193,8 @@ class Scene:
         return len(self.headend.sessions.active(SUBJECT))
 
     def check_other(self) -> None:
-        """Checks that the other playback got only KEPT_ALIVE events: one for each heartbeat, none late."""
+        """Checks that the other playback got only KEPT_ALIVE events, one for each heartbeat, and that no heartbeat was
+        late."""
         events = self.stage.events.all(tag=OTHER)
         due = self.stage.context.pending().now_ms // PERIOD_MS
         assert [e.type.name for e in events] == ["SESSION_STARTED"] + ["KEPT_ALIVE"] * due, self.headend.journal.dump()
@@ -199,10 +202,10 @@ class Scene:
         assert self.headend.journal.count("heartbeat", account=OTHER) == due
 
     def check_rules(self, breaks: tuple[str, ...] = ()) -> None:
-        """Checks the rules that hold with every fault.
+        """Checks the rules that the library must follow with every fault.
 
-        The library sends no stale token and no token after teardown, follows no redirect, puts no token in a log line
-        or error, and no callback fails. Heartbeats of the subject may be late.
+        The library sends no stale token, sends no token after teardown, follows no redirect, and puts no token into a
+        log line or error. No callback raises an exception. Only the heartbeats of the subject may be late.
         """
         self.headend.assert_clean(ignore=("late-beat", *breaks))
         assert not any(trap.visited for trap in self.traps.values()), "a redirect was followed"

@@ -1,5 +1,5 @@
-"""Sessions over bad networks: the short scenarios of ``scripts/bad-network``, with few sessions. All scenarios run at
-the same time, each in a process with separate network namespaces."""
+"""Plays the short scenarios of ``scripts/bad-network`` with few sessions. All scenarios run at the same time, each in a
+process with separate network namespaces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHORT = {
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[dict[str, Any]]]]:
-    """Plays all scenarios at the same time; the results, by scenario."""
+    """Plays all scenarios at the same time. Returns the results by scenario."""
     folder = tmp_path_factory.mktemp("bad-network")
     with ThreadPoolExecutor(len(SHORT)) as pool:
         yield {scenario: pool.submit(play, folder, scenario, count) for scenario, count in SHORT.items()}
@@ -34,8 +34,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Futur
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("scenario", ["partition 5 s", "restart 4 s", "half-open", "moved"])
 def test_sessions_throughABadNetwork_areKept(played: dict[str, Future[dict[str, Any]]], scenario: str) -> None:
-    """The library keeps every session and reports no error in each of these cases. The network or the head-end fails
-    for at most a period (5 s; the lease is 10 s). A router forgets all connections. The server moves, and the host
+    """In each of these cases the library keeps every session and reports no error: the network or the head-end fails
+    for at most a period (5 s; the lease is 10 s); a router forgets all connections; the server moves, and the host
     calls network_changed() (protocol.md: When it fails)."""
     found = played[scenario].result()
     assert (found["sessions"], found["lost"], found["told"], found["alive falsely"]) == (10, 0, 0, 0), found
@@ -54,8 +54,8 @@ def test_close_whileTheNameServerIsMute_tearsDownOverKnownAddresses(
 
 @pytest.mark.timeout(120)
 def test_close_whileNoTeardownCanBeSent_reportsEveryEnd(played: dict[str, Future[dict[str, Any]]]) -> None:
-    """If the library has no connection and no address left, usher_context_free() still returns within 10 s; before
-    that, each playback gets TEARDOWN_ERROR and PLAYBACK_CLOSED (context.h)."""
+    """If the library has no connection and no address left, usher_context_free() returns within 10 s. Before it
+    returns, each playback gets TEARDOWN_ERROR and PLAYBACK_CLOSED (context.h)."""
     found = played["mute and moved at close"].result()
     assert (found["held"], found["closed"], found["teardown errors"]) == (50, 50, 50), found
     assert found["seconds"] < 10, found
@@ -73,6 +73,6 @@ def test_zaps_whileTheNameServerIsMute_useOneThreadForTheName(played: dict[str, 
 
 @pytest.mark.timeout(120)
 def test_name_whoseFirstAddressIsSilent_usesTheSecondAtOnce(played: dict[str, Future[dict[str, Any]]]) -> None:
-    """If the first address of a name has not answered for 0.2 s, the library tries the second one; set-up takes less
-    than 1.5 s."""
+    """If the first address of a name does not answer within 0.2 s, the library tries the second address; set-up takes
+    less than 1.5 s."""
     assert played["second address"].result()["seconds"] < 1.5

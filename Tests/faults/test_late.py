@@ -1,8 +1,8 @@
-"""The process is stopped, or its I/O thread does not run, for some seconds; the library loses no session.
+"""The library loses no session when the process or its I/O thread does not run for some seconds.
 
-Each test plays many sessions in a separate process, in real time. The head-end holds the replies to all heartbeats and
-to a licence request. While the process does not read, the head-end sends these replies; they wait in the sockets until
-every time-out has passed.
+Each test plays many sessions in a separate process, in real time. The head-end holds back the replies to all heartbeats
+and to a licence request. While the process or thread does not run, the head-end sends these replies. They wait in the
+sockets, and meanwhile every time-out passes.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from usher.testing.headend import Fault, HeadEnd
 
 HERE = Path(__file__).resolve().parent
 COUNT = 80
-"""The number of sessions: more sockets than one call of epoll_wait reports."""
+"""The number of sessions. It is larger than the number of sockets that one call of epoll_wait reports."""
 PERIOD_S = 3.0
 TIMEOUT_MS = 2000
 """The time-out of a heartbeat."""
 LICENSE_MS = 5000
 """The time limit of the licence request, which is sent a period before the heartbeats."""
 SPARE_MS = 300
-"""A request in flight has at least this time left when the lateness begins."""
+"""When the process stops, each request in flight has at least this time left until its time-out."""
 ATTEMPTS = 5
 PATIENCE = int(os.environ.get("USHER_TEST_PATIENCE", "1"))
 
@@ -81,7 +81,7 @@ class Host:
         return found
 
     def stop_for(self, seconds: float, headend: HeadEnd) -> None:
-        """Stops the process for this time. Meanwhile the head-end sends the replies that it held."""
+        """Stops the process for this time. Meanwhile the head-end sends the replies that it held back."""
         self.process.send_signal(signal.SIGSTOP)
         headend.release()
         time.sleep(seconds)
@@ -94,8 +94,8 @@ class Host:
 
 @contextlib.contextmanager
 def play(preload: Path | None = None, grace: float = 4) -> Iterator[tuple[HeadEnd, Host]]:
-    """Brings the sessions to the point where every first heartbeat and one licence request are in flight, and none of
-    them is close to its time limit. On a busy machine this may need several attempts."""
+    """Waits for the moment when the first heartbeat of every session and one licence request are in flight, and no
+    request is close to its time-out. On a busy machine this may need several attempts."""
     seen: list[dict[str, int]] = []
     for _ in range(ATTEMPTS):
         with HeadEnd(clock="system", period_s=PERIOD_S, grace=grace, control=False) as headend:
@@ -116,8 +116,8 @@ def play(preload: Path | None = None, grace: float = 4) -> Iterator[tuple[HeadEn
 
 
 def ages_of_held(headend: HeadEnd) -> dict[str, int]:
-    """Waits until the head-end holds all requests, or a heartbeat has reached its time-out. Returns the age of the
-    oldest request of each route, in ms."""
+    """Waits until the head-end has all requests, or until a heartbeat times out. Returns the age of the oldest request
+    of each route, in ms."""
     end = time.monotonic() + 20 * PATIENCE
     while time.monotonic() < end:
         arrived: dict[str, int] = {}
@@ -140,7 +140,7 @@ def wait_for_heartbeats(headend: HeadEnd, count: int) -> None:
 
 
 def assert_all_kept(headend: HeadEnd, host: Host) -> None:
-    """Checks that every session continued with the token of the reply that had waited in its socket."""
+    """Checks that every session continued with the token in the reply that had waited in the socket."""
     wait_for_heartbeats(headend, 2 * COUNT)
     headend.assert_clean(ignore=("late-beat",))
     told = host.tell("end")
@@ -154,8 +154,8 @@ def assert_all_kept(headend: HeadEnd, host: Host) -> None:
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("seconds", [3.0, pytest.param(1.0, marks=pytest.mark.whole)])
 def test_process_stoppedWhileHeartbeatsAreInFlight_losesNoSession(seconds: float) -> None:
-    """The host process is stopped while 80 heartbeats are in flight, and runs again after some seconds; the library
-    then continues every session, and the licence arrives."""
+    """The test stops the host process for some seconds while 80 heartbeats are in flight. When the process runs again,
+    the library continues every session, and the licence arrives."""
     with play() as (headend, host):
         host.stop_for(seconds, headend)
         assert_all_kept(headend, host)
@@ -178,7 +178,8 @@ def test_ioThread_lateWithoutASignal_losesNoSession(tmp_path: Path) -> None:
 @pytest.mark.whole
 @pytest.mark.timeout(180)
 def test_process_stoppedForLongerThanTheLease_reportsEverySession() -> None:
-    """The host process is stopped until every lease has ended; each session is reported as lost, once."""
+    """The test stops the host process until every lease has ended. The library reports each session as lost, exactly
+    once."""
     with play(grace=1.5) as (headend, host):
         host.stop_for(6.0, headend)
         wait_for_heartbeats(headend, 2 * COUNT)

@@ -1,4 +1,5 @@
-"""Every fault in every operation: the host's events, the requests at the head-end, the sessions that it still holds."""
+"""Tests every fault during every operation: which events the host gets, how many requests reach the head-end, and how
+many sessions the head-end still holds."""
 
 from __future__ import annotations
 

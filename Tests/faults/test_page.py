@@ -1,6 +1,6 @@
 """Tests that docs/faults.md shows the outcomes of this run.
 
-`--write-page` writes the page; every cell must have been played before.
+With `--write-page` the test writes the page; the run must have played every cell before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A thousand playbacks with faults at once: each has the same outcome as alone, and other heartbeats are on time."""
+"""If a thousand playbacks have faults at once, each has the same outcome as a single playback, and other heartbeats are
+on time."""
 
 from __future__ import annotations
 
@@ -54,8 +55,8 @@ def at_once(authority: Authority, column: Column, kinds: tuple[Fault, ...]) -> s
 def test_thousandAtOnce_areAsEachAlone_andLateNobodyElse(
     lib: Any, authority: Authority, results: Results, name: str
 ) -> None:
-    """Each of a thousand playbacks with faults has the outcome of a single playback with its fault, and the heartbeats
-    of playbacks without faults are on time.
+    """A thousand playbacks have faults at once. Each of them has the same outcome as a single playback with the same
+    fault, and the heartbeats of playbacks without faults are on time.
 
     A silent server is the hardest fault for the playbacks without faults: unanswered requests use every
     permit of their origin.

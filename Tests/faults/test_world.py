@@ -1,4 +1,4 @@
-"""Faults of name servers, links and clocks, in a process with its own network and mount namespaces."""
+"""Tests faults of name servers, links and clocks, in a process with separate network and mount namespaces."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Cells = dict[tuple[str, str], dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> Cells:
-    """Plays all cells in one separate process; the outcomes, by fault and column."""
+    """Plays all cells in one separate process. Returns the outcomes by fault and column."""
     folder = tmp_path_factory.mktemp("world")
     trial = subprocess.run([*enter(), "true"], capture_output=True, text=True, timeout=30, check=False)
     if trial.returncode:
@@ -60,14 +60,15 @@ def test_fault(cells: Cells, results: Results, fault: Fault, column: Column) -> 
     assert "failure" not in cell, cell["failure"]
     results.add(fault.key, column.name, cell["outcome"])
     assert cell["outcome"] == EXPECTED[fault.key][column.name]
-    # When the name server answers again, a lookup that it has not answered needs ASKS_AGAIN_S more.
+    # When the name server answers again, a lookup that is still open takes up to ASKS_AGAIN_S longer.
     assert cell["seconds"] < GIVES_UP_S, "a request waited until the resolver gave up"
     assert (cell["names_asked"] > 0) == (fault.door == "named")
 
 
 @pytest.mark.timeout(300)
 def test_beats_whileTheWallClockJumps_areOnTime(cells: Cells) -> None:
-    """Heartbeats are on time while the wall clock jumps by a day. The test runs in real time, so it allows 1 s."""
+    """The library sends heartbeats on time while the wall clock jumps by a day. The test runs in real time, so a
+    heartbeat may be 1 s late."""
     story = cells["jumps", ""]
     assert story["types"] == ["SESSION_STARTED", *["KEPT_ALIVE"] * BEATS]
     assert story["lateness_ms"] < 1000 and story["held"] == 0

@@ -1,7 +1,8 @@
-"""A world for one process: a network with a far side, a name server that can be silent, a wall clock that can jump.
+"""A world for one process: a network with two sides, a name server that can stop answering, and a wall clock that can
+jump.
 
-``enter()`` is the command that starts a program in new network and mount namespaces, where ``World()`` sets up the
-network. The kernel removes everything when the process ends.
+``enter()`` returns the command that starts a program in new network and mount namespaces. In this program ``World()``
+sets up the network. The kernel removes the namespaces when the process ends.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ CLONE_NEWNET = 0x4000_0000
 
 
 def enter() -> list[str]:
-    """The command to put before a program, so that it starts in new namespaces. Root needs no user namespace."""
+    """Returns the command that starts a program in new namespaces; the command of the program must follow it. Root
+    needs no user namespace."""
     return ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--net", "--mount", "--"]
 
 
@@ -72,7 +74,7 @@ class FarSide:
 
 
 class NameServer:
-    """Answers every question with `addresses` (IPv4), or not at all while `is_mute`."""
+    """A name server. It answers every question with `addresses` (IPv4); while `is_mute`, it does not answer."""
 
     def __init__(self) -> None:
         self.is_mute = False
@@ -91,7 +93,7 @@ class NameServer:
 
 
 def answer(question: bytes, addresses: list[str]) -> bytes:
-    """The answer to a DNS question: these addresses for IPv4, no address for IPv6."""
+    """Returns the answer to a DNS question: for IPv4 these addresses, for IPv6 no address."""
     end = question.index(b"\0", 12) + 5
     found = addresses if question[end - 4 : end - 2] == b"\0\1" else []
     records = b"".join(b"\xc0\x0c\0\1\0\1\0\0\0\0\0\4" + socket.inet_aton(address) for address in found)
@@ -126,7 +128,8 @@ class World:
 
     def _near_up(self) -> None:
         run("ip", "link", "set", "near", "up")
-        # A permanent neighbour entry: without it a dead link gives "no route to host" after some seconds, not silence.
+        # The neighbour entry is permanent. Otherwise, a few seconds after the link is down, connections would fail with
+        # "no route to host" instead of getting no reply.
         run("ip", "neighbour", "replace", FAR, "lladdr", "02:00:00:00:00:02", "dev", "near", "nud", "permanent")
 
     def _far_up(self) -> None:
@@ -138,7 +141,7 @@ class World:
         )
 
     def listen(self) -> socket.socket:
-        """A listening socket on the far side."""
+        """Returns a listening socket on the far side."""
         return self.far.run(lambda: socket.create_server((FAR, 0)))
 
     def link(self, *, up: bool) -> None:
@@ -149,12 +152,13 @@ class World:
             run("ip", "link", "set", "near", "down")
 
     def cable(self, *, plugged: bool) -> None:
-        """Brings the far end of the link up or down. While it is down, everything that is sent is lost."""
+        """Brings the far end of the link up or down. While it is down, all packets to it are lost."""
         if plugged:
             self._far_up()
         else:
             self.far.run(lambda: run("ip", "link", "set", "far", "down"))
 
     def wall_clock(self, ahead_s: int) -> None:
-        """Sets the wall clock `ahead_s` seconds ahead of the true time; behind it if negative."""
+        """Sets the wall clock `ahead_s` seconds ahead of the true time; if `ahead_s` is negative, behind the true
+        time."""
         self._offset.value = ahead_s

@@ -1,6 +1,7 @@
 """A program that plays the cells that need a world (world.py), and writes each outcome to OUT as a line of JSON.
 
-Run ``python worldly.py OUT`` after the command line of ``world.enter()``, with the library of wallclock.c preloaded.
+The command to start it is that of ``world.enter()``, followed by ``python worldly.py OUT``. The library of wallclock.c
+must be preloaded.
 """
 
 from __future__ import annotations

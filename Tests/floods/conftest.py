@@ -1,4 +1,4 @@
-"""The process of the flooding servers, and how long each flood lasts."""
+"""Fixtures and options of the flood tests: the process of the flooding servers, and how long each flood lasts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that send without end, as bytes: the kinds of flood, and the frames that they are made of."""
+"""The bytes that each flooding server sends: the kinds of flood, and the frames of which they consist."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Flood:
     start: bytes
     unit: bytes
     is_too_large: bool = False
-    """Whether the error must be TOO_LARGE: the library counts the bytes of such a reply."""
+    """Whether the error must be TOO_LARGE. For these floods the library counts the bytes of the reply."""
 
     def piece(self) -> bytes:
         return self.unit * max(1, PIECE // len(self.unit))
@@ -62,7 +62,7 @@ def frame(kind: int, payload: bytes = b"", stream: int = 1, flags: int = 0) -> b
 
 
 def field(name: bytes, value: bytes) -> bytes:
-    """One header in HPACK, not indexed."""
+    """Returns one header in HPACK, as a literal without indexing."""
     return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
 
 

@@ -76,7 +76,7 @@ def read_request(stream: socket.socket) -> None:
 
 
 def read_http2_request(stream: socket.socket) -> None:
-    """Reads until the first request is complete, and answers with settings."""
+    """Reads until the first HTTP/2 request is complete, and answers with a SETTINGS frame."""
     incoming = stream.makefile("rb")
     incoming.read(24)
     stream.sendall(frame(SETTINGS, b"", 0))

@@ -1,8 +1,8 @@
-"""A server that sends without end hurts only its own sessions.
+"""A server that sends without end does not delay the sessions at other servers.
 
-Each test plays one session at the head-end, in real time, and then one at a server that floods. The head-end's journal
-shows how late the heartbeats of the first session arrived. With ``--flood-seconds 10`` (the long form) the players ask
-the flooding server for new sessions for 10 seconds, and most tests have eight players.
+Each test first plays one session at the head-end, in real time, and then another session at a server that floods. The
+head-end's journal shows how late the heartbeats of the first session arrived. With ``--flood-seconds 10`` (the long
+form) the players ask the flooding server for new sessions for 10 seconds, and most tests have eight players.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from usher.testing.headend import HeadEnd
 PERIOD_MS = 50
 PATIENCE = int(os.environ.get("USHER_TEST_PATIENCE", "1"))
 LATE_MS = 400 * PATIENCE
-"""How late a heartbeat at the head-end may arrive; three times as late if several players ask the flooding server. On
-two idle cores the lateness of one player's run is below 100 ms (each test prints it); the bounds also hold while other
-programs use both cores."""
+"""How late a heartbeat may arrive at the head-end; the limit is three times as high if several players send requests to
+the flooding server. With one player and two idle cores, heartbeats are less than 100 ms late (each test prints the
+lateness). The limit is higher, because other programs may use both cores."""
 HTTP_TIMEOUT_MS = 1500
 MOST_BYTES = 24_000_000
-"""How much the process may grow during a flood. A reply may have 1 MiB; most of the growth is memory that malloc
-keeps. The test adds 10 kB for each playback."""
+"""How much the memory of the process may grow during a flood. A reply may have 1 MiB; most of the growth is freed
+memory that malloc keeps. The test allows 10 kB more for each playback."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Scene:
         return self.playbacks[-1]
 
     def failed(self, tag: str, at_most_s: float) -> usher.UsherError:
-        """Waits for the error of a playback."""
+        """Waits until a playback gets an error event, and returns this error."""
         found: list[usher.UsherError] = []
 
         def arrived() -> bool:
@@ -70,11 +70,11 @@ class Scene:
         return found[0]
 
     def beats(self) -> list[int]:
-        """When the heartbeats of the head-end's session arrived."""
+        """Returns the times at which the heartbeats of the session arrived at the head-end."""
         return [entry.at_ms for entry in self.headend.journal.entries(route="heartbeat")]
 
     def lateness(self) -> int:
-        """The longest pause between two heartbeats, without the period."""
+        """Returns the greatest lateness: the longest time between two heartbeats, minus the period."""
         at = [*self.beats(), self.headend.clock.now_ms()]
         return max(after - before for before, after in itertools.pairwise(at)) - PERIOD_MS
 
@@ -101,12 +101,13 @@ def resident(process: str = "self") -> int:
 def test_flood_ofOneServer_delaysNoHeartbeatOfAnother(
     scene: Scene, servers: Servers, flood_seconds: float, name: str, record_property: Callable[[str, object], None]
 ) -> None:
-    """A server floods when the library asks it for a session. The heartbeats at the head-end arrive in time, the
-    request to the flooding server ends within its time-out, the process grows by few bytes (MOST_BYTES), and the
-    context closes in time."""
+    """A server floods when the library asks it for a session. The heartbeats arrive at the head-end in time, the
+    request to the flooding server ends within its time-out, the memory of the process grows by at most MOST_BYTES, and
+    the context closes in time."""
     url, before, most, asked = servers.urls[name], resident(), 0, 0
     ends = time.monotonic() + flood_seconds
-    # The server of "tickets" needs a core of this machine for each connection, so there is one player only.
+    # The server of "tickets" uses one core of this machine for each connection, so this flood is tested with only one
+    # player.
     players = 1 if not flood_seconds or FLOODS[name].kind == "tickets" else 8
     while not asked or time.monotonic() < ends:
         asked += 1
@@ -117,7 +118,8 @@ def test_flood_ofOneServer_delaysNoHeartbeatOfAnother(
         took = time.monotonic() - started
         assert took < HTTP_TIMEOUT_MS / 1000 + 0.5 * PATIENCE, f"the time-out of {HTTP_TIMEOUT_MS} ms took {took:.1f} s"
         assert error.operation is usher.Operation.SETUP
-        # With several floods one call of libcurl may take too long; the library then drops a connection: TRANSPORT.
+        # With several floods, one call of libcurl may take too long. Then the library drops a connection, and the error
+        # is TRANSPORT.
         assert error.status is usher.Status.TOO_LARGE or not FLOODS[name].is_too_large or players > 1, error
         most = max(most, resident() - before)
     seen = len(scene.beats())

@@ -1,8 +1,9 @@
 /*
- * api.c - libFuzzer calls the C functions. An input is three programs, one for each of two threads and one for
- * callbacks. A program calls any functions of the headers in any order, with any handles and with options of any size.
- * With every input each accepted request completes once, the library destroys each user_data once and does not use it
- * afterwards, no thread hangs, and the server holds no session, unless the input leaves one on purpose.
+ * api.c - libFuzzer calls the C functions. Each input consists of three programs: one for each of two threads, and one
+ * for callbacks. A program calls any functions of the headers in any order, with any handles and with options of any
+ * size. Whatever the input is: each accepted request completes once; the library destroys each user_data once, and does
+ * not use it after that; no thread hangs; and at the end the server holds no session, unless the input leaves one on
+ * purpose.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,8 +26,8 @@ static void *run_program(void *argument) {
   return NULL;
 }
 
-/* Starts a playback before the programs run, since few inputs would start one. The bits of `choices` select clock,
-   delegate and callback threads. */
+/* Starts a playback before the programs run, since few inputs would start a playback themselves. The bits of `choices`
+   select the clock, the delegate and the number of callback threads. */
 static void begin(unsigned choices) {
   usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
@@ -81,7 +82,7 @@ static void end_all(void) {
   for (slot = 0; slot < SLOTS; slot++) CALL(usher_response_free, ((usher_response *)look(RESPONSES, slot)));
   for (index = 0; index < get(&watch_count); index++) {
     struct watch *w = &watches[index];
-    /* A context that a callback frees ends in the background, so this waits. */
+    /* Waits, because a context that a callback freed ends in the background. */
     for (tries = 0; tries < 80000 && !get(&w->destroyed) && !w->may_be_lost; tries++) nap();
     MUST(get(&w->destroyed) == 1 || (w->may_be_lost && get(&w->destroyed) == 0),
         "%s: its user_data was destroyed %d times\n", names[w->function], get(&w->destroyed));

@@ -1,6 +1,6 @@
 /*
- * api_input.h - shared by the threads of api.c: the input as programs, arguments for the library, handles, and
- * user_data that counts its callbacks.
+ * api_input.h - parts that the threads of api.c share: the input as programs, arguments for the library, handles, and
+ * user_data that count their callbacks.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +15,7 @@
 #include "api_server.h"
 #include "plain.h"
 
-/* Ends the process unless the property holds. */
+/* Ends the process if the condition is false. */
 #define MUST(claim, ...) \
   do { \
     if (!(claim)) fprintf(stderr, "MUST: "), fprintf(stderr, __VA_ARGS__), abort(); \
@@ -98,8 +98,8 @@ static const char *some_text(struct program *p) {
   own[index] = '\0';
   return (const char *)pass(p, own, index + 1);
 }
-/* The URL of a server that replies correctly, of one that replies with the input's bytes, of one that never replies, a
-   URL where no server listens, or NULL. */
+/* Returns one of these URLs, or NULL: of a server that replies correctly, of a server that replies with the input's
+   bytes, of a server that never replies, or of a port on which no server listens. */
 static const char *some_url(struct program *p, const char *path) {
   static const char *const kinds[] = {"good", "good", "good", "garbage", "drop"};
   char url[128];
@@ -110,8 +110,8 @@ static const char *some_url(struct program *p, const char *path) {
   return (const char *)pass(p, url, strlen(url) + 1);
 }
 static uint32_t some_ms(struct program *p) { return 1 + below(p, 40); }
-/* A copy of the options, with the right size in struct_size or a wrong one. Sets *is_good to whether the library must
-   accept it. */
+/* Makes a copy of the options, with a right or wrong struct_size. Sets *is_good to 1 if the library must accept the
+   copy, otherwise to 0. */
 static const void *sized(struct program *p, const void *options, size_t size, int *is_good) {
   static const size_t sizes[] = {0, 4, 8, (size_t)-1, (size_t)1 << 20};
   uint8_t copy[1024], choice = byte(p);
@@ -135,8 +135,9 @@ static void *volatile handles[KINDS][SLOTS];
 static void *look(enum kind kind, unsigned slot) {
   return __atomic_load_n(&handles[kind][slot % SLOTS], __ATOMIC_RELAXED);
 }
-/* Stores the handle that a function returned, or NULL if it failed; a response may also carry an error. Frees the
-   response that was in the slot before, since no context does. */
+/* Stores the handle that a function returned; NULL if the function failed (but a failed request may also return a
+   response). If the slot already has a response, frees it first, because the end of a context does not free responses.
+   */
 static void put(struct program *p, enum kind kind, int32_t status, void *handle) {
   MUST(kind == RESPONSES ? handle || status : (handle != NULL) == (status == USHER_OK),
       "a handle %p of kind %d with status %d\n", handle, (int)kind, (int)status);

@@ -175,8 +175,8 @@ static void write_contents(struct program *p) {
   told = room;
   CALL(usher_rewrite_hls_keys, (bytes, size, some_text(p), some_text(p), buffer, seldom(p) ? NULL : &told));
 }
-/* A step for the functions that no other step calls, with plain arguments. Tests/fuzz/run writes plain_steps.h, the
-   lines of functions.h for these functions. If that file is empty, this step reads no byte of the input, so that the
+/* Calls the functions that no other step calls, with simple arguments. Tests/fuzz/run writes plain_steps.h, which has
+   the lines of functions.h for these functions. If this file is empty, the step reads no byte of the input, so that the
    stored inputs keep their meaning. */
 #define KIND_OF_usher_context CONTEXTS
 #define KIND_OF_usher_delegate DELEGATES

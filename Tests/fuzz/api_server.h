@@ -1,6 +1,6 @@
 /*
- * api_server.h - the servers for api.c, on one thread, on loopback: a session manager with a session table, a licence
- * server, and servers that reply with bytes of the input, with nothing, or not at all.
+ * api_server.h - the servers for api.c. They run on one thread and listen on loopback: a session manager with a session
+ * table, a licence server, and servers that reply with bytes of the input, with an empty reply, or not at all.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,13 +21,13 @@
 
 static int server_port;
 static pthread_mutex_t server_lock = PTHREAD_MUTEX_INITIALIZER;
-/* The reply of /garbage/: bytes of the input. */
+/* The reply to requests to /garbage/: bytes of the input. */
 static uint8_t garbage[256];
 static size_t garbage_size;
 /* sessions[n] is 1 while the server holds session Sn of the current input. */
 static uint8_t sessions[SESSIONS];
 static unsigned session_count;
-/* URLs have the number of the input, so that late requests of an earlier input are not counted. */
+/* URLs contain the number of the input, so that the server does not count late requests of an earlier input. */
 static unsigned input_number;
 
 static struct connection {
@@ -43,7 +43,7 @@ static unsigned session_in(const char *request) {
   return number < SESSIONS ? number : 0;
 }
 
-/* A URL of the current input. */
+/* Makes a URL that contains the number of the current input. */
 static void make_url(char *url, size_t room, int port, const char *kind, const char *path) {
   snprintf(url, room, "http://127.0.0.1:%d/input-%u/%s/%s", port, input_number, kind, path);
 }
@@ -58,7 +58,7 @@ static int is_of_now(const char *request) {
   return at && strtoul(at + 7, NULL, 10) == input_number;
 }
 
-/* Handles a whole request. @return the reply's size; 0: no reply, the connection is closed. */
+/* Handles a complete request. @return the reply's size; 0: send no reply and close the connection. */
 static size_t answer_request(const char *request, char *reply, size_t room) {
   char body[512];
   size_t size = 0;
@@ -86,7 +86,7 @@ static size_t answer_request(const char *request, char *reply, size_t room) {
     size = (size_t)snprintf(reply, room, "HTTP/1.1 204 No Content\r\n\r\n");
   } else if (strstr(request, "/certificate")) {
     size = json_reply(reply, room, "0\003\001\002\003");
-  } else { /* valid for every key system except PlayReady */
+  } else { /* a reply that is valid for every key system except PlayReady */
     size = json_reply(reply, room,
         "{\"CkcMessage\":\"AAAAAQIDBAUG\",\"license\":[\"CAISAQ==\"],\"keys\":[{\"k\":\"AA\"}],"
         "\"sessionDrmEnforced\":false,\"heartbeat\":0.3}");
@@ -133,7 +133,7 @@ static void *run_server(void *argument) {
         close(connections[index].fd), connections[index].fd = -1;
     if (!polled[CONNECTIONS].revents || (fd = accept(listener, NULL, NULL)) < 0) continue;
     for (index = 0; index < CONNECTIONS && connections[index].fd >= 0; index++) continue;
-    if (index == CONNECTIONS) close(connections[--index].fd); /* connections do not outlive their input */
+    if (index == CONNECTIONS) close(connections[--index].fd); /* closes all connections at the end of an input */
     connections[index].fd = fd, connections[index].have = 0;
   }
   return NULL;

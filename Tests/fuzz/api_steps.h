@@ -13,7 +13,8 @@
 #define PLAYBACK ((usher_playback *)pick(p, PLAYBACKS))
 #define RESPONSE ((usher_response *)pick(p, RESPONSES))
 #define LOADER ((usher_loader *)pick(p, LOADERS))
-/* Declares `out` for a call. The function must set it, unless the call passes NULL instead (is_given is 0). */
+/* Declares `out` for a call. The called function must set `out`, unless the call passes NULL instead (is_given is 0).
+   */
 #define OUT(type) \
   type *out = (type *)(uintptr_t)16; \
   int is_given = !seldom(p)
@@ -25,8 +26,8 @@
     if (is_given) put(p, kind, taken_, (void *)out); \
   } while (0)
 
-/* A strict input has no short time-outs and no clock jumps, and leaves no session on purpose. At its end the server
-   must hold no session. */
+/* A strict input uses no short time-outs and no clock jumps, and leaves no session on purpose. When a strict input has
+   ended, the server must hold no session. */
 static int is_strict;
 /* The part of the input whose steps run in callbacks. */
 static struct program callback_program;
@@ -70,7 +71,7 @@ static void answer(struct program *p, usher_completion id, enum answer how) {
   default: TAKEN(RESPONSES, CALL(usher_hook_builtin, (id, TO_OUT)));
   }
 }
-/* Answers a question, correctly or not, or keeps it for the first thread that takes it. */
+/* Answers a question correctly or wrongly, or stores it for the first thread that takes it. */
 static void in_callback(void *user_data, usher_completion id, enum answer how) {
   struct program own = callback_program, *p = &own;
   unsigned choice = below(p, 8);

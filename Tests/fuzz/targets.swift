@@ -1,4 +1,5 @@
-// The environment variable FUZZ_TARGET names the reader that a process fuzzes. Tests/fuzz/run runs this.
+// The entry point of the fuzz targets. The environment variable FUZZ_TARGET names the target that the process runs.
+// Tests/fuzz/run starts the process.
 import Glibc
 
 typealias Bytes = UnsafeBufferPointer<UInt8>
@@ -23,7 +24,7 @@ private let chosen: (Bytes) -> Void = {
 
 @_cdecl("LLVMFuzzerTestOneInput")
 public func readOneInput(_ pointer: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-  // A copy of exactly this size, so that the sanitizer notices a read beyond its end.
+  // Makes a copy in memory of exactly this size, so that the sanitizer notices a read beyond the end.
   let copy = UnsafeMutablePointer<UInt8>.allocate(capacity: count)
   if let pointer { copy.initialize(from: pointer, count: count) }
   defer { copy.deallocate() }
@@ -31,7 +32,7 @@ public func readOneInput(_ pointer: UnsafePointer<UInt8>?, _ count: Int) -> CInt
   return 0
 }
 
-/// Ends the process unless the property holds.
+/// Ends the process if the condition is false.
 func must(_ claim: Bool, _ what: StaticString) {
   if !claim { fatalError("\(what)") }
 }

@@ -4,7 +4,7 @@ import Glibc
 @testable import UsherCore
 @testable import UsherEngine
 
-/// The allow-list and libcurl must read the same host in a URL, since libcurl connects to the host that it reads.
+/// The allow-list and libcurl must find the same host in a URL, since libcurl connects to the host that libcurl finds.
 func readURL(_ bytes: Bytes) {
   var list = AllowList()
   _ = list.add(Bytes(rebasing: bytes.prefix(24)))
@@ -50,7 +50,8 @@ private func agree(_ url: Bytes) {
     "the allow-list and libcurl read the same host")
 }
 
-/// The binary address of an IPv6 literal. The test compares addresses, since libcurl formats literals differently.
+/// The binary form of an IPv6 address. The test compares the binary forms, since libcurl writes addresses in another
+/// text form.
 private func address(_ host: [UInt8]) -> [UInt8]? {
   guard host.first == 0x5B, host.last == 0x5D else { return nil }
   var address = [UInt8](repeating: 0, count: 16)
@@ -58,8 +59,8 @@ private func address(_ host: [UInt8]) -> [UInt8]? {
   return inet_pton(AF_INET6, text, &address) == 1 ? address : nil
 }
 
-/// Checks which texts are valid in a header, and which part of a server's message a host may see. The first byte
-/// selects how much of the rest is the token that the library sent.
+/// Checks which texts are valid in a header, and which part of a server's message a host may see. The first byte of the
+/// input selects how many of the other bytes are the token that the library sent.
 func readText(_ bytes: Bytes) {
   must(
     isHeaderSafe(bytes)
@@ -134,7 +135,7 @@ func writeRequests(_ bytes: Bytes) {
   must(content == Array(rest), "an entitlement request is JSON, and has the content id")
 }
 
-/// Calls the token map. Each step of the input is three bytes and a key.
+/// Calls the functions of the token map. Each step of the input consists of three bytes and a key.
 func useTokenMap(_ bytes: Bytes) {
   let map = TokenMap(bound: 5, timeToLive: 9, seed: 4)
   var pins: [TokenMap.Pin] = []

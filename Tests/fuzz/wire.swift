@@ -1,5 +1,5 @@
 // Fuzz targets for whole replies on the wire: the input is what a server sends on a connection, headers and frames
-// included. The first byte of an input selects what precedes the rest.
+// included. The first byte of an input selects the bytes that the server sends before the rest of the input.
 import Glibc
 
 @testable import UsherCore
@@ -23,7 +23,8 @@ private let starts1: [[UInt8]] = [
   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "HTTP/1.1 103 Early Hints\r\n\r\n",
   "HTTP/1.1 429 Wait\r\nContent-Length: 2\r\nRetry-After: "
 ].map { Array($0.utf8) }
-/// SETTINGS; the same with HEADERS of a reply (status 200), and with those of an interim reply (status 103).
+/// Three beginnings of an HTTP/2 reply: SETTINGS only; SETTINGS and the HEADERS of a reply (status 200); SETTINGS and
+/// the HEADERS of an interim reply (status 103).
 private let starts2: [[UInt8]] = [
   [0, 0, 0, 4, 0, 0, 0, 0, 0], [0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 4, 0, 0, 0, 1, 0x88],
   [0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5, 1, 4, 0, 0, 0, 1, 0x08, 3, 0x31, 0x30, 0x33]
@@ -41,7 +42,7 @@ private func transport(http2: Bool) -> CurlTransport {
   return made
 }
 
-/// A listening socket on loopback, and its port.
+/// Opens a listening socket on loopback. Returns the socket and its port.
 private let (listening, port): (Int32, UInt16) = {
   let made = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
   var address = sockaddr_in()

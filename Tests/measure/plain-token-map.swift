@@ -1,8 +1,8 @@
 // The token map written with Dictionary and Array, with the same interface as the library's map. `token-map` compares
 // the two.
 
-/// Content tokens by content id, for hosts that play several streams. A playback pins the entry that it plays, and
-/// pruning leaves pinned entries alone. The map has no lock and no clock: its owner has them.
+/// Content tokens by content id, for hosts that play several streams. A playback pins the entry that it uses; the map
+/// never removes pinned entries. The map has no lock and no clock: the code that uses the map must have them.
 package final class TokenMap {
   package enum SetResult: Equatable, Sendable {
     case added
@@ -15,14 +15,14 @@ package final class TokenMap {
     case badKey
   }
 
-  /// Shows that a playback uses an entry; stale when the entry was removed.
+  /// The pin of a playback on an entry. It becomes stale when the map removes the entry.
   package struct Pin: Equatable, Sendable {
     fileprivate let key: [UInt8]
     fileprivate let serial: UInt64
   }
 
   private struct Entry {
-    /// Counts the entries that were added, so that the map can recognise the pin of a removed entry.
+    /// Counts the entries that were added, so that the map can recognise a pin on an entry that it has removed.
     let serial: UInt64
     var token: Secret
     var setAt: Milliseconds
@@ -31,7 +31,7 @@ package final class TokenMap {
     var pins: UInt32 = 0
   }
 
-  /// An entry that pruning may remove, unless it was set again, pinned or removed since.
+  /// An entry that the map may remove, unless the entry was set again, pinned or removed since this record was made.
   private struct Candidate {
     let order: UInt64
     let key: [UInt8]

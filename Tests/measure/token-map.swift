@@ -1,5 +1,6 @@
-// Looks up 10,000 content ids, each with its own token, and unknown ids, in random order; also sets tokens. Measures
-// CPU time of the thread, which a busy machine disturbs less, and prints medians of 15 runs.
+// Measures the token map: looks up 10,000 content ids with a token each, and unknown ids, in random order; also sets
+// tokens. Measures the CPU time of the thread, since other programs on the machine change it less than real time.
+// Prints the medians of 15 runs.
 import CPlatform
 
 /// The random number generator SplitMix64.
@@ -32,7 +33,8 @@ func measure(entries: Int, keyBytes: Int) {
   }
   let rounds = 100_000
   let order = (0..<rounds).map { _ in Int(generator.next() % UInt64(entries)) }
-  // The keys lie in memory in the order of the look-ups, so that fetching the keys takes no time in the measurement.
+  // The keys are in memory in the order of the look-ups, so that the measurement does not include slow reads of the
+  // keys.
   let known = order.flatMap { keys[$0] }
   let unknown = order.flatMap { keys[entries + $0] }
   func each(_ all: [UInt8], _ body: (UnsafeBufferPointer<UInt8>) -> Void) -> Double {

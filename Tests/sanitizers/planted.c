@@ -1,9 +1,9 @@
 /*
- * planted.c - a host with a fault in memory that the library reads: a sanitizer must report it, with a stack frame of
- * the library.
+ * planted.c - a host with a planted memory error: the library reads bad memory of the host. The sanitizer must report
+ * this error, with a stack frame of the library.
  *   race        one thread writes a structure while usher_context_new() reads it
  *   after-free  usher_context_new() reads a structure that was freed
- *   leak        memory whose address the program does not keep; here the library is not involved
+ *   leak the program allocates memory and forgets the address; the library has no part in this
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -2,7 +2,8 @@
  * host.c - a session with a session manager.
  *
  *   stdin: license_url, ssm_url, ca_file, a header, content token, payload
- *   arguments: "held" frees nothing, so that the search must find secrets; "wiping" sets wipe_freed_memory
+ *   arguments: with "held" the host frees nothing, so that the search must find secrets; with "wiping" it sets
+ *   wipe_freed_memory
  *
  * SPDX-License-Identifier: Apache-2.0
  */

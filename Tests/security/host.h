@@ -1,7 +1,7 @@
 /*
- * host.h - shared by hosts that keep no secret themselves: they read playbacks from stdin, play them, free everything,
- * wipe what they read, print "over" and wait until the test has searched their memory. Each host defines `play`, which
- * reads its own lines; the last line is "end".
+ * host.h - parts of the hosts whose memory a test searches for secrets. Such a host reads playbacks from stdin, plays
+ * them, frees everything, wipes the lines that it read, prints "over", and waits until the test has searched its
+ * memory. Each host defines `play`, which gets the lines of one playback; the last line of the input is "end".
  *
  * SPDX-License-Identifier: Apache-2.0
  */

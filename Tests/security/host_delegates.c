@@ -1,6 +1,6 @@
 /*
- * host_delegates.c - licences from the sources that host.c does not use: hooks, a token map, the host's own servers, a
- * resource loader.
+ * host_delegates.c - a host that gets licences in the ways that host.c does not use: with hooks, a token map, customer
+ * SSM and a resource loader.
  *
  *   stdin: a URL that replies with a licence to every request, a header, content token, payload, licence, cookie
  *

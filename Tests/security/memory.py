@@ -11,10 +11,11 @@ SLICE = 16
 
 
 def needles(secrets: Mapping[str, bytes]) -> dict[str, list[bytes]]:
-    """Three parts of each secret, so that the search also finds fragments; and 8 letters of each part in the order in
-    which a 64-bit number has them, because the search for secrets in a message reads letters into such numbers.
+    """Returns the byte strings to search for: three parts of each secret, so that the search also finds fragments; and
+    for each part 8 letters in the byte order of a 64-bit number, because the library reads letters into such numbers
+    when it searches a message for secrets.
 
-    The beginning of a secret is not among them, because it is often public (the header of a JWT).
+    The beginning of a secret is not one of these parts, because it is often public (the header of a JWT).
     """
     found = {}
     for name, secret in secrets.items():
@@ -26,7 +27,7 @@ def needles(secrets: Mapping[str, bytes]) -> dict[str, list[bytes]]:
 
 
 def search(process: int, secrets: Mapping[str, bytes]) -> Counter[str]:
-    """Counts the parts of each secret in the writable memory of a process."""
+    """Counts how many parts of each secret are in the writable memory of a process."""
     wanted = needles(secrets)
     found: Counter[str] = Counter()
     regions = Path(f"/proc/{process}/maps").read_text(encoding="utf-8").splitlines()

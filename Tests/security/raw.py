@@ -1,4 +1,4 @@
-"""A server that replies with the bytes that a test gives it, also with bytes that no HTTP library sends."""
+"""A server that replies with exactly the bytes that a test chooses, also with bytes that no HTTP library would send."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ PIECE = 64 * 1024
 
 
 class RawServer:
-    """Reads one request per connection and sends the next reply in pieces; repeats the last reply."""
+    """A server that reads one request per connection, and sends the next reply in pieces. After the last reply in the
+    list it repeats this reply."""
 
     def __init__(self, *answers: bytes | Iterable[bytes], tls: ssl.SSLContext | None = None) -> None:
         self._answers = list(answers)
@@ -22,7 +23,7 @@ class RawServer:
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self.requests: list[bytes] = []
         self.sent = 0
-        """Bytes of replies that the client accepted."""
+        """The number of bytes of replies that the client has accepted."""
 
     @property
     def url(self) -> str:
@@ -80,7 +81,7 @@ def whole_request(client: socket.socket) -> bytes:
 
 
 def reply(body: bytes, *headers: bytes, status: bytes = b"200 OK") -> bytes:
-    """A whole reply. Each header is a line without its line end."""
+    """Returns a complete reply. Each header is a line without its line end."""
     lines = [
         b"HTTP/1.1 " + status,
         b"Content-Type: application/json",
@@ -92,7 +93,7 @@ def reply(body: bytes, *headers: bytes, status: bytes = b"200 OK") -> bytes:
 
 
 def endless(start: bytes, piece: bytes, most: int) -> Iterator[bytes]:
-    """A reply in pieces: `start`, then `piece` repeated until it makes `most` bytes."""
+    """Returns a reply in pieces: `start`, and then `piece` again and again, until the pieces have `most` bytes."""
     yield start
     for _ in range(most // len(piece)):
         yield piece

@@ -22,7 +22,7 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
     "in a URL": lambda token: f"https://tenant.example.invalid/x?token={token}&y=1",
     "late": lambda token: "x " * 300 + token,
 }
-"""Ways in which a server may repeat a token in its error message."""
+"""The forms in which a server may repeat a token in its error message."""
 
 
 def session_tokens(headend: HeadEnd) -> dict[str, str]:

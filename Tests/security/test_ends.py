@@ -1,5 +1,5 @@
-"""The process of a host over https ends while the library works: it ends with the host's exit code, and no session that
-the host closes in an exit handler stays at the server."""
+"""The process of a host with https servers ends while the library works. It ends with the host's exit code, and if the
+host closes a session in an exit handler, the server does not hold this session any more."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ C_FLAGS = ["-std=c99", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1"]
 CXX_FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-O1"]
 CA = trustme.CA()
 SESSION = reply(b'{"sessionToken":"session-token","heartbeat":0.03}')
-"""Each reply ends its connection, so each heartbeat needs a handshake."""
+"""The server closes the connection after each reply, so each heartbeat needs a new TLS handshake."""
 
 
 @pytest.fixture(scope="module")
@@ -58,15 +58,15 @@ def teardowns(server: RawServer) -> int:
 def test_exitHandlerOfTheHost_closesTheContext_theSessionIsTornDown(
     hosts: Path, server: RawServer, wiping: str
 ) -> None:
-    """The host registers an exit handler before it makes a context. The handler closes the context while the process
-    exits: the library still opens connections, so the server gets the teardown."""
+    """The host registers an exit handler before it makes a context. This handler closes the context while the process
+    exits. The library can still open connections then, so the server gets the teardown."""
     told = run(str(hosts / "ends"), f"handler-frees{wiping}", server.url, str(hosts / "ca.pem"))
     assert told == (42, "close: USHER_OK\nfree: USHER_OK\n")
     assert teardowns(server) == 1
 
 
 def test_globalContextInCPlusPlus_mainReturns_theSessionIsTornDown(hosts: Path, server: RawServer) -> None:
-    """main() of a C++ host returns while a global context has a session: the destructors of the global objects close
+    """main() of a C++ host returns while a global context has a session. The destructors of the global objects close
     the context, and the server gets the teardown."""
     assert run(str(hosts / "ends_cpp"), server.url, str(hosts / "ca.pem")) == (42, "")
     assert teardowns(server) == 1
@@ -75,14 +75,15 @@ def test_globalContextInCPlusPlus_mainReturns_theSessionIsTornDown(hosts: Path, 
 @pytest.mark.parametrize("way", ["returns", "callback-frees", "host-uses-openssl", "host-uses-openssl+callback-frees"])
 def test_processWithASession_exits_itEndsWithTheHostsExitCode(hosts: Path, server: RawServer, way: str) -> None:
     """A host returns from main() while the I/O thread opens a connection for each heartbeat, or while a background
-    thread ends the context. The process ends with the host's exit code, also if the host initialised OpenSSL before."""
+    thread ends the context. The process ends with the host's exit code, even if the host had initialised OpenSSL
+    itself."""
     assert run(str(hosts / "ends"), way, server.url, str(hosts / "ca.pem")) == (42, "")
 
 
 @pytest.mark.parametrize("way", ["host-uses-openssl+handler-frees", "ends-openssl"])
 def test_contextWhoseOpenSSLHasEnded_isFreed_allRequestsFailAtOnce(hosts: Path, server: RawServer, way: str) -> None:
-    """A host frees its context after OpenSSL has freed its memory: no request can be sent any more, so the close ends
-    at once, without the teardown."""
+    """A host frees its context after OpenSSL has freed OpenSSL's memory. The library can send no more requests then, so
+    the close ends at once, without the teardown."""
     begun = time.monotonic()
     told = run(str(hosts / "ends"), way, server.url, str(hosts / "ca.pem"))
     assert told == (42, "close: USHER_OK\nfree: USHER_OK\n")

@@ -1,4 +1,4 @@
-"""A server continues a header line that does not exist: the first header line of its reply begins with a blank."""
+"""The first header line of a server's reply begins with a blank, as if it continued an earlier header line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ with usher.Context(proxy="") as context:
 
 @pytest.mark.parametrize("first", [b" folded", b"\tfolded: 1", b" a: b"], ids=["text", "tab", "field"])
 def test_reply_whoseFirstHeaderLineIsFolded_harmsNoMemoryOfTheHost(first: bytes) -> None:
-    """The host process fills memory when it frees it, so that it would crash if libcurl used freed header lines."""
+    """The host process overwrites all memory that it frees. So it would crash if libcurl used header lines after they
+    are freed; it does not crash."""
     usual = b"HTTP/1.1 200 OK\r\nX-Padding: 1\r\nContent-Length: %d\r\n\r\n" % len(REPLY) + REPLY
     folded = b"HTTP/1.1 200 OK\r\n" + first + b"\r\nContent-Length: %d\r\n\r\n" % len(REPLY) + REPLY
     with RawServer(usual, folded, usual, folded) as server:

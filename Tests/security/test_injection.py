@@ -112,7 +112,7 @@ FRAMING = [
 
 @pytest.mark.parametrize("line", FRAMING)
 def test_headerThatFramesARequest_isRefused(stage: Stage, line: str) -> None:
-    """The library refuses a header of the host that decides where a request ends or goes; it sends nothing."""
+    """The library refuses a header of the host that would change where a request ends or goes; it sends nothing."""
     name, _, value = line.partition(": ")
     for refused in (
         lambda: stage.delegate(extra_headers=f"X-One: 1\n{line}"),
@@ -128,7 +128,7 @@ def test_headerThatFramesARequest_isRefused(stage: Stage, line: str) -> None:
 @pytest.mark.parametrize("poison", ["a\x01b", "a\x1b[31mb", "a\x7fb"], ids=["SOH", "ESC", "DEL"])
 @pytest.mark.parametrize("door", [door for door in DOORS if "header" in door or "token" in door or "agent" in door])
 def test_option_withAControlCharacter_isRefused(stage: Stage, door: str, poison: str) -> None:
-    """The library refuses a token or header when a control character is in it; it sends nothing."""
+    """The library refuses a token or header that contains a control character; it sends nothing."""
     with pytest.raises(usher.InvalidArgumentError):
         DOORS[door](stage, poison)
     stage.settle()
@@ -137,7 +137,8 @@ def test_option_withAControlCharacter_isRefused(stage: Stage, door: str, poison:
 
 @pytest.mark.parametrize("blank", [" ", "\t", " \t "])
 def test_contentToken_ofBlanks_isRefused(stage: Stage, blank: str) -> None:
-    """The library refuses a content token of blanks only, because libcurl would send no header; it sends nothing."""
+    """The library refuses a content token that consists only of blanks, because libcurl would then send no token
+    header; it sends nothing."""
     with pytest.raises(usher.InvalidArgumentError):
         stage.play(blank)
     assert stage.routes() == []
@@ -155,9 +156,9 @@ def test_extraHeaders_severalLines_areSeveralHeaders(stage: Stage) -> None:
 
 @ENDS
 def test_answerOfTheTokenCallback_withALineEnd_isRefused(stage: Stage, lib: Any, poison: str) -> None:
-    """The library refuses the answer, and the question stays open.
+    """The library refuses an answer with a token that a header cannot contain; the question stays open.
 
-    The test calls the C function, because the bindings check the token, too.
+    The test calls the C function directly, because the Python bindings would refuse the token before.
     """
     given = poison.replace("\0", "\n").encode()  # in C a NUL ends the text
     asked: list[object] = []
@@ -231,7 +232,8 @@ def test_sessionToken_ofAHeartbeat_withALineEnd_isNotSentBack(stage_factory: Cal
 @ENDS
 @pytest.mark.parametrize("place", ["field", "CustomData"])
 def test_sessionToken_ofALicence_withALineEnd_isNotSentBack(stage: Stage, place: str, poison: str) -> None:
-    """The library ignores a session token with a line end in a licence reply of SSP V2 (for PlayReady in its XML)."""
+    """The library ignores the session token in a licence reply of SSP V2 when the token has a line end. (In PlayReady
+    replies the token is in the XML.)"""
     key_system: KeySystem = "playready" if place == "CustomData" else "clearkey"
     if place == "field":
         stage.headend.faults.add("license", Fault.fields(sessionToken=poison))
@@ -251,9 +253,10 @@ def test_sessionToken_ofALicence_withALineEnd_isNotSentBack(stage: Stage, place:
 
 @pytest.mark.parametrize("end", [b"\r", b"\0", b"\n ", b"-"], ids=["CR", "NUL", "folded", "none"])
 def test_sessionToken_ofAReplyHeader_withALineEnd_isNotSentBack(stage: Stage, end: bytes) -> None:
-    """The library does not send back a session token that has a line end; here it comes in a reply header.
+    """The library does not use a session token with a line end when the token comes in a reply header; it sends no
+    request with this token.
 
-    For libcurl a single CR is a part of the value, and a folded line is one line.
+    libcurl reads a single CR as a part of the value, and a folded line as one line.
     """
     licence = json.dumps(
         {"keys": [{"kty": "oct", "kid": "ABEiM0RVZneImaq7zN3u_w", "k": "_-7dzLuqmYh3ZlVEMyIRAA"}]}

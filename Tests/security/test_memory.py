@@ -1,4 +1,5 @@
-"""After a host has freed everything, its memory contains no token, licence, payload or header; the tests search it."""
+"""The tests search the memory of a host after it has freed everything; the memory contains no token, licence, payload
+or header."""
 
 from __future__ import annotations
 
@@ -27,13 +28,13 @@ TLS = pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
 
 
 class Hosts:
-    """Programs that play in separate processes, whose memory the test then searches."""
+    """The host programs. They play in separate processes, whose memory the test then searches."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         library = Path(os.environ["USHER_LIBRARY"]).resolve()
-        # Makes the dynamic loader bind all symbols at the start: when it binds later, it saves registers on the stack,
-        # and they may contain parts of secrets.
+        # Makes the dynamic loader bind all symbols at the start. If the loader binds a symbol later, it saves registers
+        # on the stack, and these may contain parts of secrets.
         linked = [str(library), f"-Wl,-rpath,{library.parent},-z,now,--allow-shlib-undefined"]
         for name in ("host", "host_delegates"):
             subprocess.run(
@@ -84,7 +85,7 @@ class Hosts:
         more: Mapping[str, bytes] | None = None,
         scale: int = 1,
     ) -> Counter[str]:
-        """Plays a session with new secrets; then counts the parts of each in the memory of the process."""
+        """Plays a session with new secrets. Then counts the parts of each secret in the memory of the process."""
         token, payload, key = (
             headend.content_token(marker=secrets.token_hex(32 * scale)),
             secrets.token_hex(64 * scale),
@@ -122,8 +123,8 @@ def head_end(enforced: bool = False, tls: bool = False) -> HeadEnd:
 
 
 def wanted(headend: HeadEnd, token: str, payload: str) -> dict[str, bytes]:
-    """The secrets of the session in the head-end's journal: payload, content token, licence, and the session tokens
-    that the library sent."""
+    """Returns the secrets of the session, from the head-end's journal: payload, content token, licence, and the session
+    tokens that the library sent."""
     sent = {part for entry in headend.journal for part in (entry.header("nv-authorizations") or "").split(",")} - {
         token,
         "",
@@ -150,8 +151,8 @@ def test_memory_afterTheEnd_holdsNoSecret(hosts: Hosts, enforced: bool, tls: boo
 
 @pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
 def test_memory_afterSecretsOfManyPages_holdsNone(hosts: Hosts, tls: bool) -> None:
-    """A session has a content token, a payload and a header of 6 kB to 12 kB; after the host freed everything, no part
-    is left."""
+    """A session has a content token, a payload and a header of 6 kB to 12 kB. After the host has freed everything, its
+    memory has no part of them."""
     with head_end(tls=tls) as headend:
         assert not +hosts.left_of_session(headend, scale=100)
         token = headend.journal.last(route="setup").parts[0].raw
@@ -160,13 +161,15 @@ def test_memory_afterSecretsOfManyPages_holdsNone(hosts: Hosts, tls: bool) -> No
 
 @TLS
 def test_memory_afterTheEnd_ofAHostThatSetsWipeFreedMemory_holdsNoSecret(hosts: Hosts, tls: bool) -> None:
-    """libcurl and OpenSSL wipe what they free when the host sets `wipe_freed_memory`; the memory has no secret."""
+    """libcurl and OpenSSL wipe the memory that they free when the host sets `wipe_freed_memory`; the process has no
+    secret in its memory."""
     with head_end(tls=tls) as headend:
         assert not +hosts.left_of_session(headend, "wiping")
 
 
 def test_wipeFreedMemory_whereOpenSSLWasUsedBefore_isRefused(lib: Any) -> None:
-    """The library refuses `wipe_freed_memory` when the process has used OpenSSL before; other contexts work."""
+    """The library refuses `wipe_freed_memory` when the process has already used OpenSSL; contexts without this option
+    work."""
     ssl.create_default_context()
     with pytest.raises(usher.StateError):
         usher.Context(wipe_freed_memory=True)
@@ -207,9 +210,10 @@ def test_memory_afterAReplyThatIsNoAnswer_holdsNoSecret(hosts: Hosts, route: str
 
 
 def test_memory_afterHooksMapsOwnServersAndLoaders_holdsNoSecret(hosts: Hosts) -> None:
-    """No secret stays in memory after licences from hooks, a token map, the host's servers and a resource loader.
+    """No secret stays in memory after a host has got licences with hooks, a token map, customer SSM and a resource
+    loader.
 
-    The server gives all of them the same reply, JSON with a CKC.
+    The server gives the same reply to all their requests: JSON with a CKC.
     """
     texts = {
         name: secrets.token_hex(size)

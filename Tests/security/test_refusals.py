@@ -1,4 +1,5 @@
-"""The library uses plain http to other machines only if the host allows it, and refuses data too large or too deep."""
+"""The library uses plain http to other machines only if the host allows this. It refuses data that are too large or
+nested too deep."""
 
 from __future__ import annotations
 
@@ -200,7 +201,8 @@ def test_replyBody_ofTheMost_isTaken_oneByteMoreIsTooLarge(stage_factory: Callab
 
 
 def test_replyBody_compressed_isLimitedAfterDecoding(stage: Stage) -> None:
-    """100 kB of gzip that decode to 100 MB are too large, and the library stops reading at max_response_bytes."""
+    """A server sends 100 kB of gzip that decode to 100 MB. The library stops reading at max_response_bytes and reports
+    TOO_LARGE."""
     bomb = gzip.compress(bytes(100_000_000), 9)
     stage.headend.faults.add("license", Fault.reply(200, body=bomb, headers={"Content-Encoding": "gzip"}))
     with pytest.raises(usher.TooLargeError):
@@ -220,7 +222,8 @@ def test_replyBody_compressed_isLimitedAfterDecoding(stage: Stage) -> None:
     ids=lambda lines: b" ".join(lines).decode(),
 )
 def test_replyBody_inACodingNotAskedFor_isNotDecoded(stage: Stage, lines: tuple[bytes, ...]) -> None:
-    """A few kilobytes with several codings could keep libcurl busy for minutes."""
+    """The library refuses a reply with several codings, because a few kilobytes of it could keep libcurl busy for
+    minutes."""
     bomb = gzip.compress(gzip.compress(bytes(10_000_000), 9), 9)
     with RawServer(reply(bomb, *lines)) as server:
         delegate = usher.SSPDelegate(stage.context, license_url=server.url)
@@ -246,12 +249,12 @@ def test_replyHeaders_withoutEnd_areTooLarge_longBeforeMemoryIs(stage: Stage, ki
 
 
 def resident() -> int:
-    """Resident memory of this process, in bytes."""
+    """Returns the resident memory of this process, in bytes."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * 4096
 
 
 def peak() -> int:
-    """The most memory that this process has had since the last call, in bytes."""
+    """Returns the largest resident memory of this process since the last call, in bytes."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) * 1024
@@ -259,8 +262,8 @@ def peak() -> int:
 
 @pytest.mark.parametrize("unit", ["1,", "null,", "1.5,", '"",', "[],", "{},", '{"a":1},', '"a",'])
 def test_json_ofManyValues_takesLittleMemory(stage: Stage, unit: str) -> None:
-    """A server replies with a JSON array of 1 MB of small values; the process grows by the reply's bytes and a few
-    copies of them, not by the memory of a million values."""
+    """A server replies with a JSON array of 1 MB with many small values. The memory of the process grows only by a few
+    copies of the reply, not by a million parsed values."""
     text = '{"sessionToken":"t","heartbeat":60,"more":[' + (unit * (1_000_000 // len(unit)))[:-1] + "]}"
     with RawServer(reply(text.encode()), reply(b"{}")) as server:
         playback = stage.play(delegate=stage.delegate(ssm_url=server.url), tag="a")
@@ -275,7 +278,8 @@ def test_json_ofManyValues_takesLittleMemory(stage: Stage, unit: str) -> None:
 
 
 def nested(depth: int) -> str:
-    """A valid reply of the session manager, with an array in it that makes the JSON ``depth`` levels deep."""
+    """Returns a valid reply of the session manager that contains nested arrays, so that the JSON is ``depth`` levels
+    deep."""
     return '{"sessionToken":"t","heartbeat":60,"more":' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
 
 

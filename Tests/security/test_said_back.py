@@ -70,7 +70,7 @@ def body(words: str, field: str, code: int = 1003) -> dict[str, Any]:
 
 
 def check(told: Told, *kept: str) -> None:
-    """Checks that the output contains no 8 letters in a row of a secret, of its base64 or of its hex."""
+    """Checks that the output contains no 8 consecutive letters of a secret, of its base64 form or of its hex form."""
     said = letters("\n".join(told.lines))
     for secret in kept:
         raw = secret.encode()
@@ -83,8 +83,8 @@ def check(told: Told, *kept: str) -> None:
 
 @FORMS
 def test_secrets_thatAServerSaysBack_inAnySpelling_areNotTold(stage_factory: Callable[..., Stage], form: str) -> None:
-    """A licence server repeats every secret in every spelling and field; no output has 8 letters in a row of a
-    secret."""
+    """A licence server repeats every secret in every spelling and in every field. No output has 8 consecutive letters
+    of a secret."""
     stage = stage_factory(headend={"token_form": form})
     told, header, numbers, fields = Told(), secrets.token_hex(6), cycle((400, 403, 500, 200)), cycle(FIELDS)
     payload = secrets.token_bytes(48)
@@ -132,7 +132,7 @@ def test_secrets_thatTheSessionServerSaysBack_areNotTold(
     kept = [token, header, newest, brought, *sent]
     number = count()
     for route in ("heartbeat", "teardown", "setup"):
-        # Another playback sends this set-up, and it never had these session tokens.
+        # This set-up belongs to another playback, which never had these session tokens.
         spoken = [token, header, brought] if route == "setup" else kept
         for secret in spoken:
             said = {**body(f"'{spell(secret)}' is wrong", FIELDS[next(number) % 6]), "sessionToken": brought}
@@ -163,7 +163,8 @@ def test_secrets_thatTheSessionServerSaysBack_areNotTold(
 
 @pytest.mark.parametrize("coded", ["100 %41", "a\\x", "&#65;", "&nbsp;", "<b>", "%u0041"])
 def test_message_withCodedCharacters_isWithheld(stage: Stage, coded: str) -> None:
-    """A server's message has a coded character; the host sees the code, and that the message was withheld."""
+    """A server's message has a coded character. The host gets the error code, and instead of the message a note that
+    the message was withheld."""
     playback = stage.play()
     stage.settle()
     stage.headend.faults.add("license", Fault.error(4000, message=f"it says {coded}"))
@@ -174,8 +175,9 @@ def test_message_withCodedCharacters_isWithheld(stage: Stage, coded: str) -> Non
 
 
 def test_secrets_ofOtherPlaces_areNotTold(stage_factory: Callable[..., Stage]) -> None:
-    """A server repeats the tokens of other screens, of a closed playback and of an item that a zap replaced, words of
-    the payload, parts of the URL, a PIN in a header, and the password of Basic credentials; no output has them."""
+    """A server repeats other secrets: the tokens of other screens, of a closed playback and of an item that a zap
+    replaced, words of the payload, parts of the URL, a PIN in a header, and the password of Basic credentials. No
+    output has any of them."""
     stage = stage_factory(headend={"token_form": "letters"})
     told, pin, word = Told(), "4711", secrets.token_hex(6)
     basic = base64.b64encode(b"operator:Zq7xW2").decode()
@@ -207,7 +209,7 @@ def test_secrets_ofOtherPlaces_areNotTold(stage_factory: Callable[..., Stage]) -
 
 
 def test_message_ofAFieldThatServersUse_isTold(stage: Stage) -> None:
-    """A server gives its reason in one of the known fields; the error has this text, and nothing of other fields."""
+    """A server writes its reason into one of the known fields. The error has this text, and no text of other fields."""
     playback = stage.play()
     stage.settle()
     for field in FIELDS:
@@ -220,7 +222,8 @@ def test_message_ofAFieldThatServersUse_isTold(stage: Stage) -> None:
 
 @pytest.mark.parametrize("character", ["\x85", "\x9b", "\u202e", "\u2066", "\u2028", "\u2029", "\u200b", "\x1b"])
 def test_message_withControlOrBidiCharacters_isOneVisibleLine(stage: Stage, character: str) -> None:
-    """A server sends an invisible character in its message; in error and log the library replaces it by a space."""
+    """A server sends an invisible character in its message. In the error and in the log, the library replaces this
+    character by a space."""
     playback = stage.play()
     stage.settle()
     stage.headend.faults.add("license", Fault.error(4000, message=f"a{character}b"))
@@ -232,9 +235,10 @@ def test_message_withControlOrBidiCharacters_isOneVisibleLine(stage: Stage, char
 
 
 def test_wordsOfACustomer_loseItsPayload(stage: Stage) -> None:
-    """The host answers with its server's message, which repeats the challenge; the error does not contain the
+    """The host answers with the message of its server, which repeats the challenge. The error does not contain the
     challenge."""
-    # Its base64 has only letters and digits: other characters of it may stay at the edges of what is removed.
+    # The base64 form of this challenge has only letters and digits. Other characters could remain before and after the
+    # text that the library removes.
     payload = base64.b64decode("".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(64)))
     said = f"bad challenge {groups(8, ' ')(base64.b64encode(payload).decode())} \u202e"
     told = Told()

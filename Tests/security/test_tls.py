@@ -1,5 +1,5 @@
-"""TLS: authority, pinned key, client certificate, versions. The library sends nothing to a server that fails a
-check."""
+"""Tests TLS: authorities, pinned keys, client certificates and versions. If a server fails a check, the library sends
+nothing to it."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ CA = trustme.CA()
 
 
 def pin(certificate: trustme.LeafCert) -> str:
-    """The digest of the public key, as libcurl expects it."""
+    """Returns the digest of the public key in the form that libcurl expects."""
     key = x509.load_pem_x509_certificate(certificate.cert_chain_pems[0].bytes()).public_key()
     digest = hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).digest()
     return "sha256//" + base64.b64encode(digest).decode()
 
 
 class Server(RawServer):
-    """A session manager over TLS. `client_of`: it accepts only clients with a certificate of this authority."""
+    """A session manager over TLS. If `client_of` is set, it accepts only clients with a certificate of this
+    authority."""
 
     def __init__(
         self,
@@ -65,7 +66,8 @@ class Server(RawServer):
         super().__init__(SETUP, reply(b"{}"), tls=context)
 
     def _answer(self, client: socket.socket) -> None:
-        """If the handshake fails, reads until the client closes: a reset could arrive before the server's alert."""
+        """If the handshake fails, the server reads until the client closes. Otherwise a reset could arrive at the
+        client before the server's alert."""
         assert self._tls
         with self._tls.wrap_socket(client, server_side=True, do_handshake_on_connect=False) as connection:
             try:
@@ -89,7 +91,7 @@ Setup = Callable[..., list[str]]
 
 @pytest.fixture
 def told(stage_factory: Callable[..., Stage], ca_file: str) -> Setup:
-    """Sets a session up with a server and returns the types of the events."""
+    """Sets up a session with a server. Returns the types of the events."""
 
     def set_up(server: RawServer, **options: str) -> list[str]:
         stage = stage_factory(**{"ca_file": ca_file, **options})
@@ -121,7 +123,7 @@ def test_server_ofAnotherAuthorityOrName_isSentNothing(told: Setup, certificate:
 
 
 def test_caFile_authorityOfTheSystemsFolder_isNotTrusted(ca_file: str, tmp_path: Path) -> None:
-    """The library sends nothing to a server when only the system has its authority and `ca_file` is set."""
+    """The library sends nothing to a server when `ca_file` is set and only the system has the server's authority."""
     other = trustme.CA()
     folder = tmp_path / "certs"
     folder.mkdir()
@@ -137,8 +139,8 @@ def test_caFile_authorityOfTheSystemsFolder_isNotTrusted(ca_file: str, tmp_path:
 
 
 def test_system_hasAFileOfAuthorities_onlyItIsRead_once(tmp_path: Path) -> None:
-    """The library uses the system's file and not the folder beside it. It parses the file once for all connections: to
-    parse it takes so long that other servers' heartbeats would be late."""
+    """The library uses the system's file of authorities, and not the folder beside it. It parses this file only once
+    for all connections, because parsing takes so long that heartbeats to other servers would be late."""
     folder = tmp_path / "certs"
     folder.mkdir()
     CA.cert_pem.write_to_path(str(folder / "ca-certificates.crt"))
@@ -168,7 +170,7 @@ print({CONNECTIONS}, "connections, the file opened", "once" if opened == 1 else 
 
 
 class Hello:
-    """What a ClientHello offers (RFC 8446, 4.1.2)."""
+    """The cipher suites and groups that a ClientHello offers (RFC 8446, 4.1.2)."""
 
     def __init__(self, record: bytes) -> None:
         at = 5 + 4 + 2 + 32  # the headers of record and message, version, random
@@ -187,7 +189,8 @@ class Hello:
 
 
 def test_library_offersNoKeyExchangeWhoseSizeTheServerChooses(ca_file: str) -> None:
-    """Diffie-Hellman over large primes would keep the I/O thread busy, and other servers' heartbeats would be late."""
+    """The library offers no Diffie-Hellman over prime fields: large primes would keep the I/O thread busy, and
+    heartbeats to other servers would be late."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"https://127.0.0.1:{listener.getsockname()[1]}/"
         with subprocess.Popen([sys.executable, "-c", SCRIPT, url, ca_file], env=environment()) as host:
@@ -204,11 +207,11 @@ def test_library_offersNoKeyExchangeWhoseSizeTheServerChooses(ca_file: str) -> N
 
 DHE = {0x0033, 0x0039, 0x0045, 0x0067, 0x006B, 0x0088, 0x009A, 0x009E, 0x009F, 0xC052, 0xC053, 0xC09E, 0xC09F}
 DHE |= {0x00C4, 0x00BE, 0xC07C, 0xC07D, 0xCCAA}
-"""Cipher suites of TLS 1.2 with Diffie-Hellman over prime fields and RSA certificates."""
+"""The cipher suites of TLS 1.2 that use Diffie-Hellman over prime fields with RSA certificates."""
 
 
 def in_a_namespace(folder: Path, url: str, ca_file: str, script: str | None = None) -> str:
-    """Runs SCRIPT where `folder` is the system's folder of authorities; returns what it printed."""
+    """Runs SCRIPT with `folder` as the system's folder of authorities. Returns the output of the script."""
     mount = f"mount --bind '{folder}' /etc/ssl/certs && exec \"$@\""
     command = ["unshare", "--mount", "sh", "-c", mount, "sh", sys.executable, "-c", script or SCRIPT, url, ca_file]
     host = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
@@ -221,7 +224,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def test_keyLog_ofTheEnvironment_staysEmpty(ca_file: str, tmp_path: Path) -> None:
-    """The library writes no TLS keys when SSLKEYLOGFILE names a file; the session plays."""
+    """When SSLKEYLOGFILE names a file, the library writes no TLS keys into it, and the session plays."""
     log = tmp_path / "keys"
     with Server(CA.issue_cert("127.0.0.1")) as server:
         command = [sys.executable, "-c", SCRIPT, server.url, ca_file]
@@ -248,7 +251,7 @@ CLIENTS = trustme.CA()
 
 @dataclass
 class Client:
-    """The files of a client certificate: its chain, its key, its key with a pass phrase."""
+    """The files of a client certificate: its chain, its key, and its key with a pass phrase."""
 
     chain: str
     key: str
