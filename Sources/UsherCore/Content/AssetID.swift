@@ -10,7 +10,7 @@ package struct AssetID: Equatable, Sendable {
   package static var mostBytes: Int { 65_536 }
   package static var fairPlayScheme: [UInt8] { [0x73, 0x6B, 0x64] }
 
-  /// Returns the text between the scheme and the query, percent-decoded and without one slash at its end.
+  /// The text between the scheme and the query, percent-decoded. If it ends with a slash, that slash is removed.
   package let text: [UInt8]
   /// The bytes that `text` encodes in base64; nil if `text` is not base64. Some packagers encode JSON; this JSON is
   /// then the content identifier of a FairPlay payload.

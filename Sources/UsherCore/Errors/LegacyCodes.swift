@@ -4,7 +4,7 @@ package struct LegacyCodes: Equatable, Sendable {
   package let reactNative: Int32
   /// The Android player's `what`; 0 if it has no number for this error.
   package let androidWhat: Int32
-  /// The Android player's `extra`: the SSM's errorCode.
+  /// The Android player's `extra`: the SSM's errorCode; 0 if the error does not come from the SSM.
   package let androidExtra: Int64
   /// The internal number of the Apple SDK; 0 if it has no number for this error.
   package let appleInternal: Int32

@@ -17,8 +17,8 @@ struct SecretSearch {
   /// For each of `letters`: its index in the text.
   private var positions: [UInt16] = []
   private var isFound: [Bool]
-  /// The hash table. For the hash of a run: 1 plus the number of the last run with this hash. `next` has the number of
-  /// the run before that one.
+  /// The hash table. The element for a hash has the number of the last run with this hash, plus 1; 0: no run has this
+  /// hash. For each run, `next` has the number of the previous run with the same hash, also plus 1.
   private var heads = [UInt16](repeating: 0, count: 1024)
   private var next: [UInt16] = []
   /// The last 8 compared bytes of the secret that the search reads, and the number of compared bytes so far.
@@ -190,7 +190,7 @@ struct SecretSearch {
     }
   }
 
-  /// Searches for a whole secret that has fewer letters than a part.
+  /// Searches for the whole secret, because it has fewer letters than a part.
   private mutating func findShort() {
     guard count > 0, letters.count >= count else { return }
     for at in 0...(letters.count - count) where run(at, count) == last { find(at, count) }

@@ -47,8 +47,8 @@ extension HiddenSecrets {
     while start < text.count {
       var end = start
       var isMarked = false
-      // How often in this word a letter follows a digit, a digit a letter, or an upper-case letter a lower-case one.
-      // Encoded data has many such changes.
+      // How often the kind of character changes inside this word: from letter to digit, from digit to letter, or from
+      // lower to upper case. Encoded data has many such changes.
       var changes = 0
       while end < text.count, let kind = CharacterKind(text[end]) {
         if marks[end] { isMarked = true }

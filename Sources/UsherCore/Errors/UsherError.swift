@@ -9,8 +9,8 @@ package struct UsherError: Error, Equatable, Sendable {
   /// The server's `errorCode`; 0 if the reply had no code.
   package var serviceCode: Int64
   package var message: String
-  /// The three Booleans below, one bit each. A smaller error needs less code, since each function that throws copies
-  /// every field.
+  /// The three Booleans below, one bit each. A smaller error needs less code, because each function that throws an
+  /// error copies every field of the error.
   private var flags: UInt8 = 0
 
   @inline(never)

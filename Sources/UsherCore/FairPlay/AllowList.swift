@@ -1,9 +1,9 @@
 /// The hosts to which the library may send requests if the URL comes from content (`skd:` URL, playlist, manifest).
 ///
-/// A pattern is `host`, `host:port` or `host:*`. The host is a name, `*.` and a name (matches every name below that
-/// name, but not the name itself), or an address literal exactly as URLs write it. A pattern without a port means the
-/// default port of the scheme. The list reads URLs more strictly than libcurl: it refuses any text that libcurl could
-/// read as another host.
+/// A pattern is `host`, `host:port` or `host:*`. The host of a pattern is a name, `*.` with a name after it, or an
+/// address literal exactly as URLs write it. `*.` matches every name below the name, but not the name itself. A pattern
+/// without a port means the default port of the scheme. The list reads URLs more strictly than libcurl: it refuses any
+/// text that libcurl could read as another host.
 package struct AllowList: Sendable {
   package enum Refusal: Error, Equatable, Sendable {
     /// The text is not `http://` or `https://` with a host, or has bytes that a URL cannot have.

@@ -19,7 +19,7 @@ package struct LoadingMachine<Server> {
     case notAllowed(Operation)
   }
 
-  /// The host's answer to the question for a server.
+  /// The host's answer to the question which server to use.
   package enum Decision {
     /// Send the SPC to this server.
     case keyServer(Server)

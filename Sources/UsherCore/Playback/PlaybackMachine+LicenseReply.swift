@@ -157,8 +157,8 @@ extension PlaybackMachine {
     _ index: Int, _ request: RequestID, _ failure: WireFailure, _ origin: Origin, ownTeardowns: SSMSession.OwnTeardowns,
     now: Milliseconds
   ) -> [Action] {
-    // A reply with a session token has opened a session, even if it refuses the licence. Then no other content token is
-    // asked for.
+    // A reply with a session token has opened a session, even if it refuses the licence. Then the machine does not ask
+    // for another content token.
     let mayAsk = mayAskAgain(index) && failure.token == nil
     if failure.serviceCode == SSMCode.tooManySessions, mayAsk {
       licenses[index].phase = .waiting

@@ -169,7 +169,7 @@ package struct PlaybackMachine {
       waitsForOwnTeardowns: session.waitsForOwnTeardowns, awaitsToken: isClosed && session.awaitsToken)
   }
 
-  // The same as the method of `session`; `mutating` for the same reason as `standing`.
+  // Does the same as the method of `session`. It is `mutating` for the same reason as `standing`.
   package mutating func keepAliveTimeout(now: Milliseconds) -> Milliseconds { session.keepAliveTimeout(now: now) }
   package mutating func longestKeepAliveTimeout(now: Milliseconds) -> Milliseconds {
     session.longestKeepAliveTimeout(now: now)
@@ -254,7 +254,8 @@ package struct PlaybackMachine {
     }
     guard usesSession else { return sendWaiting(now: now) }
     if session.isIdle { return isWaiting ? [] : startSession(now: now) }
-    // If the session has failed, the host knows this: a token that arrives later starts no new session.
+    // If the session has failed, the machine has reported that to the host. So a token that arrives later starts no new
+    // session.
     return policy.resetup == .never || replacesDenied || session.failure != nil
       ? sendWaiting(now: now) : replaceSession(now: now)
   }

@@ -101,8 +101,8 @@ struct NewestToken {
   var mayHaveSuccessor: Bool { sentAfterLoss != nil }
   /// - Parameter next: the id of the next request.
   mutating func loseReply(next: RequestID) { sentAfterLoss = next }
-  /// Called when the server accepted a request with a session token. If the request was sent after the loss, the server
-  /// knows the session by a token that the library has.
+  /// Called when the server accepted a request with a session token. If the request was sent after a reply had been
+  /// lost, the server knows the session by a token that the library has.
   mutating func confirm(_ request: RequestID) {
     if let first = sentAfterLoss, request >= first { sentAfterLoss = nil }
   }

@@ -60,8 +60,8 @@ extension SSMSession {
     let failedTeardown: UInt32?
   }
 
-  /// A session returns the actions `nextMayStart` and `ended` in this order, each once. This is the last one that it
-  /// has returned.
+  /// A session returns the actions `nextMayStart` and `ended` in this order, each once. This value says which of them
+  /// it has returned last.
   enum Reported: UInt8 { case nothing, nextMayStart, ended }
 
   /// Holds the phase, and has the only methods that change it. Each method is named for what happened.

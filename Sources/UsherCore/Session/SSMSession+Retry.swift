@@ -1,6 +1,6 @@
 /// When a failed keep-alive is retried, and how long each attempt may take.
 extension SSMSession {
-  /// The least time-out of a retry, and the least pause before one.
+  /// The shortest time-out of a retry, and the shortest pause before a retry.
   private static var leastTimeout: Milliseconds { 300 }
 
   /// Returns when to retry a keep-alive that was sent at `sentAt` and failed at `now`; nil if the time for retries is

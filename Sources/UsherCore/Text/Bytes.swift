@@ -55,7 +55,8 @@ private func isPlain(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
   var isOther = SIMDMask<SIMD16<Int8>>(repeating: false)
   var at = 0
   while true {
-    // After 1 is added, DEL and the bytes above it are negative (255 is 0), so one comparison finds them too.
+    // As a signed byte plus 1, DEL and every higher byte is negative (255 is 0). So one comparison finds these bytes
+    // and the control characters.
     isOther = isOther .| (raw.loadUnaligned(fromByteOffset: at, as: SIMD16<Int8>.self) &+ one .< least)
     isOther = isOther .| (raw.loadUnaligned(fromByteOffset: at &+ 16, as: SIMD16<Int8>.self) &+ one .< least)
     if at == last { return !any(isOther) }

@@ -1,10 +1,10 @@
 /// Reads the value of a `Retry-After` header (RFC 9110, section 10.2.3): seconds, or an HTTP date in one of its three
 /// forms.
 package enum RetryAfter {
-  /// Returns the pause that the server asks for; nil if the text is neither of the two. A date in the past is a pause
-  /// of 0. A number that is too large gives the longest pause.
-  /// - Parameter now: the wall clock, in seconds since 1970. For a date, pass the time of the reply's own `Date` header
-  ///   if it has one: then the result does not depend on whether the two clocks agree.
+  /// Returns the pause that the server asks for; nil if the text is neither a number of seconds nor an HTTP date. A
+  /// date in the past is a pause of 0. A number that is too large gives the longest pause.
+  /// - Parameter now: the wall clock, in seconds since 1970. If the reply has a `Date` header, pass the time in that
+  ///   header: then the result does not depend on the clock of this machine.
   package static func pause(_ text: UnsafeBufferPointer<UInt8>, now: Int64) -> Milliseconds? {
     var reader = Reader(text)
     reader.skipBlanks()

@@ -40,8 +40,9 @@ struct TokenTable {
   /// Only entries below this index are initialised.
   private(set) var used = 0
   private var firstFree = -1
-  /// The hash table; it has twice as many slots as the capacity. A slot has 0, or the low half of a key's hash in the
-  /// upper half and the entry's index + 1 in the lower half. The low bits of the hash select the slot.
+  /// The hash table; it has twice as many slots as the capacity. An empty slot is 0. Any other slot has the low half of
+  /// a key's hash in its upper half, and the entry's index + 1 in its lower half. The low bits of the hash select the
+  /// slot.
   private var slots: UnsafeMutablePointer<UInt64>
   private var mask = 31
 

@@ -1,6 +1,6 @@
 /// Secret bytes: a token, a licence, a key. Printing or interpolating a `Secret` does not show the bytes, and the
-/// library wipes them when it releases the last reference. The bytes exist once. (It is a reference and not
-/// `~Copyable`, so that the machines can be plain values.)
+/// library wipes them when it releases the last reference. The bytes exist once in memory. (A `Secret` is a reference
+/// and not `~Copyable`, so that the machines can be plain values.)
 ///
 /// Sendable, unchecked: only the creator writes the bytes, before it shares them; from then on all threads only read.
 /// The reference count is atomic.

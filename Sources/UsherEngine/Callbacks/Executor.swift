@@ -72,7 +72,8 @@ final class ThreadedExecutor: CallbackExecutor {
 
   private enum Help { case none, waking, starting }
 
-  /// Call inside the lock. Decides whether a thread must be woken or started for the ready lanes; `bring` does it.
+  /// Call inside the lock. Decides whether a thread must be woken or started for the ready lanes; `bring` then wakes or
+  /// starts it.
   private func sendForOne() -> Help {
     guard !isComing, !ready.isEmpty, idle > 0 || threads < cap else { return .none }
     isComing = true

@@ -38,7 +38,7 @@ package final class HostReference {
   }
 }
 
-/// A host's `user_data`, known by the closure that calls its `destroy`.
+/// One `user_data` of the host. It is stored as the closure that calls its `destroy`.
 private final class HostUserData {
   enum State { case new, accepted, ended }
 
@@ -52,7 +52,7 @@ private final class HostUserData {
   init(_ destroy: @escaping () -> Void) { self.destroy = destroy }
 }
 
-/// The `user_data` of a context whose `destroy` has not run yet.
+/// Every `user_data` of a context for which `destroy` has not run yet.
 package final class AcceptedUserData {
   fileprivate let executor: any CallbackExecutor
   private let monitor = Monitor()

@@ -33,7 +33,7 @@ package final class ResourceLoader {
     package let url: [UInt8]
   }
 
-  /// The host is asked which server gets the SPC. This is what the host's callback gets.
+  /// The question which server gets the SPC, as the host's callback receives it.
   package struct ServerQuestion {
     package let url: [UInt8]
     package let contentIdentifier: [UInt8]
@@ -45,7 +45,7 @@ package final class ResourceLoader {
     package let kind: SEESRequest.Kind
   }
 
-  /// The host's wishes for the request to an entitlement server. A member that is nil: as the question says.
+  /// The host's wishes for the request to an entitlement server. If a member is nil, the value in the question applies.
   package struct Entitlement {
     package let server: Endpoint?
     package let content: [UInt8]?

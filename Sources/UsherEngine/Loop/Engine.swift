@@ -206,7 +206,7 @@ package final class Engine {
     idle.becameIdle(transfers: requests.transfers.count)
     let next = timers.next()
     let isRead = transport.wait(until: wakeUp(next.flatMap { clock.bootTime(of: $0) }))
-    // If a thread is missing, the wait may have ended before `next`.
+    // If a thread is missing, the wait may have ended before `next`, in order to start that thread.
     if isRead, missingThreads.retryAt == nil, let next { readUntil = max(readUntil, next) }
     idle.becameBusy()
   }

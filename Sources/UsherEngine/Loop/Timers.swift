@@ -7,12 +7,12 @@ enum TimerTarget {
   case ask(HostQuestion)
   case license(PlaybackID, LicenseID)
   case certificate(CertificateSource, CertificateWaiter)
-  /// The playback for which the thread waits; 0: the close of the context.
+  /// The thread waits for this playback; 0: it waits for the close of the context.
   case wait(Wait<Status>, PlaybackID)
   case token(PlaybackID)
   case load(PlaybackID, LoadingJob)
 
-  /// Whether the timer is the host's limit for the wait for a server's reply.
+  /// Whether the timer limits how long the host waits for a server's reply.
   var isLimitOfReply: Bool {
     switch self {
     case .license, .certificate, .load: return true

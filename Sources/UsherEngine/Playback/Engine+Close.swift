@@ -116,7 +116,7 @@ extension Engine {
     entry.setupWaits = []
   }
 
-  /// - Parameter playback: the playback for which the thread waits; 0: the close of the context.
+  /// - Parameter playback: the thread waits for this playback; 0: it waits for the close of the context.
   private func bound(_ wait: Wait<Status>, _ timeout: Milliseconds?, _ playback: PlaybackID) {
     if let timeout { wait.timer = timers.set(at: clock.now.adding(timeout), .wait(wait, playback)) }
   }

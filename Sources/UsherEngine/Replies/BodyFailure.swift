@@ -61,7 +61,8 @@ package enum BodyFailure: Error, Equatable, Sendable {
     return media == .html && !isCKC(body) && !isProtobuf(body) ? .webPage : nil
   }
 
-  /// Returns what a body is that should be JSON or XML but is neither; `other` if the library does not recognise it.
+  /// Checks a body that should be JSON or XML and is neither. Returns what the body is, or `other` if the library does
+  /// not recognise it.
   static func of(
     _ body: UnsafeBufferPointer<UInt8>, _ media: MediaType, otherwise other: BodyFailure
   ) -> BodyFailure {

@@ -20,7 +20,7 @@ enum ReplyDecoder {
           if found.token == nil, let failure = spokenDenial(document.root, response, hiding: secrets) {
             return .failure(failure)
           }
-          // The server's words say more than the session could report, which only knows that there is no token.
+          // The session only knows that there is no token. The server's message says more, so report the message.
           if call == .setup, found.token == nil {
             let words = message(document.root, response, standardNames, secrets)
             if !words.isEmpty { return .failure(unreadable(response, words)) }

@@ -28,7 +28,7 @@ final class Connections {
     /// The number of replies at that time.
     var repliesBefore: UInt64 = 0
   }
-  /// The table does not read a connection's byte count before this many turns: most replies take one or two.
+  /// The table does not read a connection's byte count before this many turns: most replies take one or two turns.
   private static var uncountedTurns: UInt32 { 8 }
 
   private let poller: Poller
@@ -121,8 +121,9 @@ final class Connections {
 
   // MARK: Called by the transport
 
-  /// A reply has ended.
-  /// - Parameter easy: its handle, if the reply is complete; then libcurl keeps a connection that it made for it.
+  /// Called when a reply has ended.
+  /// - Parameter easy: the handle of the request if the reply is complete, otherwise nil. After a complete reply,
+  ///   libcurl keeps the connection that it made for the request.
   func replyEnded(_ easy: UnsafeMutableRawPointer?) {
     replies &+= 1
     guard let easy else { return }
@@ -176,8 +177,8 @@ final class Connections {
     return received &- watches[index].receivedBefore > bytesMost
   }
 
-  /// Returns a socket that epoll does not watch although libcurl waits for it, and removes it from `lost`. The library
-  /// would not notice the reply.
+  /// Returns a socket on which libcurl waits although epoll does not watch it, so that the library would not notice the
+  /// reply. Removes the socket from `lost`.
   func takeLost() -> Int32? {
     while let socket = lost.popLast() {
       let index = Int(socket)
@@ -200,7 +201,8 @@ final class Connections {
     return nil
   }
 
-  /// libcurl cannot be told to close idle connections, but it drops those whose reads have ended.
+  /// Ends the reads of all idle connections. libcurl has no function that closes them, but drops a connection whose
+  /// reads have ended.
   func endIdle() {
     for (socket, watch) in watches.enumerated() where watch.isKept && watch.wanted == 0 {
       platform_socket_end_reads(Int32(truncatingIfNeeded: socket))

@@ -37,14 +37,15 @@ enum CurlUsers {
   /// The process that initialised libcurl.
   nonisolated(unsafe) fileprivate static var process: Int32 = 0
 
-  /// The calling thread begins to use libcurl. Returns false if it must not; then it must not call `leave`.
+  /// Called when the calling thread begins to use libcurl. Returns false if it must not use libcurl; then it must not
+  /// call `leave`.
   static func enter() -> Bool {
     if state.wrappingAdd(1, ordering: .sequentiallyConsistent).oldValue < refusal { return true }
     leave()
     return false
   }
 
-  /// The calling thread does not use libcurl until it calls `enter` again.
+  /// Called when the calling thread stops using libcurl, until it calls `enter` again.
   static func leave() { _ = state.wrappingSubtract(1, ordering: .sequentiallyConsistent) }
 
   /// Refuses every thread that calls `enter` from now on, and waits until the threads that use libcurl now have called

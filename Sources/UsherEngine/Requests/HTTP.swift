@@ -76,7 +76,7 @@ package enum HTTPOutcome {
 /// Sends requests for the engine: libcurl, or in tests a model of the head-end. Only the I/O thread uses it, except
 /// `wake`.
 package protocol Transport: AnyObject {
-  /// - Parameter isFresh: whether to use a new connection, because earlier ones to this origin failed.
+  /// - Parameter isFresh: whether to use a new connection, because earlier connections to this origin failed.
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool)
   /// Ends a request without reporting an outcome. Does not use its connection again. If the server has received only a
   /// part of the request, the rest is not sent: otherwise the request could reach the server after its retry and make

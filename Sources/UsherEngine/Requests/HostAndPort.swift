@@ -12,8 +12,8 @@ package final class HostAndPort: Sendable {
     self.host = host
   }
 
-  /// Returns nil if no lookup is needed (an address, this machine), or if libcurl must do it because it changes the
-  /// name first: a name that is not ASCII, or one that ends with a dot.
+  /// Returns nil if no lookup is needed: the host is an address or this machine. Also returns nil if the name is not
+  /// ASCII or ends with a dot: libcurl changes such a name first, so libcurl must look it up.
   package static func named(_ host: [UInt8], port: Int) -> HostAndPort? {
     guard let last = host.last, last != 0x2E, host[0] != 0x5B, host.allSatisfy({ $0 < 0x80 }),
       !host.contains(0x3A), !host.allSatisfy({ isDigit($0) || $0 == 0x2E })

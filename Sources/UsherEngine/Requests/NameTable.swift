@@ -95,8 +95,8 @@ struct NameTable {
     return overdue
   }
 
-  /// Takes the lookups that have ended, and returns the requests that waited for them: with addresses, or without if
-  /// the lookup failed.
+  /// Takes the lookups that have ended, and returns the requests that waited for them. A request has no addresses if
+  /// its lookup failed.
   mutating func takeAnswered(now: Int64) -> [Waiting] {
     var ended: [Waiting] = []
     for answer in inbox.takeAll() {

@@ -40,8 +40,8 @@ struct RequestQueue {
     var hasQueued: Bool { hasUrgent || !others.isEmpty }
     var hasPermit: Bool { inFlight < limit }
   }
-  /// The time that one request keeps the I/O thread busy, in µs. An origin gets at most so many permits that its
-  /// requests keep the thread busy all the time.
+  /// The time that one request keeps the I/O thread busy, in µs. An origin gets no more permits than its requests need
+  /// to keep the thread busy all the time.
   private static var share: Int64 { 200 }
   /// The queues of all origins; the one used last comes first, because one request looks it up several times.
   private var origins: [OriginQueue] = []
@@ -126,7 +126,7 @@ struct RequestQueue {
   }
 
   /// Called when a request was answered.
-  /// - Parameter microseconds: the time from sending to the reply; nil: not typical of the origin.
+  /// - Parameter microseconds: the time from sending to the reply; nil if that time says nothing about the origin.
   mutating func answered(_ origin: [UInt8], after microseconds: Int64?, now: Milliseconds) {
     guard let queue = find(origin) else { return }
     queue.answeredAt = now
@@ -177,8 +177,8 @@ struct RequestQueue {
     let hasPermit: Bool
   }
 
-  /// Takes the next request out of the queue: an urgent one before all others, of the origin with the fewest
-  /// connections. Returns nil if none may be sent.
+  /// Takes the next request out of the queue. Urgent requests come first; among several origins, the one with the
+  /// fewest connections comes first. Returns nil if no request may be sent.
   mutating func next() -> Next? {
     guard waitingCount > 0, connectedCount < connectionsMax else { return nil }
     var chosen: OriginQueue?

@@ -3,9 +3,9 @@ internal import UsherCore
 
 /// The handles of libcurl that no request uses. Requests use them again, because a new handle costs more.
 final class TransferPool {
-  /// libcurl 7.84 to 8.0 keep a pointer to the last header line of a handle's previous reply, which they have freed. If
-  /// the first header line of the next reply begins with a blank, they write to this memory: a server could damage the
-  /// host's heap. With such a libcurl each request gets a new handle.
+  /// libcurl 7.84 to 8.0 keep a pointer to the last header line of a handle's previous reply, although they have freed
+  /// that line. If the first header line of the next reply begins with a blank, they write to this memory: a server
+  /// could damage the host's heap. With such a libcurl each request gets a new handle.
   private static let canReuseHandles = curl_shim_version() < 0x07_54_00 || curl_shim_version() >= 0x08_01_00
 
   private let options: TransportOptions

@@ -26,13 +26,13 @@ final class TurnWatchdog {
   private static var leastTime: Int64 { 4000 }
   private static var longTime: Int64 { 50_000 }
 
-  // Only the I/O thread changes these three.
-  /// The turns that have begun and ended: an odd number during a turn.
+  // Only the I/O thread changes these three properties.
+  /// How many turns have begun, plus how many have ended. The number is odd during a turn.
   private let turns = Atomic<UInt64>(0)
   private let inFlight = Atomic<Int>(0)
   private let ioThread = Atomic<UInt64>(0)
 
-  // Only the watchdog's thread changes these two.
+  // Only the watchdog's thread changes these two properties.
   private let isAsleep = Atomic<Bool>(false)
   private let dropped = Atomic<UInt64>(0)
 
@@ -155,7 +155,7 @@ final class TurnWatchdog {
     }
   }
 
-  /// Returns the socket from which the most bytes were read since the watchdog began to count; nil if they are not too
+  /// Returns the socket from which the most bytes were read since the watchdog began to count; nil if no socket has too
   /// many.
   private func flood(isLong: Bool) -> Socket? {
     var (found, most): (Socket?, UInt64) = (nil, allowed(isLong: isLong))
