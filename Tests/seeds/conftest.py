@@ -1,12 +1,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from seeds.clips import Clip, make_clips
 from seeds.ports import Ports
 
 
 @pytest.fixture(scope="session")
-def ports(tmp_path_factory: pytest.TempPathFactory) -> Ports:
-    return Ports(Path(os.environ["USHER_LIBRARY"]).resolve(), tmp_path_factory.mktemp("ports"))
+def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ports]:
+    ports = Ports(Path(os.environ["USHER_LIBRARY"]).resolve(), tmp_path_factory.mktemp("ports"))
+    yield ports
+    ports.close()
+
+
+@pytest.fixture(scope="session")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> list[Clip]:
+    return make_clips(tmp_path_factory.mktemp("clips"))

@@ -1,0 +1,199 @@
+"""The SSP licence delegate with SSM v1 (seed S0), ported to C, C++ and Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
+
+import pytest
+from seeds.clips import MEDIA, Clip
+from seeds.ports import LANGUAGES, Host, Ports
+
+from usher.testing.headend import Fault, HeadEnd
+
+CLOSED = ("SESSION_ENDED", "PLAYBACK_CLOSED")
+
+
+@pytest.fixture
+def headend() -> Iterator[HeadEnd]:
+    with HeadEnd(clock="system", control=False, period_s=1, grace=4, limit=1, token_rotation="strict") as running:
+        running.add_media(MEDIA)
+        yield running
+        assert not running.sessions.active()
+
+
+@pytest.fixture
+def clip(clips: list[Clip]) -> Clip:
+    return clips[1]
+
+
+def start(
+    ports: Ports, language: str, headend: HeadEnd, *more: str, sync: bool = False
+) -> AbstractContextManager[Host]:
+    """Starts a port of the delegate, with its four parameters."""
+    urls = headend.certificate_url("fairplay"), headend.license_url("fairplay"), headend.ssm_url
+    return ports.host("ssp_delegate", language, *urls, str(int(sync)), *more)
+
+
+def play(host: Host, headend: HeadEnd, clip: Clip, account: str = "account-1") -> str:
+    """The viewer starts the clip; returns its content token."""
+    token = headend.content_token(account, clip.content_id)
+    host.does("play", clip.file, clip.skd, token)
+    return token
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_playback_hasASession_withLicenceAndTeardown(headend: HeadEnd, ports: Ports, clip: Clip, language: str) -> None:
+    """The host plays an encrypted clip; the library sets a session up, sends its token with the licence request, and
+    tears the session down when the host de-initialises the item."""
+    with start(ports, language, headend) as host:
+        content_token = play(host, headend, clip)
+        host.says("SESSION_STARTED", clip.pictures)
+        host.does("stop")
+        host.says("stopped", *CLOSED)
+        host.ends()
+    sent = [entry for entry in headend.journal if entry.route != "certificate"]
+    assert [entry.route for entry in sent] == ["setup", "license", "teardown"]
+    assert headend.journal.count("certificate") == 1
+    parts = [part.raw for part in sent[1].parts]
+    assert len(parts) == 2 and parts[0] == content_token
+    headend.assert_clean()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_sync_blocksPlayAndTheEndOfTheItem(headend: HeadEnd, ports: Ports, clip: Clip, language: str) -> None:
+    """The head-end answers set-up and teardown after 300 ms, and the host made its delegate with sync; play returns
+    with the session, and the end of the item blocks until the teardown is done."""
+    headend.faults.add("setup", Fault.delay(300))
+    headend.faults.add("teardown", Fault.delay(300))
+    with start(ports, language, headend, sync=True) as host:
+        play(host, headend, clip)
+        host.says("play: USHER_OK, session active", clip.pictures)
+        host.does("stop")
+        (line,) = host.says("stopped after ")
+        assert int(line.split()[2]) >= 290, line
+        assert headend.journal.last("teardown").status == 200
+        host.ends()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_withoutSync_playAndTheEndOfTheItemReturnAtOnce(
+    headend: HeadEnd, ports: Ports, clip: Clip, language: str
+) -> None:
+    """The head-end holds set-up and teardown, and the host made its delegate without sync; play and the end of the item
+    return while the requests are held."""
+    headend.faults.add("setup", Fault.stall())
+    headend.faults.add("teardown", Fault.stall())
+    with start(ports, language, headend) as host:
+        play(host, headend, clip)
+        host.says("play: USHER_OK, session pending")
+        headend.wait_held()
+        headend.release()
+        host.says(clip.pictures)
+        host.does("stop")
+        host.says("stopped")
+        headend.wait_held()
+        headend.release()
+        host.says(*CLOSED)
+        host.ends()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_setupRefused_postsTheErrorNotification_andTheLicenceFails(
+    headend: HeadEnd, ports: Ports, clip: Clip, language: str
+) -> None:
+    """Another screen holds the account's only session; the host gets a set-up error with error code, HTTP status and
+    message, and the licence request fails without having been sent."""
+    with start(ports, "C", headend) as other, start(ports, language, headend) as host:
+        play(other, headend, clip)
+        other.says(clip.pictures)
+        play(host, headend, clip)
+        (line, _) = host.says("SETUP_ERROR: error 1007 HTTP status code 400 and message ", "no licence: USHER_E_LIMIT")
+        assert line.split(" message ")[1].strip()
+        host.does("stop")
+        host.says("PLAYBACK_CLOSED")
+        other.does("stop")
+        other.says(*CLOSED)
+        host.ends(), other.ends()
+    assert headend.journal.routes().count("license") == 1
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_teardownRefused_postsTheErrorNotification(headend: HeadEnd, ports: Ports, clip: Clip, language: str) -> None:
+    """The operator kills the session before the host ends the item; the host gets a teardown error."""
+    with start(ports, language, headend) as host:
+        play(host, headend, clip)
+        host.says(clip.pictures)
+        headend.kill_account("account-1")
+        host.does("stop")
+        (line, *_) = host.says("TEARDOWN_ERROR: error ", "PLAYBACK_CLOSED")
+        sent = headend.journal.last("teardown")
+        assert f"error {sent.error_code} HTTP status code {sent.status} and message " in line
+        host.ends()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_airplay_asksTokenForANewOne_andTheLicenceUsesIt(
+    headend: HeadEnd, ports: Ports, clip: Clip, language: str
+) -> None:
+    """Playback moves to AirPlay, which needs a further licence; the library calls token(), sets the session up again
+    with the new token, and sends this token with the licence request."""
+    fresh = headend.content_token(content_id=clip.content_id)
+    with start(ports, language, headend, fresh) as host:
+        first = play(host, headend, clip)
+        host.says(clip.pictures)
+        assert not host.said("token()")
+        host.does("airplay")
+        host.says("token()", clip.pictures)
+        host.does("stop")
+        host.ends()
+    sent = [entry for entry in headend.journal if entry.route != "certificate"]
+    assert [entry.route for entry in sent] == ["setup", "license", "teardown", "setup", "license", "teardown"]
+    used = [entry.parts[0].raw for entry in sent if entry.route in ("setup", "license")]
+    assert used == [first, first, fresh, fresh]
+    headend.assert_clean()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_airplay_tokenReturnsNil_theLicenceFails(headend: HeadEnd, ports: Ports, clip: Clip, language: str) -> None:
+    """token() returns nil for the licence request of AirPlay; this request fails, and nothing is sent for it."""
+    with start(ports, language, headend, "-") as host:
+        play(host, headend, clip)
+        host.says(clip.pictures)
+        host.does("airplay")
+        host.says("token()", "no licence: USHER_E_NO_TOKEN")
+        host.does("stop")
+        host.ends()
+    assert headend.journal.routes().count("license") == 1
+
+
+def test_background_heartbeatsContinue_andAHeartbeatErrorLeadsToAZap(
+    headend: HeadEnd, ports: Ports, clip: Clip
+) -> None:
+    """The hosts go to the background or to picture-in-picture and back: heartbeats continue, and playback resumes.
+    Then the operator kills the sessions: each host gets a heartbeat error and zaps to the same stream, which plays
+    under a new session."""
+    with ExitStack() as stack:
+        hosts = [stack.enter_context(start(ports, language, headend)) for language in LANGUAGES]
+        accounts = {host: f"account-{number}" for number, host in enumerate(hosts)}
+        for host, account in accounts.items():
+            play(host, headend, clip, account)
+        for host in hosts:
+            host.says(clip.pictures)
+            host.does("picture-in-picture" if host is hosts[1] else "background")
+        for host in hosts:
+            host.says("KEPT_ALIVE")
+            host.does("foreground")
+        for account in accounts.values():
+            headend.kill_account(account)
+        for host in hosts:
+            (line, _, _) = host.says("HEARTBEAT_ERROR: error ", "stopped", clip.pictures)
+            assert " HTTP status code 40" in line and line.split(" message ")[1].strip(), line
+            host.does("stop")
+        for host in hosts:
+            host.ends()
+        for account in accounts.values():
+            routes = [route for route in headend.journal.routes(account=account) if route != "certificate"]
+            beats = routes.count("heartbeat")
+            assert beats >= 2 and routes[:2] == ["setup", "license"], routes
+            assert [route for route in routes if route != "heartbeat"][-3:] == ["setup", "license", "teardown"], routes
