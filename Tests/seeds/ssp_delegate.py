@@ -63,7 +63,7 @@ class App:
         """S0:20  "the player will release the session when OTVAVPlayerItem is de-initialised" """
         assert self.item is not None
         began = time.monotonic()
-        self.item.free()  # also the player refers to its item, as AVPlayer does, so dropping the reference is not enough
+        self.item.free()  # the player, too, keeps its item, as AVPlayer does: dropping this reference is not enough
         say(f"stopped after {int((time.monotonic() - began) * 1000)} ms")
 
 
