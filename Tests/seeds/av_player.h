@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* ---- the main queue: actions of the viewer, and actions that the application posts --------------------------------*/
+/* ---- the main queue: actions of the viewer, and actions that the application posts ---- */
 
 /* One action: a line of words that are separated by blanks. */
 typedef struct action {
@@ -56,7 +56,7 @@ static inline int main_queue_next(action *it) {
   return 1;
 }
 
-/* ---- the test CDM --------------------------------------------------------------------------------------------------*/
+/* ---- the test CDM and the decoder ---- */
 
 typedef struct spc {
   uint8_t bytes[4096];
@@ -83,7 +83,36 @@ static inline void cdm_make_spc(
   memcpy(it->bytes + head, content_id, it->size - head);
 }
 
-/* Opens the CKC, and decodes the pictures of the clip with its key. Prints their number and their hash. */
+/* Decodes the pictures of a clip; `key` in hexadecimal, or "" for a clear clip. Prints their number and their hash. */
+static inline void decode(const char *clip, const char *key) {
+  AVFormatContext *file = NULL;
+  AVCodecContext *decoder = NULL;
+  AVStream *stream = clip_open(clip, key, &file, &decoder);
+  AVPacket *packet = av_packet_alloc();
+  AVFrame *frame = av_frame_alloc();
+  struct AVSHA *seen = av_sha_alloc();
+  int frames = 0, more = stream != NULL, i;
+  uint8_t digest[32];
+  char text[65] = "";
+  av_sha_init(seen, 256);
+  for (; more; av_packet_unref(packet)) {
+    more = av_read_frame(file, packet) == 0;
+    if (more && packet->stream_index != stream->index) continue;
+    avcodec_send_packet(decoder, more ? packet : NULL);
+    for (; avcodec_receive_frame(decoder, frame) == 0; frames++)
+      clip_show(frame, stream, INT64_MIN / 2, seen); /* all pictures are due at once */
+  }
+  av_sha_final(seen, digest);
+  for (i = 0; i < 32; i++) snprintf(text + 2 * i, 3, "%02x", digest[i]);
+  printf("%d frames, sha256 %s\n", frames, text);
+  av_free(seen);
+  av_frame_free(&frame);
+  av_packet_free(&packet);
+  avcodec_free_context(&decoder);
+  avformat_close_input(&file);
+}
+
+/* Opens the CKC, and decodes the pictures of the clip with its key. */
 static inline void cdm_play(const char *clip, const spc *asked, const uint8_t *ckc, size_t size) {
   uint8_t digest[32];
   char key[33] = "";
@@ -95,32 +124,7 @@ static inline void cdm_play(const char *clip, const spc *asked, const uint8_t *c
   }
   sha256(asked->bytes + 40, 16, digest);
   for (i = 0; i < 16; i++) snprintf(key + 2 * i, 3, "%02x", ckc[52 + i] ^ digest[i]);
-  {
-    AVFormatContext *file = NULL;
-    AVCodecContext *decoder = NULL;
-    AVStream *stream = clip_open(clip, key, &file, &decoder);
-    AVPacket *packet = av_packet_alloc();
-    AVFrame *frame = av_frame_alloc();
-    struct AVSHA *seen = av_sha_alloc();
-    int frames = 0, more = stream != NULL;
-    char text[65] = "";
-    av_sha_init(seen, 256);
-    for (; more; av_packet_unref(packet)) {
-      more = av_read_frame(file, packet) == 0;
-      if (more && packet->stream_index != stream->index) continue;
-      avcodec_send_packet(decoder, more ? packet : NULL);
-      for (; avcodec_receive_frame(decoder, frame) == 0; frames++)
-        clip_show(frame, stream, INT64_MIN / 2, seen); /* all pictures are due at once */
-    }
-    av_sha_final(seen, digest);
-    for (i = 0; i < 32; i++) snprintf(text + 2 * i, 3, "%02x", digest[i]);
-    printf("%d frames, sha256 %s\n", frames, text);
-    av_free(seen);
-    av_frame_free(&frame);
-    av_packet_free(&packet);
-    avcodec_free_context(&decoder);
-    avformat_close_input(&file);
-  }
+  decode(clip, key);
 }
 
 #endif /* AV_PLAYER_H */

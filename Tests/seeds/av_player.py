@@ -45,18 +45,18 @@ def make_spc(certificate: bytes, content_id: bytes) -> bytes:
 
 
 def show(clip: str, spc: bytes, ckc: bytes) -> None:
-    """Opens the CKC, and decodes the pictures of the clip with its key. Prints their number and their hash."""
-    decode(clip, {"decryption_key": fairplay.open_ckc(ckc, spc)[1].hex()})
+    """Opens the CKC, decodes the pictures of the clip with its key, and prints their number and their hash."""
+    say(pictures(clip, fairplay.open_ckc(ckc, spc)[1]))
 
 
-def decode(clip: str, options: dict[str, str]) -> None:
-    """Decodes the pictures of a clip."""
+def pictures(clip: str, key: bytes = b"") -> str:
+    """Decodes the pictures of a clip, encrypted with this key or clear; returns their number and their hash."""
     digest, count = hashlib.sha256(), 0
-    with av.open(clip, options=options) as container:
+    with av.open(clip, options={"decryption_key": key.hex()} if key else {}) as container:
         for frame in container.decode(video=0):
             for plane in frame.planes:
                 data = memoryview(plane)
                 for row in range(plane.height):  # without the padding at the end of each row
                     digest.update(data[row * plane.line_size : row * plane.line_size + plane.width])
             count += 1
-    say(f"{count} frames, sha256 {digest.hexdigest()}")
+    return f"{count} frames, sha256 {digest.hexdigest()}"

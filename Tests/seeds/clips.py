@@ -1,9 +1,12 @@
-"""The clips that the ports play: the FairPlay contents of Tests/media/hls, each as one file."""
+"""The clips that the ports play: the first segment of each FairPlay content of Tests/media/hls."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+
+import av
+from seeds.av_player import pictures
 
 from usher.testing import media
 
@@ -17,27 +20,43 @@ class Clip:
     Attributes:
         content_id: its content.
         file: the clip.
+        clear: the same pictures, not encrypted.
         skd: the URL of its key, as the playlist has it.
-        pictures: what a port says that has decoded all pictures with the right key.
+        pictures: what a port says that has decoded all pictures: their number and their hash.
     """
 
     content_id: str
     file: Path
+    clear: Path
     skd: str
     pictures: str
 
 
 def make_clips(folder: Path) -> list[Clip]:
-    """Joins the segments of each content to one file in `folder`."""
+    """Writes the clips to `folder`."""
     return [_clip(content, folder / f"{number}.mp4") for number, content in enumerate(media.read(MEDIA))]
 
 
 def _clip(content: media.Content, file: Path) -> Clip:
     playlist = content.files["video"]
     lines = playlist.read_text().splitlines()
-    names = [line.split('URI="')[1].split('"')[0] for line in lines if line.startswith("#EXT-X-MAP:")]
-    names += [line for line in lines if line and not line.startswith("#")]
-    file.write_bytes(b"".join((playlist.parent / name).read_bytes() for name in names))
+    (start,) = [line.split('URI="')[1].split('"')[0] for line in lines if line.startswith("#EXT-X-MAP:")]
+    first = next(line for line in lines if line and not line.startswith("#"))
+    file.write_bytes((playlist.parent / start).read_bytes() + (playlist.parent / first).read_bytes())
+    clear = file.with_suffix(".clear.mp4")
+    _decrypt(file, clear, content.keys[0].key)
     skd = content.keys[0].skd
     assert skd is not None
-    return Clip(content.content_id, file, skd, f"{content.frames} frames, sha256 {content.frames_sha256}")
+    return Clip(content.content_id, file, clear, skd, pictures(str(clear)))
+
+
+def _decrypt(file: Path, clear: Path, key: bytes) -> None:
+    """Writes the same packets without encryption."""
+    with av.open(str(file), options={"decryption_key": key.hex()}) as source, av.open(str(clear), "w") as target:
+        pictures = source.streams.video[0]
+        stream = target.add_stream_from_template(pictures)
+        stream.codec_context.codec_tag = "avc1"  # the template has the tag of encrypted pictures
+        for packet in source.demux(pictures):
+            if packet.dts is not None:
+                packet.stream = stream
+                target.mux(packet)
