@@ -62,16 +62,16 @@ def test_playback_hasASession_withLicenceAndTeardown(headend: HeadEnd, ports: Po
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_sync_blocksPlayAndTheEndOfTheItem(headend: HeadEnd, ports: Ports, clip: Clip, language: str) -> None:
-    """The head-end answers set-up and teardown after 300 ms, and the host made its delegate with sync; play returns
+    """The head-end answers set-up and teardown after 150 ms, and the host made its delegate with sync; play returns
     with the session, and the end of the item blocks until the teardown is done."""
-    headend.faults.add("setup", Fault.delay(300))
-    headend.faults.add("teardown", Fault.delay(300))
+    headend.faults.add("setup", Fault.delay(150))
+    headend.faults.add("teardown", Fault.delay(150))
     with start(ports, language, headend, sync=True) as host:
         play(host, headend, clip)
         host.says("play: USHER_OK, session active", clip.pictures)
         host.does("stop")
         (line,) = host.says("stopped after ")
-        assert int(line.split()[2]) >= 290, line
+        assert int(line.split()[2]) >= 140, line
         assert headend.journal.last("teardown").status == 200
         host.ends()
 
