@@ -283,7 +283,7 @@ def test_clientCertificate_whereTheServerAsksForOne_isShown(
 def test_clientCertificate_missing_isToldAsTLS(
     stage_factory: Callable[..., Stage], ca_file: str, newest: ssl.TLSVersion
 ) -> None:
-    """If the server wants a client certificate and gets none, the library reports a TLS error without
+    """When the server requires a client certificate and the host has set none, the library reports a TLS error without
     `orphan_possible`."""
     stage = stage_factory(ca_file=ca_file)
     with Server(CA.issue_cert("127.0.0.1"), client_of=CLIENTS, newest=newest) as server:
@@ -301,7 +301,8 @@ def test_lockedClientKey_withItsPassPhrase_isUsed(told: Setup, client: Client) -
 
 
 def test_lockedClientKey_withoutItsPassPhrase_isRefusedAndNobodyIsAsked(client: Client) -> None:
-    """The library refuses the context when the key's pass phrase is missing; it asks nothing on the host's terminal."""
+    """The library refuses to make a context when the pass phrase of the client key is missing; it does not ask for it
+    on the host's terminal."""
     script = (
         "import sys, usher\n"
         "try: usher.Context(client_certificate_file=sys.argv[1], client_key_file=sys.argv[2])\n"
@@ -351,7 +352,7 @@ WRONG_FILES: dict[str, tuple[dict[str, str], type[usher.UsherError]]] = {
 
 @pytest.mark.parametrize("wrong", WRONG_FILES)
 def test_certificateFile_thatIsWrong_isRefusedWithTheContext(client: Client, tmp_path: Path, wrong: str) -> None:
-    """The library refuses the context when a certificate file, pass phrase or pin cannot be used."""
+    """The library refuses to make a context when a certificate file, pass phrase or pin is invalid."""
     (tmp_path / "empty").touch()
     (tmp_path / "junk").write_text("not a certificate\n", encoding="ascii")
     CLIENTS.issue_cert("other@example.invalid").private_key_pem.write_to_path(str(tmp_path / "other"))

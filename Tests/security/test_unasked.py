@@ -1,5 +1,5 @@
-"""Bytes that no request asked for: a server sends them after a reply, or while no request is in flight. They must not
-be read as the reply to the next request."""
+"""A server sends bytes after a reply, or while no request is in flight. The library must not read these bytes as the
+reply to the next request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ POISON = whole("poison")
 
 
 class KeepingServer:
-    """A session manager that keeps its connections, and sends each reply in the pieces that `pieces` makes of it.
+    """A session manager that keeps its connections open. It cuts each reply into pieces with `pieces`, and sends these
+    pieces.
 
     The token in the reply to request number n is ``token-n``.
     """
@@ -49,7 +50,7 @@ class KeepingServer:
         """The token of each request."""
         self.connections: list[socket.socket] = []
         self.ended = 0
-        """How many connections the client has closed."""
+        """Returns how many connections the client has closed."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
@@ -115,8 +116,8 @@ def play(stage: Stage, server: KeepingServer) -> None:
 
 
 def test_reply_onAnIdleConnection_closesIt(stage: Stage, server: KeepingServer) -> None:
-    """A server sends a reply while no request is in flight; the library closes the connection at once, and the next
-    heartbeat uses a new connection and gets its own reply."""
+    """A server sends a reply while no request is in flight. The library closes the connection at once. The next
+    heartbeat uses a new connection and gets the right reply."""
     play(stage, server)
     server.connections[0].sendall(POISON)
     server.wait_ended(1)
@@ -148,8 +149,8 @@ SPLITS: dict[str, Callable[[str], list[bytes]]] = {
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_secondReply_afterTheFirst_isNotTheNextReply(stage: Stage, server: KeepingServer, split: str) -> None:
-    """A server sends two replies to one request, cut into pieces in several ways; the library reads only the first, and
-    each heartbeat carries the token of the reply to the heartbeat before it."""
+    """A server sends two replies to one request, cut into pieces in several ways. The library uses only the first
+    reply. So each heartbeat carries the token from the right reply to the previous heartbeat."""
     server.pieces = SPLITS[split]
     play(stage, server)
     for beat in range(1, 4):
@@ -160,8 +161,8 @@ def test_secondReply_afterTheFirst_isNotTheNextReply(stage: Stage, server: Keepi
 def test_queuedRequest_afterTwoReplies_takesItsOwnReply(
     stage_factory: Callable[..., Stage], authority: Authority, server: KeepingServer
 ) -> None:
-    """A server sends two replies to one request while another request waits in the queue for the same connection; the
-    library sends the other request on a new connection."""
+    """A server sends two replies to one request while another request is queued for the same connection. The library
+    sends this other request on a new connection."""
     stage = stage_factory(ca_file=str(authority.ca_file), requests_per_origin_max=1)
     server.pieces = SPLITS["with the body"]
     delegate = stage.delegate(ssm_url=server.url)
@@ -173,7 +174,7 @@ def test_queuedRequest_afterTwoReplies_takesItsOwnReply(
 
 
 def test_connection_ofAServerThatSendsWhatIsAsked_isKept(stage: Stage, server: KeepingServer) -> None:
-    """A server sends one reply to each request; the library uses one connection for all."""
+    """A server sends one reply to each request; the library uses one connection for all requests."""
     play(stage, server)
     stage.advance(600_000)
     assert len(server.tokens) == 11 and len(server.connections) == 1

@@ -32,7 +32,8 @@ class Told:
         self.lines += stage.logs
 
     def check(self, secret: Mapping[str, str]) -> None:
-        """Checks that no line contains a part of a secret. The first 40 letters of a JWT are not secret."""
+        """Checks that no line contains a part of a secret. The first 40 letters of a JWT are public, so they may
+        occur."""
         text = "\n".join(self.lines)
         assert len(self.lines) > 20, text
         for name, value in secret.items():
@@ -42,12 +43,12 @@ class Told:
 
 
 def letters(text: str) -> str:
-    """The letters and digits of a text, in lower case."""
+    """Returns only the letters and digits of a text, in lower case."""
     return "".join(c for c in text.lower() if c.isascii() and c.isalnum())
 
 
 def spelled(name: str, secret: bytes) -> dict[str, str]:
-    """The forms in which a host may print these bytes."""
+    """Returns the forms in which a host may print these bytes."""
     plain = base64.b64encode(secret).decode().rstrip("=")
     url = base64.urlsafe_b64encode(secret).decode().rstrip("=")
     return {

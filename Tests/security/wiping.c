@@ -1,7 +1,7 @@
 /*
- * wiping.c - a preloaded library that wipes memory when libcurl or OpenSSL frees it. So each secret that the test finds
- * is one that libusher did not wipe. (libusher cannot wipe their buffers: it must not change how the process
- * allocates.)
+ * wiping.c - a preloaded library that wipes memory when libcurl or OpenSSL frees it. So if the test finds a secret in
+ * memory, libusher did not wipe it. (libusher itself cannot wipe the buffers of libcurl and OpenSSL, because it must
+ * not change how the process allocates memory.)
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,8 +26,8 @@ void free(void *memory) {
   __libc_free(memory);
 }
 
-/* Moves a block each time it grows; the realloc() of the C library moves only some blocks. For json-c it does not wipe
-   the old block, so that the test sees what json-c leaves behind. */
+/* Moves a block each time it grows; the realloc() of the C library moves only some blocks. If json-c makes the call,
+   the old block is not wiped, so that the test finds the secrets that json-c leaves in memory. */
 void *realloc(void *memory, size_t size) {
   const int is_wiped = is_theirs(__builtin_return_address(0));
   size_t had;

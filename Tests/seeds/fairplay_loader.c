@@ -17,7 +17,8 @@ typedef struct app {
   const char *server;
 } app;
 
-/* getMyAssetIdentifierFromURL(url): this packager writes skd://<content id>, or the content id after a semicolon. */
+/* getMyAssetIdentifierFromURL(url): the packager of this example writes skd://<content id>, or puts the content id
+   after a semicolon. */
 static size_t my_asset_identifier(const uint8_t *url, size_t size, uint8_t *asset_id) {
   size_t start = size;
   while (start > 0 && url[start - 1] != ';') start--;
@@ -26,7 +27,7 @@ static size_t my_asset_identifier(const uint8_t *url, size_t size, uint8_t *asse
   return size - start;
 }
 
-/* Where the licence request goes, and how to get the ExpressPlay token: the application decides. */
+/* The application decides to which server the licence request goes, and how to get the ExpressPlay token. */
 static void should_wait_for_loading(const usher_server_request *request, void *user_data) {
   const app *me = user_data;
   uint8_t asset_id[1024];
@@ -46,12 +47,13 @@ static void should_wait_for_loading(const usher_server_request *request, void *u
     wanted.token_kind = request->token_kind; /* bEnforceDeviceID: false registers the device, true needs it */
     usher_complete_entitlement(request->completion, &wanted);
     break;
-  default: /* strUrl is already the ExpressPlay token URL: skd:// becomes http(s):// */
+  default: /* strUrl is already the ExpressPlay token URL; only its scheme skd:// must become http(s):// */
     usher_complete_builtin(request->completion);
   }
 }
 
-/* [loadingRequest streamingContentKeyRequestDataForApp:appCert contentIdentifier:assetId ...], with a test CDM. */
+/* Makes the SPC: [loadingRequest streamingContentKeyRequestDataForApp:appCert contentIdentifier:assetId ...], with a
+   test CDM. */
 static void make_spc(const usher_spc_request *request, void *user_data) {
   uint8_t spc[2048] = "\0\0\0\1USPC";
   (void)user_data;

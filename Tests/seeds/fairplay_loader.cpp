@@ -8,7 +8,8 @@
 #include <string>
 #include <usher/usher.hpp>
 
-// getMyAssetIdentifierFromURL(url): this packager writes skd://<content id>, or the content id after a semicolon.
+// getMyAssetIdentifierFromURL(url): the packager of this example writes skd://<content id>, or puts the content id
+// after a semicolon.
 static std::string my_asset_identifier(const std::string &url) {
   const auto semicolon = url.rfind(';');
   return url.substr(semicolon == std::string::npos ? 6 : semicolon + 1);
@@ -28,7 +29,7 @@ int main(int argc, char **argv) {
     context.add_observer([](const usher::event &event) { std::printf("event %s\n", event.name()); });
 
     usher::loader_options options;
-    // Where the licence request goes, and how to get the ExpressPlay token: the application decides.
+    // The application decides to which server the licence request goes, and how to get the ExpressPlay token.
     options.server = [&](usher::server_request request) {
       const std::string asset_id = my_asset_identifier(text(request.url()));
       if (use_case == 1) { // strUrl = getOnPremiseServerUrl(strUrl, assetId)
@@ -43,7 +44,8 @@ int main(int argc, char **argv) {
         request.use_builtin();
       }
     };
-    // [loadingRequest streamingContentKeyRequestDataForApp:appCert contentIdentifier:assetId ...], with a test CDM.
+    // Makes the SPC: [loadingRequest streamingContentKeyRequestDataForApp:appCert contentIdentifier:assetId ...], with
+    // a test CDM.
     options.spc = [](usher::spc_request request) {
       std::string spc(72, '\0');
       spc.replace(0, 8, std::string("\0\0\0\1USPC", 8));

@@ -11,20 +11,22 @@ import usher
 
 
 def my_asset_identifier(url: str) -> str:
-    """getMyAssetIdentifierFromURL(url): this packager writes it after skd://, or after a semicolon."""
+    """getMyAssetIdentifierFromURL(url): the packager of this example writes the content id after skd://, or after a
+    semicolon."""
     _, semicolon, content_id = url.rpartition(";")
     return content_id if semicolon else url[len("skd://") :]
 
 
 def make_spc(request: usher.SPCRequest) -> bytes:
-    """[loadingRequest streamingContentKeyRequestDataForApp:appCert contentIdentifier:assetId ...], with a test CDM."""
+    """Makes the SPC: [loadingRequest streamingContentKeyRequestDataForApp:appCert contentIdentifier:assetId ...], with
+    a test CDM."""
     head = b"\0\0\0\1USPC" + bytes(32) + b"sixteen bytes nr" + b"this tv".ljust(16, b"\0")
     return head + my_asset_identifier(request.url).encode()
 
 
 def main(use_case: str, server: str, url: str, *registered: str) -> int:
     def should_wait_for_loading(request: usher.ServerRequest) -> object:
-        """Where the licence request goes, and how to get the ExpressPlay token: the application decides."""
+        """The application decides to which server the licence request goes, and how to get the ExpressPlay token."""
         asset_id = my_asset_identifier(request.url)
         if use_case == "1":  # strUrl = getOnPremiseServerUrl(strUrl, assetId)
             return server, {"X-Asset": "on-premise"}

@@ -1,4 +1,5 @@
-"""The FairPlay resource loader of the seed in C, C++ and Python: the three ways to the licence, and device binding."""
+"""Tests the FairPlay resource loader of the seed in C, C++ and Python: its three ways to get a licence, and device
+binding."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ def test_useCase1_onPremiseServer_theApplicationNamesIt(headend: HeadEnd, ports:
 def test_useCase2_entitlementServer_namesTheTokenURL_andBindsTheDevice(
     headend: HeadEnd, ports: Ports, language: str
 ) -> None:
-    """The first run registers the device (bEnforceDeviceID = false); the second run, of a program that kept this fact,
-    asks for a token that only this device can use."""
+    """The first run registers the device (bEnforceDeviceID = false). The second run knows that the device is
+    registered, and asks for a token that only this device can use."""
     arguments = ("fairplay_loader", language, "2", headend.entitlement_url, f"skd://{CONTENT}")
     assert ports.run(*arguments) == [
         f"CKC {CKC_BYTES}",

@@ -21,7 +21,8 @@ CHALLENGE = usher.clear_key_request([KID])
 HEADER = "nv-authorizations"
 PERIOD_MS = 60_000
 REAL_TIMEOUT_S = 10.0 * int(os.environ.get("USHER_TEST_PATIENCE", "1"))
-"""The longest wait in real time. USHER_TEST_PATIENCE multiplies it for sanitizers and valgrind, which are slow."""
+"""The longest wait in real time. Under sanitizers and valgrind programs are slow; there USHER_TEST_PATIENCE multiplies
+this time."""
 ANY = 2**32 - 1
 
 
@@ -87,13 +88,13 @@ class Stage:
         self.context.add_observer(self.events)
         self.held_callbacks = 0
         self.also_held: list[Callable[[], int]] = []
-        """Functions that return how many further requests the story holds unanswered on purpose, e.g. at a second
+        """Functions that return how many further requests the story leaves without a reply on purpose, e.g. at a second
         server."""
         self.also_catch_up: list[Callable[[], None]] = []
-        """Functions that wait until a server in front of the head-end has noticed which connections are closed."""
+        """Functions that wait until a server in front of the head-end has noticed all closed connections."""
         self.step_ms = 100
-        """While replies wait for the head-end's clock, the stage moves the clocks in steps of this length, in virtual
-        ms."""
+        """While the head-end delays replies until a time of its clock, the stage moves the clocks in steps of this
+        length, in virtual ms."""
         self.pumps = options.get("callbacks") == "pumped"
         self._player: usher.Player | None = None
         self._playbacks: list[usher.Playback] = []
@@ -118,7 +119,7 @@ class Stage:
         return kind(self.context, **options)
 
     def play(self, token: str | None = None, *, player: usher.Player | None = None, **options: Any) -> usher.Playback:
-        """Starts a playback, by default with a new content token and a new delegate; returns without settling."""
+        """Starts a playback, by default with a new content token and a new delegate. Does not wait for its requests."""
         if "delegate" not in options:
             names = ("key_system", "sync_setup_teardown", "token_callback", "setup_timeout_ms", "teardown_timeout_ms")
             options["delegate"] = self.delegate(**{name: options.pop(name) for name in names if name in options})
@@ -136,18 +137,19 @@ class Stage:
         return self.headend.journal.entries(route=route)
 
     def seqs(self) -> list[tuple[str, int | None]]:
-        """Returns route and sequence number of the session token of each request, in order."""
+        """Returns for each request, in order, its route and the sequence number of its session token."""
         return [(e.route, e.session_token.seq if e.session_token else None) for e in self.headend.journal]
 
     @property
     def held(self) -> int:
-        """The number of requests that the story holds unanswered on purpose."""
+        """Returns how many requests the story leaves without a reply on purpose."""
         return self.headend.held + getattr(self.headend.clock, "waiting", 0) + sum(count() for count in self.also_held)
 
     # ---- time --------------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Waits until only requests held by the head-end and blocked callbacks are left. Pumps a pumped context."""
+        """Waits until no work is left except requests that the head-end holds back and callbacks that block. Pumps a
+        pumped context."""
         deadline = time.monotonic() + REAL_TIMEOUT_S
         while True:
             held = self.held
@@ -174,11 +176,11 @@ class Stage:
                     ) from None
 
     def _all_held(self) -> bool:
-        """Whether the story holds every request in flight on purpose.
+        """Whether the story leaves every request in flight without a reply on purpose.
 
-        If the library cancelled a request, `held` includes it until the head-end notices the closed connection. If the
-        library also sent another request, `held` can equal `transfers` by chance: the method compares them again after
-        the head-end has caught up."""
+        If the library cancels a request, the head-end counts it in `held` until it notices the closed connection. If
+        the library meanwhile sends another request, `held` can equal `transfers` by chance. So the method compares the
+        two numbers again after the head-end has noticed all closed connections."""
         if self.context.pending().transfers != self.held:
             return False
         if self.held == 0:
@@ -205,18 +207,19 @@ class Stage:
             remaining -= step
 
     def sleep(self, ms: int) -> None:
-        """The machine sleeps: both clocks jump forward, and no timer fires during the jump."""
+        """Imitates a machine that sleeps: both clocks jump forward, and no timer fires during the jump."""
         self.settle()
         self.headend.advance(ms)
         self.context.jump(ms)
         self.settle()
 
     def wait_timer(self, at_most_ms: int) -> None:
-        """Waits until the library has a timer due within this many virtual ms: so a blocking call has begun to wait."""
+        """Waits until the library has a timer that is due within this many virtual ms. Then a blocking call has begun
+        to wait."""
         self.until(lambda: (timer := self.context.pending().next_timer_ms) is not None and timer <= at_most_ms)
 
     def until(self, holds: Callable[[], object]) -> None:
-        """Waits until another thread has made `holds()` true."""
+        """Waits until `holds()` returns True, because of the work of another thread."""
         deadline = time.monotonic() + REAL_TIMEOUT_S
         while not holds():
             assert time.monotonic() < deadline, (
@@ -240,7 +243,7 @@ class Stage:
         return future
 
     def still_waiting(self, future: Future[Any]) -> bool:
-        """Whether the call has not returned after 50 ms of real time."""
+        """Whether the call still waits after 50 ms of real time."""
         return not wait([future], 0.05).done
 
     def close(self) -> None:

@@ -49,7 +49,7 @@ class AioStage:
         return self.headend.journal.routes()
 
     async def settle(self) -> None:
-        """Waits until event loop and library are idle, except for the requests that the head-end holds."""
+        """Waits until the event loop and the library are idle, except for the requests that the head-end holds back."""
         deadline, quiet = time.monotonic() + REAL_TIMEOUT_S, 0
         while quiet < 4:
             await asyncio.sleep(0)
@@ -76,7 +76,7 @@ class AioStage:
             remaining -= step
 
     async def held(self) -> None:
-        """Waits until the head-end holds a request; the event loop continues to run."""
+        """Waits until the head-end holds back a request. Meanwhile the event loop runs."""
         deadline = time.monotonic() + REAL_TIMEOUT_S
         while not self.headend.held:
             assert time.monotonic() < deadline, self.headend.journal.dump()
@@ -95,8 +95,8 @@ def story(
     breaks_rules: tuple[str, ...] = (),
     uses_threads: bool = False,
 ) -> Any:
-    """Runs an async test on a new event loop. Afterwards no session, no user_data that C still references and no thread
-    may remain."""
+    """Runs an async test on a new event loop. At the end of the test, the head-end must hold no session, C must hold no
+    user_data, and no thread of the library may exist."""
     if function is None:
         return functools.partial(
             story,

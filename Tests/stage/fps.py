@@ -1,4 +1,4 @@
-"""Shared by the stories of the resource loader: a test CDM, and a loader that uses the head-end's servers."""
+"""Parts that the stories of the resource loader share: a test CDM, and a loader that uses the head-end's servers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEDIA = Path(__file__).resolve().parents[1] / "media" / "hls" / "media.json"
 IV = bytes(range(16))
 CONTENT = "movie-1"
 SKD = fairplay.skd_url(CONTENT, KID, IV)
-"""A URL whose asset id is base64 of JSON, the format of the head-end."""
+"""Returns a URL whose asset id is base64 of JSON, as the head-end expects it."""
 
 
 class CDM:
@@ -48,7 +48,8 @@ class CDM:
 
 
 def loader(stage: Stage, spc: Any = None, **options: Any) -> usher.ResourceLoader:
-    """Makes a loader for this head-end, by default with its key server; the loader allows this host and plain http."""
+    """Makes a loader for this head-end, by default with the head-end's key server. The loader allows the head-end's
+    host, and plain http."""
     if not {"license_url", "entitlement_url", "route", "allowed_hosts"} & options.keys():
         options["license_url"] = stage.headend.fps_url
     if {"route", "entitlement_url"} & options.keys():
@@ -58,7 +59,7 @@ def loader(stage: Stage, spc: Any = None, **options: Any) -> usher.ResourceLoade
 
 
 def host(stage: Stage) -> str:
-    """Host and port of the head-end, in the form of an entry of `allowed_hosts`."""
+    """Returns the host and port of the head-end, in the form of an entry of `allowed_hosts`."""
     return f"127.0.0.1:{stage.headend.port}"
 
 
@@ -78,7 +79,7 @@ def ready(stage: Stage) -> None:
 
 
 def failed(playback: usher.Playback, url: str | bytes = SKD) -> usher.UsherError:
-    """Returns the error of loading this URL."""
+    """Loads this URL, which must fail. Returns the error."""
     with pytest.raises(usher.UsherError) as caught:
         playback.get_resource(url)
     return caught.value

@@ -11,8 +11,8 @@ from stage import HEADER, Stage
 class Tokens:
     """A token callback that first returns `answers`, then a new token at each call, and records its calls.
 
-    hold: keeps every request without an answer.
-    single_use: each token is valid for one licence.
+    hold: if True, the callback stores every request and does not answer it. single_use: if True, each token is valid
+    for only one licence.
     """
 
     def __init__(self, stage: Stage, *answers: Any, hold: bool = False, single_use: bool = False) -> None:
@@ -35,8 +35,8 @@ FRESH = "a fresh one"
 
 
 def played(stage: Stage, tokens: Any, token: str | None = FRESH, **options: Any) -> usher.Playback:
-    """Starts a playback with this token callback and waits for its set-up. Without `token` the library asks the
-    callback."""
+    """Starts a playback with this token callback, and waits for its set-up. If `token` is None, the library asks the
+    callback for a token."""
     if token is FRESH:
         token = stage.headend.content_token()
     playback = stage.player.play(token, delegate=stage.delegate(token_callback=tokens, **options))

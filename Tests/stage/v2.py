@@ -1,4 +1,5 @@
-"""Shared by the stories of SSP V2: a delegate, payloads of every key system, and a call that gets a licence."""
+"""Parts that the stories of SSP V2 share: a delegate, payloads of every key system, and a function that gets a
+licence."""
 
 from __future__ import annotations
 

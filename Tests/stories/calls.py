@@ -14,7 +14,7 @@ LAST = "test_every_function.py"
 
 
 class Calls:
-    """Records which tests called each function of the library with success. ctypes reports every call through
+    """Records which tests called each function of the library successfully. ctypes reports every call with
     ``errcheck``."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Orders the tests: the test that reads the record runs after the tests that fill it."""
+    """Sorts the tests, so that the test which reads the record runs after all other tests."""
     items.sort(key=lambda item: item.path.name == LAST)
     wanted = set(HERE.glob("test_*.py"))
     named = any("::" in argument for argument in config.args)

@@ -17,7 +17,7 @@ from stage import PERIOD_MS, REAL_TIMEOUT_S, Stage, StageFactory
 from usher.testing.headend import HeadEnd
 
 TOKEN_FORMS = ("jwt", "uuid", "letters", "digits")
-"""The forms of tokens. The name of a story decides which form its tokens have."""
+"""The forms of tokens. The fixture chooses the form of a story's tokens by the name of the story."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -38,7 +38,7 @@ def stage_factory(
 ) -> Iterator[StageFactory]:
     """Returns a function that makes stages: ``stage_factory(headend={…settings}, **context_options)``.
 
-    After the story the session tables must be empty and the journals without violations.
+    At the end of the story, the head-ends must hold no session, and their journals must have no violation.
     """
     stages: list[Stage] = []
     form = TOKEN_FORMS[zlib.crc32(request.node.nodeid.encode()) % len(TOKEN_FORMS)]
@@ -93,7 +93,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.fixture
 def stage(stage_factory: StageFactory) -> Stage:
-    """The usual stage: period 60 s, two sessions per account, strict token rotation."""
+    """The default stage: the period is 60 s, each account may have two sessions, and the head-end accepts only the
+    newest token."""
     return stage_factory()
 
 

@@ -1,7 +1,8 @@
-"""A fixture of all stories: after each story the process has no more descriptors and threads than before, every handle
-that the story got is stale, and a closed context has no timer. (``stage_factory`` checks the head-end's connections.)
+"""A fixture of all stories, which checks that each story leaves nothing open: the process has no more descriptors and
+threads than before, every handle that the story got is stale, and a closed context has no timer. (``stage_factory``
+checks the head-end's connections.)
 
-A story that keeps something on purpose has the marker ``keeps_resources(reason)``.
+If a story leaves something open on purpose, it has the marker ``keeps_resources(reason)``.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from stage import REAL_TIMEOUT_S
 
 
 def numbers() -> tuple[set[str], set[str]]:
-    """The numbers of the open descriptors and of the threads of this process. The list of descriptors also has the
-    lowest free number, which the listing itself uses."""
+    """Returns the open descriptors and the threads of this process, as numbers. The list of descriptors also has the
+    lowest free number, because this function itself opens a descriptor to read the list."""
     return set(os.listdir("/proc/self/fd")), set(os.listdir("/proc/self/task"))
 
 
 def descriptors() -> dict[str, str]:
-    """What each open descriptor of this process is, by its number."""
+    """For each open descriptor of this process, returns the file or socket to which it refers."""
     found = {}
     for number in os.listdir("/proc/self/fd"):
         with contextlib.suppress(FileNotFoundError):
@@ -39,7 +40,7 @@ def descriptors() -> dict[str, str]:
 
 
 def thread(number: str) -> str:
-    """The name of a thread; empty if it has ended."""
+    """Returns the name of a thread; an empty text if the thread has ended."""
     for known in threading.enumerate():
         if str(known.native_id) == number:
             return known.name
@@ -74,7 +75,7 @@ class Given:
         self.timers: list[str] = []
 
     def note(self, name: str, arguments: tuple[Any, ...]) -> None:
-        """A function of the library has succeeded."""
+        """Called when a function of the library has succeeded."""
         if name == "usher_context_close":
             left = self._abi.Pending(struct_size=ctypes.sizeof(self._abi.Pending))
             if self._library.usher_context_pending(arguments[0], ctypes.byref(left)) == 0:
@@ -87,7 +88,7 @@ class Given:
                 self._handles[made.value] = (name, type(made))
 
     def live(self) -> dict[str, str]:
-        """The handles that are not stale. Frees them."""
+        """Returns the handles that are still valid, and frees them."""
         found = {}
         for value, (name, kind) in self._handles.items():
             if self._frees[kind](kind(value)) == 0:
@@ -97,7 +98,8 @@ class Given:
 
 @pytest.fixture(autouse=True)
 def same_resources(lib: Any, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Compares the resources after the story with those before it, as soon as they are the same again."""
+    """Waits until the process has the same resources as before the story; fails if it still has more after some
+    time."""
     record = request.config.stash[calls.CALLS]
     given = record.given = Given()
     open_before, before = descriptors(), numbers()

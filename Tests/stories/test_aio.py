@@ -1,4 +1,4 @@
-"""The asyncio form, on virtual time: awaited calls, coroutine callbacks, cancelled tasks."""
+"""Tests usher.aio on virtual time: awaited calls, coroutine callbacks, cancelled tasks."""
 
 from __future__ import annotations
 

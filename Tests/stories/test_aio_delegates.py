@@ -1,4 +1,4 @@
-"""Delegates in asyncio: hooks and callbacks are coroutines on the thread of the event loop."""
+"""Tests delegates in asyncio, whose hooks and callbacks are coroutines on the thread of the event loop."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ async def test_step_thatRaises_isTheCauseOfTheFailure(stage: AioStage) -> None:
 
 @story(headend=NO_SESSIONS)
 async def test_step_answeredLaterFromAnotherThread_goesOn(stage: AioStage) -> None:
-    """A hook keeps its call, and any thread may call its answer() later."""
+    """A hook stores the call that it got. Later any thread may call answer() of this call."""
     kept: list[usher.aio.HookCall[Any]] = []
 
     class Own(usher.aio.CommonDelegate):
@@ -164,8 +164,8 @@ async def test_step_stillRunningWhenThePlaybackCloses_isLetGo(stage: AioStage) -
 
 @story
 async def test_delegate_ofWhichNobodyKnows_isAskedWhileAPlaybackUsesIt(stage: AioStage) -> None:
-    """If only a playback refers to a delegate, the delegate's hooks work until the playback is freed; then Python frees
-    the delegate too (protocol.md: When it fails)."""
+    """If only a playback refers to a delegate, the hooks of the delegate work until the playback is freed. Then Python
+    frees the delegate too (protocol.md: When it fails)."""
 
     class Own(usher.aio.SSPDelegate):
         async def http_headers(self, call: usher.aio.HookCall[dict[str, str]]) -> dict[str, str]:
@@ -235,7 +235,7 @@ async def test_sspV2_inAsyncio_isSetUpByTheFirstLicence(stage: AioStage) -> None
 
 @story(headend=NO_SESSIONS)
 async def test_sspV2_withoutASession_isSetUpAllTheSame(stage: AioStage) -> None:
-    """If the licence reply has no session token, the content needs no session, and the licence is valid
+    """If the licence reply has no session token, the playback needs no session, and the host gets the licence
     (protocol.md: SSP V2)."""
     url = stage.headend.license_url("clearkey", api="v2")
     delegate = usher.aio.SSPV2Delegate(stage.context, license_url=url, ssm_url=stage.headend.ssm_url)
@@ -356,7 +356,8 @@ async def test_suspendedAndResumed_inAsyncio_beatsAtOnce(stage: AioStage) -> Non
 
 @story
 async def test_delegateThatWouldBlock_isRefused(stage: AioStage) -> None:
-    """A delegate option that would block the event loop (sync set-up) is refused: set-up is awaited instead."""
+    """usher.aio refuses `sync_setup_teardown`, because it would block the event loop; a program awaits the set-up
+    instead."""
     for kind in (usher.aio.SSPDelegate, usher.aio.SSPV2Delegate, usher.aio.MultiInstanceDelegate):
         with pytest.raises(usher.InvalidArgumentError):
             kind(stage.context, license_url=stage.headend.license_url("clearkey"), sync_setup_teardown=True)

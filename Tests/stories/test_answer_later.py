@@ -1,4 +1,5 @@
-"""Questions answered later: from other threads, twice, too late, after the playback ended, with wrong ids or kinds."""
+"""The host answers questions later: from other threads, twice, too late, after the playback has ended, with wrong ids,
+or with an answer of the wrong kind."""
 
 from __future__ import annotations
 
@@ -101,7 +102,7 @@ def complete_payload(number: int, payload: bytes | None = b"payload") -> usher.S
 
 
 def outcomes(calls: list[Callable[[], Any]]) -> Counter[str]:
-    """Runs all calls at the same moment, each on a new thread, and returns the outcome of each."""
+    """Runs all calls at the same moment, each on a new thread. Returns the outcomes."""
     gate = threading.Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> str:
@@ -128,7 +129,8 @@ def test_answer_fromAnotherThread_isUsed(asking: Asking) -> None:
 def test_answered_forWhoGoesOnBecauseOfTheAnswer_isTrue(
     asking: Asking, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A thread that the answer wakes may read `answered` before answer() returns; `answered` must already be True."""
+    """The answer may wake another thread, which reads `answered` before answer() returns. `answered` must already be
+    True then."""
     asked, seen = asking(), []
     name = f"usher_complete_{asked.kind}"
     tell = getattr(ffi.lib, name)

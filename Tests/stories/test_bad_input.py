@@ -1,4 +1,5 @@
-"""Mistakes of a host: wrong handles, sizes and tokens, callbacks that raise, objects freed in any order."""
+"""A host makes mistakes: it passes wrong handles, sizes and tokens, its callbacks raise exceptions, and it frees
+objects in any order."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def functions_of(lib: Any, kind: type[ctypes.c_void_p]) -> list[Any]:
 
 
 def dummies(lib: Any, name: str, options: Any) -> list[Any]:
-    """Plausible arguments after the handle, so that only the handle is wrong."""
+    """Returns valid arguments for all parameters after the handle, so that only the handle is wrong."""
     values: list[Any] = []
     for kind in abi.PROTOTYPES[name][1][1:]:
         if kind in abi.CALLBACKS.values():

@@ -1,4 +1,5 @@
-"""If a callback raises, the exception is the `__cause__` of every error that results, raised or in an event."""
+"""If a callback raises an exception, this exception is the `__cause__` of every error that follows from it, in calls
+and in events."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def enforced(stage_factory: StageFactory) -> Callable[..., Stage]:
 
 
 def play_asking(stage: Stage, callback: Callable[[usher.TokenRequest], Any]) -> usher.Playback:
-    """Starts a playback whose token the callback must give, and waits until set-up has ended."""
+    """Starts a playback without a token, so that the library asks the callback. Waits until set-up has ended."""
     playback = stage.player.play(delegate=stage.delegate(token_callback=callback))
     stage.settle()
     return playback

@@ -1,4 +1,5 @@
-"""Closing: which events playbacks and contexts report, in which order, and what the calls wait for."""
+"""Tests the close of playbacks and contexts: which events the library reports, in which order, and how long the calls
+wait."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ def test_context_shutDownWhileABeatNeverAnswers_returnsWithTheLastTeardown(stage
 
 
 def test_contextClosed_whileASetupIsOnItsWay_givesBackWhatItBrings(stage: Stage) -> None:
-    """Closing the context waits up to six seconds for the reply to a set-up, also after PLAYBACK_CLOSED, because the
-    reply may contain a session token; the library tears that session down."""
+    """The close of the context waits for up to six seconds for the reply to a set-up, also after PLAYBACK_CLOSED,
+    because this reply may contain a session token. The library tears the session of this token down."""
     told = threading.Event()
     context = usher.Context(proxy="")
     delegate = usher.SSPDelegate(
@@ -54,8 +55,8 @@ def test_contextClosed_whileASetupIsOnItsWay_givesBackWhatItBrings(stage: Stage)
 @pytest.mark.parametrize("kind", ["v1", "v2"])
 def test_contextClosed_whileALicenceNeverComes_waitsNoLongerThanForItsSlot(stage: Stage, kind: str) -> None:
     """A context closes while a licence request has no reply. In V1 the library waits for the reply until the teardown
-    time-out, then tears the session down with the token that it has. In V2, where the licence would have opened the
-    session, it does not wait."""
+    time-out has passed, and then tears the session down with the token that it has. In V2 the licence request would
+    have opened the session; the library does not wait."""
     if kind == "v1":
         playback = stage.play()
     else:
@@ -77,8 +78,8 @@ def test_contextClosed_whileALicenceNeverComes_waitsNoLongerThanForItsSlot(stage
 
 
 def test_contextClosed_afterARefusedTeardown_waitsForTheReplyWithANewerToken(stage_factory: StageFactory) -> None:
-    """A context closes while a licence reply with a newer token is under way. The head-end refuses the teardown with
-    the old token; the library waits for the reply and tears the session down with the newer token."""
+    """A context closes while a licence reply with a newer token has not arrived yet. The head-end would refuse a
+    teardown with the old token. The library waits for the reply, and tears the session down with the newer token."""
     stage = stage_factory(headend={"enforced": {"clearkey"}})
     stage.headend.faults.add("license", Fault.stall("after"))
     playback = stage.play()
@@ -96,7 +97,7 @@ def test_contextClosed_afterARefusedTeardown_waitsForTheReplyWithANewerToken(sta
 
 
 class Slow(usher.CommonDelegate):
-    """A delegate whose hooks answer later, or never."""
+    """A delegate whose hooks answer later or never."""
 
     def certificate(self, call: Any) -> Any:
         return usher.LATER
@@ -133,7 +134,7 @@ def test_close_beforeWhatWasAskedForCame_endsTheRequestBeforeItTellsTheEnd(stage
 
 
 def test_waitClosed_whileTheOnlyCallbackThreadIsBusyWithAnother_returns(stage: Stage) -> None:
-    """No event of this playback is left to deliver, so wait_closed() does not wait for the busy callback thread."""
+    """No event of this playback is queued any more, so wait_closed() does not wait for the busy callback thread."""
     asked, gate = threading.Event(), threading.Event()
 
     def token(request: usher.TokenRequest) -> None:

@@ -1,4 +1,4 @@
-"""Requests that wait in the queue because one origin may have only a limited number of requests in flight."""
+"""Tests requests that wait in the queue, because each origin may have only a limited number of requests in flight."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def test_heartbeats_whereAnswersComeButSlowly_waitHalfASecondAtMost(stage_factor
 
 
 def test_teardowns_toAServerThatHangs_areAllSentWithinSeconds(stage_factory: StageFactory) -> None:
-    """If a server does not reply to teardowns, the library lets more requests be in flight to its origin at the same
-    time; all 200 teardowns are sent within two seconds."""
+    """If a server does not reply to teardowns, the library allows more requests in flight to its origin; it sends all
+    200 teardowns within two seconds."""
     stage = stage_factory(headend={"limit": 200})
     playing(stage, *[f"screen {number}" for number in range(200)])
     stage.headend.faults.add("teardown", Fault.stall("after"), always=True)
@@ -93,7 +93,7 @@ def test_teardowns_toAServerThatHangs_areAllSentWithinSeconds(stage_factory: Sta
 
 
 def test_close_whileItsLicenceWaitsForAConnection_sendsNothingMore(stage_factory: StageFactory) -> None:
-    """A playback closes while its key request has the only permit and its licence request is queued: the library never
+    """A playback closes while its key request has the only permit and its licence request is queued. The library never
     sends the licence request; the teardown gets the permit."""
     stage = stage_factory(headend={"limit": 9}, requests_per_origin_max=1)
     ready(stage)

@@ -1,5 +1,5 @@
-"""A kept connection ends without a reply. By default libcurl then sends the request again, although the server may
-have acted on it; the library prevents this."""
+"""The server closes a kept connection without a reply. By default libcurl then sends the request again, although the
+server may have executed it. The library prevents this."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def test_heartbeat_overAKeptConnectionThatDies_isTriedAgainByTheSessionOnly(stag
 
 
 def test_setup_thatTheLastConnectionTookAlong_mayHaveLeftAnOrphan(lib: Any) -> None:
-    """The kept connection ends without a reply to set-up, and the server accepts no new connection: the error says that
-    the server may hold a session."""
+    """The server closes the kept connection without a reply to set-up, and accepts no new connection. The error says
+    that the server may hold a session."""
     failed: list[usher.Event] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""The limit on the connections of a context, and the requests that wait for a free connection."""
+"""Tests the limit on the number of connections of a context, and requests that wait for a free connection."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_setups_beyondTheBound_waitAndSucceed(stage_factory: StageFactory) -> No
 def test_heartbeat_whileAnotherServersSetupsHoldAllConnections_takesOneOfThem(
     stage_factory: StageFactory, other: HeadEnd
 ) -> None:
-    """If a heartbeat finds no free connection, the library ends the set-up that has waited longest for its reply."""
+    """If no connection is free for a heartbeat, the library ends the set-up that has waited longest for a reply."""
     stage = stage_factory(headend={"limit": 9}, connections_max=2)
     screens(stage, 1, tag="plays")
     stage.settle()
@@ -77,7 +77,8 @@ def test_heartbeat_whileAnotherServersSetupsHoldAllConnections_takesOneOfThem(
 
 
 def test_heartbeat_whileAnotherServerHangs_findsAConnection(stage_factory: StageFactory, other: HeadEnd) -> None:
-    """If another server hangs, the library sends a heartbeat on time, although far more requests go to that server."""
+    """If one server hangs, the library sends a heartbeat to another server on time, although far more requests go to
+    the server that hangs."""
     stage = stage_factory(headend={"limit": 9}, connections_max=8)
     screens(stage, 1, tag="plays")
     there = elsewhere(stage, other)
@@ -95,7 +96,8 @@ def test_heartbeat_whileAnotherServerHangs_findsAConnection(stage_factory: Stage
 
 @pytest.mark.breaks_rules("late-beat")
 def test_heartbeats_toAServerThatHangs_keepToTheBound_andFollowWhenItReplies(stage_factory: StageFactory) -> None:
-    """If the server hangs, the library sends 20 of 100 heartbeats; it sends the others when the server replies."""
+    """While the server hangs, the library sends 20 of 100 heartbeats. It sends the others when the server replies
+    again."""
     stage = stage_factory(headend={"limit": 999, "grace": 9}, connections_max=24)
     screens(stage, 100)
     stage.settle()
@@ -123,7 +125,7 @@ def test_licence_thatWaitedInTheQueue_hasItsWholeTimeoutAfterwards(stage_factory
 
 
 def test_request_cancelledInFlight_givesItsPermitToTheNext(stage_factory: StageFactory) -> None:
-    """The library sends a queued set-up when the request that held the only permit is cancelled."""
+    """The library sends a queued set-up when the request that had the only permit is cancelled."""
     stage = stage_factory(headend={"limit": 9}, requests_per_origin_max=1)
     ready(stage)
     loader(stage)
@@ -146,8 +148,8 @@ def test_request_cancelledInFlight_givesItsPermitToTheNext(stage_factory: StageF
 
 
 class CountingServer(ThreadingHTTPServer):
-    """A session manager that counts its connections. For the first `drops` heartbeats it closes the connection without
-    a reply."""
+    """A session manager that counts its connections. It closes the connection of each of the first `drops` heartbeats
+    without a reply."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -273,10 +275,11 @@ SUCCESS = ("SESSION_STARTED", "SESSION_ENDED", "PLAYBACK_CLOSED")
 def host(limit: int, screens: int, *headends: HeadEnd, spare: int = 0) -> dict[str, Any]:
     """Runs a host with `limit` file descriptors that plays on `screens` screens, then closes all.
 
-    If `spare` is not 0, the host first opens files until the system refuses one, then closes `spare` - 1 of them, so
-    that as many descriptors are free. If it is 0, a thread of the host opens a file again and again instead.
+    If `spare` is not 0, the host first opens files until the system refuses another file, and then closes `spare` - 1
+    of them. If `spare` is 0, a thread of the host opens and closes a file again and again instead.
 
-    Returns the number of events by name and status, the most descriptors that were open, and the errors of open().
+    Returns how many events of each name and status came, the largest number of open descriptors, and the errors of
+    open().
     """
     pairs = [f"{headend.ssm_url},{headend.content_token()}" for headend in headends]
     environment = {**os.environ, "PYTHONPATH": str(Path(usher.__file__).parents[1])}
@@ -302,7 +305,8 @@ def real(lib: Any) -> Iterator[Callable[..., HeadEnd]]:
 
 
 def test_host_of64Descriptors_plays600ScreensAndOpensItsOwnFiles(real: Callable[..., HeadEnd]) -> None:
-    """In a process that may have 64 descriptors every screen gets its session, and the host can open its files."""
+    """If the process may have only 64 descriptors, every screen still gets its session, and the host can open its
+    files."""
     found = host(64, 600, real())
     assert found["events"] == dict.fromkeys(SUCCESS, 600)
     assert found["failed"] == [] and found["most"] <= 48
@@ -325,7 +329,8 @@ def test_host_thatLeavesOneDescriptor_requestsTakeTurns(real: Callable[..., Head
 
 
 def test_host_thatLeavesNoDescriptor_isToldSo(real: Callable[..., HeadEnd]) -> None:
-    """If no descriptor is free and no connection will become free, a set-up fails with SYSTEM."""
+    """If no descriptor is free, and no other request is in flight whose connection could become free, a set-up fails
+    with SYSTEM."""
     headend = real()
     found = host(64, 3, headend, spare=1)
     assert found["events"] == {"SETUP_ERROR SYSTEM": 3, "PLAYBACK_CLOSED": 3}

@@ -1,4 +1,5 @@
-"""Data that a player reads from its content: pssh and tenc boxes, HLS keys, DASH protection, content identifiers."""
+"""Tests the functions that read data from content: pssh and tenc boxes, HLS keys, DASH ContentProtection, content
+identifiers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Content tokens of SSP playbacks: the callback for further licences, its effect on the session, and late tokens."""
+"""Tests the content tokens of SSP playbacks: when the library calls the token callback, what then happens to the
+session, and tokens that come late."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ CLEARKEY = usher.KeySystem.CLEARKEY
 
 
 def test_firstLicence_withATokenFromTheStart_doesNotAsk(stage: Stage) -> None:
-    """The first licence request uses the token given with the stream (protocol.md: Licences)."""
+    """The first licence request uses the token that the host gave to play() (protocol.md: Licences)."""
     tokens = Tokens(stage, single_use=True)
     initial = stage.headend.content_token()
     assert stage.clear_keys(played(stage, tokens, initial)) == {KID: KEY}
@@ -88,8 +89,8 @@ def test_furtherLicence_withoutACallback_asPolicySays(stage_factory: StageFactor
 
 @pytest.mark.parametrize("policy", list(R))
 def test_audioAndVideo_ofOneStart_areUnderOneSession(stage: Stage, policy: usher.Resetup) -> None:
-    """Two licence requests before the first reply belong to one start: one session, and no call of the token callback
-    (protocol.md: Licences)."""
+    """The host makes two licence requests before the first reply arrives. Both use the same session, and the library
+    does not call the token callback (protocol.md: Licences)."""
     tokens = Tokens(stage, single_use=True)
     stage.headend.faults.add("license", Fault.stall("before"), times=2)
     playback = played(stage, tokens, stage.headend.content_token(), resetup_on_extra_license=policy)
@@ -121,7 +122,7 @@ def test_renewal_doesNotAskForAToken(stage_factory: StageFactory) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_renewalFlag_afterAFailedRenewal_isReset(stage_factory: StageFactory) -> None:
-    """After a failed renewal, the next request is a licence request again: the renewal flag is always reset
+    """After a renewal has failed, the next request of the host is an ordinary licence request again, not a renewal
     (protocol.md: Licences)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0})
     playback = stage.player.play(
@@ -139,8 +140,8 @@ def test_renewalFlag_afterAFailedRenewal_isReset(stage_factory: StageFactory) ->
 
 
 def test_requestsWhileTheCallbackIsAsked_waitForItsOneAnswer(stage: Stage) -> None:
-    """While the token callback has not answered, further requests wait for its answer; it runs once for all of them
-    (protocol.md: Licences)."""
+    """While the token callback has not answered, further licence requests wait for its answer. The callback runs only
+    once for all these requests (protocol.md: Licences)."""
     tokens = Tokens(stage, usher.LATER)
     playback = played(stage, tokens, stage.headend.content_token())
     stage.clear_keys(playback)
@@ -212,7 +213,7 @@ def wait_for_token(stage: Stage, **options: Any) -> usher.Playback:
 
 @pytest.mark.parametrize("after_ms", [0, 1, 4_999])
 def test_lateToken_givenInTime_isUsed(stage: Stage, after_ms: int) -> None:
-    """The host can set the token of the current source once; the library waits 5 s for it
+    """The host can set the token of the current item once; the library waits 5 s for this token
     (delegates.md: Content tokens that come late, or go stale)."""
     playback = wait_for_token(stage)
     future = playback.request_license(CLEARKEY, CHALLENGE)
@@ -252,7 +253,7 @@ def test_lateToken_waitedForAsLongAsToldTo(stage: Stage, wait_ms: int, wanted_ms
 
 
 def test_lateToken_changedLater_isRefused(stage: Stage) -> None:
-    """A known token cannot be replaced: the library refuses a second token for the same source
+    """If a playback already has a token, the library refuses a second token for it
     (delegates.md: Content tokens that come late, or go stale)."""
     playback = wait_for_token(stage)
     first = stage.headend.content_token("first")
@@ -269,8 +270,8 @@ def test_lateToken_changedLater_isRefused(stage: Stage) -> None:
 
 @pytest.mark.parametrize("token", ["", "a\nb", "a\rb", "a\0b", "x" * 70_000])
 def test_lateToken_thatIsNone_isRefusedAndStillWaitedFor(stage: Stage, token: str) -> None:
-    """An unusable token (empty, with a line break or a NUL, or too long) is refused, and the library still waits for
-    a token. (The web SDK accepts an empty token.) (protocol.md: Races)."""
+    """The library refuses a token that is empty, contains a line break or a NUL, or is too long; then it still waits
+    for a valid token. (The web SDK accepts an empty token.) (protocol.md: Races)."""
     playback = wait_for_token(stage)
     with pytest.raises(usher.InvalidArgumentError):
         playback.set_content_token(token)
@@ -280,7 +281,7 @@ def test_lateToken_thatIsNone_isRefusedAndStillWaitedFor(stage: Stage, token: st
 
 
 def test_lateToken_forAPlaybackThatEnded_isRefused(stage: Stage) -> None:
-    """A playback that is closed, replaced or freed takes no token
+    """If a playback is closed, replaced or freed, the library refuses a token for it
     (delegates.md: Content tokens that come late, or go stale)."""
     token = stage.headend.content_token()
     closed = wait_for_token(stage)
@@ -300,7 +301,7 @@ def test_lateToken_forAPlaybackThatEnded_isRefused(stage: Stage) -> None:
 
 
 def test_lateToken_whileACallbackIsAsked_winsOverIt(stage: Stage) -> None:
-    """If the host sets a token before the token callback has answered, the library uses that token and ends the
+    """If the host sets a token before it has answered the token callback, the library uses this token and ends the
     question (protocol.md: Licences; delegates.md: Content tokens that come late, or go stale)."""
     tokens = Tokens(stage, usher.LATER)
     playback = played(stage, tokens, None)
@@ -317,8 +318,8 @@ def test_lateToken_whileACallbackIsAsked_winsOverIt(stage: Stage) -> None:
 
 
 def test_lateToken_withSync_isGivenByAnotherThread(stage: Stage) -> None:
-    """A sync play() waits for token and set-up, at most its time-out; another thread sets the token
-    (protocol.md: When it fails; protocol.md: Races)."""
+    """With a sync delegate, play() waits for the token and for set-up, at most for its time-out; another thread sets
+    the token (protocol.md: When it fails; protocol.md: Races)."""
     delegate = stage.delegate(sync_setup_teardown=True)
     told: list[usher.Playback] = []
     stage.context.add_observer(lambda event: told.append(event.playback) if event.playback else None)  # type: ignore[arg-type]

@@ -1,5 +1,5 @@
-"""Customer SSM: the library calls the host, and the host sends the requests to its servers. In these tests the host
-only records the calls in a list."""
+"""Tests customer SSM, where the library calls the host, and the host sends the requests to its servers. In these tests
+the host only records the calls in a list."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ Response = usher.LicenseResponse
 
 
 class Portal(usher.CustomerDelegate):
-    """An operator's session management: records its calls, and answers as the story configures."""
+    """The callbacks of a host with its own session management. They record the calls, and answer as the story
+    configures them."""
 
     def __init__(self, stage: Stage, *answers: Any, **options: Any) -> None:
         self.headend, self.start_ms = stage.headend, stage.headend.now_ms
@@ -109,8 +110,8 @@ def test_customer_licenceOfEachKeySystem_isAskedByItsIdentifier(stage: Stage, ke
 
 
 def test_customer_enforced_asksForARenewalEachPeriod(stage: Stage) -> None:
-    """With renewType enforced, the default, the library asks for a renewal each period, with a fresh payload
-    (customer SSM page; delegates.md: Customer SSM)."""
+    """With renewType enforced, which is the default, the library calls license() for a renewal each period, with a
+    fresh payload (customer SSM page; delegates.md: Customer SSM)."""
     portal = Portal(stage, RENEWALS)
     renewed: list[usher.License] = []
     playback = play(stage, portal, payload=lambda request: b"fresh", renewed=lambda p, license: renewed.append(license))
@@ -140,8 +141,8 @@ def test_customer_heartbeatType_callsHeartbeatEachPeriod(stage: Stage) -> None:
     ("heartbeat_s", "period_ms"), [(1e-9, 50), (0.04, 50), (0.05, 50), (86_401, 86_401_000), (1e9, 10**12)]
 )
 def test_customer_periodTinyOrHuge_isBoundedBelow(stage: Stage, heartbeat_s: float, period_ms: int) -> None:
-    """A period that would overload the host's servers becomes 50 ms; a long period is used as it is
-    (delegates.md: Customer SSM)."""
+    """If the period in an answer is so short that it would overload the host's servers, the library raises it to 50 ms;
+    it does not change a long period (delegates.md: Customer SSM)."""
     portal = Portal(stage, Response(b"licence", heartbeat_s=heartbeat_s, renew_type=usher.RenewType.HEARTBEAT))
     playback = play(stage, portal)
     assert playback.get_license(FAIRPLAY, b"spc").period_ms == period_ms
@@ -204,8 +205,9 @@ def test_customer_withoutHeartbeatCallback_lastsInSilence(stage: Stage) -> None:
 
 @pytest.mark.parametrize("renew_type", [usher.RenewType.DEFAULT, usher.RenewType.ENFORCED])
 def test_customer_withThePairOfCallbacksAlone_isAskedForRenewals(stage: Stage, renew_type: usher.RenewType) -> None:
-    """A host with the pair of callbacks alone gives an enforced licence; the library calls license() with licenseType
-    renewal each period, with the last payload, and passes each licence on (customer SSM page)."""
+    """A host has only the callbacks license() and heartbeat(), and answers with an enforced licence. Each period the
+    library calls license() with licenseType renewal and the last payload, and reports each new licence (customer SSM
+    page)."""
     portal = Portal(stage, Response(b"licence", heartbeat_s=60, renew_type=renew_type))
     renewed: list[usher.License] = []
     playback = play(stage, portal, renewed=lambda playback, license: renewed.append(license))
@@ -219,8 +221,8 @@ def test_customer_withThePairOfCallbacksAlone_isAskedForRenewals(stage: Stage, r
 
 
 def test_customer_renewedByThePlayer_isAskedWithItsPayload(stage: Stage) -> None:
-    """The player requests a renewal itself, before one is due; the next renewal of the library is due a period later,
-    and carries the new payload."""
+    """The player itself requests a renewal before a renewal is due. The library makes its next renewal one period
+    later, with the player's new payload."""
     portal = Portal(stage, RENEWALS)
     playback = play(stage, portal)
     playback.get_license(FAIRPLAY, b"first")
@@ -232,7 +234,8 @@ def test_customer_renewedByThePlayer_isAskedWithItsPayload(stage: Stage) -> None
 
 
 def test_customer_renewalByThePairThatFails_isAHeartbeatError(stage: Stage) -> None:
-    """The host's server ends the session at a renewal; the library reports HEARTBEAT_ERROR and asks no more."""
+    """The host answers a renewal with the error that its server has ended the session. The library reports
+    HEARTBEAT_ERROR, and asks for no more renewals."""
     portal = Portal(stage, RENEWALS, Response(http_status=400, service_code=1006, message="ended"))
     playback = play(stage, portal)
     playback.get_license(FAIRPLAY, b"spc")
@@ -275,8 +278,8 @@ class CustomerCallback:
 
 @pytest.mark.parametrize("answer", [BEATS, RENEWALS])
 def test_customerDelegate_constructedThenGivenItsCallback_plays(stage: Stage, answer: Response) -> None:
-    """The host constructs the delegate with the certificate, and then sets the callback object, whose heartbeat() has
-    no parameters and no result; the library calls it (customer SSM page)."""
+    """The host makes the delegate with the certificate, and then sets a callback object whose heartbeat() has no
+    parameters and no result. The library calls this heartbeat() (customer SSM page)."""
     callback = CustomerCallback(answer)
     delegate = usher.CustomerDelegate(stage.context, certificate=b"\x30\x82 of the host", jitter_permille=usher.OFF)
     delegate.set_callback(callback)
@@ -291,8 +294,8 @@ def test_customerDelegate_constructedThenGivenItsCallback_plays(stage: Stage, an
 
 
 def test_customerDelegate_withoutCallbacks_failsItsLicencesWithState(stage: Stage) -> None:
-    """The host requests a licence before it has set the callbacks, and after it has removed them; the request fails
-    with STATE, and succeeds when they are set."""
+    """The host requests a licence before it has set the callbacks, and again after it has removed them. These requests
+    fail with STATE; a request while the callbacks are set succeeds."""
     delegate = usher.CustomerDelegate(stage.context)
     playback = play(stage, delegate)
     for callback in (None, CustomerCallback(BEATS), None):
@@ -324,7 +327,8 @@ def test_setCallback_whilePlaying_replacesTheCallback(stage: Stage) -> None:
 
 
 def test_setCallback_wrongly_isRefused(stage: Stage) -> None:
-    """A callback object without license(), and a delegate that is no customer delegate, are refused."""
+    """The library refuses a callback object without license(), and it refuses to set callbacks on a delegate that is no
+    customer delegate."""
     delegate = usher.CustomerDelegate(stage.context)
     with pytest.raises(usher.InvalidArgumentError):
         delegate.set_callback(object())
@@ -334,8 +338,8 @@ def test_setCallback_wrongly_isRefused(stage: Stage) -> None:
 
 
 def test_customer_furtherLicence_goesToTheSameSession(stage: Stage) -> None:
-    """A playback has one session: a further licence (another track) opens no second session, and one teardown ends it
-    (delegates.md: Token map)."""
+    """A playback has one session: a further licence (for another track) opens no second session, and one teardown ends
+    the session (delegates.md: Token map)."""
     portal = Portal(stage, BEATS)
     playback = play(stage, portal)
     playback.get_license(FAIRPLAY, b"video")
@@ -347,7 +351,7 @@ def test_customer_furtherLicence_goesToTheSameSession(stage: Stage) -> None:
 
 
 def test_customer_renewalBeforeALicence_isRefused(stage: Stage) -> None:
-    """A renewal before the first licence is refused, because there is no session to renew."""
+    """The library refuses a renewal before the first licence, because the playback has no session yet."""
     portal = Portal(stage, BEATS)
     playback = play(stage, portal)
     with pytest.raises(usher.StateError):
@@ -389,8 +393,8 @@ def test_customer_payloadsAndLicences_areBytesOfAnySize(stage: Stage) -> None:
 def test_customer_withoutALicence_saysWhy(
     stage: Stage, answer: Any, kind: type[usher.UsherError], http_status: int, code: int, message: str
 ) -> None:
-    """A response without a licence fails the request; the error has status, code and message of the host's server
-    (customer SSM page; seed-to-api.md: Notifications)."""
+    """If the host answers without a licence, the request fails; the error has the status, code and message of the
+    host's server (customer SSM page; seed-to-api.md: Notifications)."""
     playback = play(stage, Portal(stage, answer))
     with pytest.raises(kind) as caught:
         playback.get_license(FAIRPLAY, b"spc")
@@ -428,7 +432,8 @@ def test_customer_licenceThatFailed_canBeAskedAgain(stage: Stage) -> None:
 
 
 def test_customer_neverLicensed_isNotTornDown(stage: Stage) -> None:
-    """Without a licence the host has no session, so the library calls no teardown (protocol.md: The session)."""
+    """If the host has given no licence, the playback has no session, so the library does not call teardown
+    (protocol.md: The session)."""
     portal = Portal(stage, Response(http_status=503))
     playback = play(stage, portal)
     with pytest.raises(usher.HTTPStatusError):
@@ -457,8 +462,8 @@ def test_customer_neverLicensed_isNotTornDown(stage: Stage) -> None:
     ids=lambda answer: repr(answer)[:60],
 )
 def test_customer_answerThatMakesNoSense_failsWithItsReason(stage: Stage, answer: Any) -> None:
-    """The library refuses an answer out of range, and the request fails with that error as its `__cause__`
-    (customer SSM page)."""
+    """The library refuses an answer with a value out of range; the request fails, with the exception of this refusal as
+    `__cause__` (customer SSM page)."""
     playback = play(stage, Portal(stage, answer))
     with pytest.raises(usher.CallbackError) as caught:
         playback.get_license(FAIRPLAY, b"spc")
@@ -525,7 +530,7 @@ def test_customer_tooLate_timesOutAndIgnoresTheAnswer(stage: Stage) -> None:
 
 def test_customer_closedWhileTheHostGetsALicence_tearsDownWithTheAnswer(stage: Stage) -> None:
     """If the playback closes before the licence callback has answered, the library waits for the answer, since the host
-    may have set up a session, and then calls the teardown callback (protocol.md: Races)."""
+    may have opened a session. Then it calls the teardown callback (protocol.md: Races)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
     future = playback.request_license(FAIRPLAY, b"spc")
@@ -542,7 +547,7 @@ def test_customer_closedWhileTheHostGetsALicence_tearsDownWithTheAnswer(stage: S
 
 @pytest.mark.keeps_resources("the question that the host never answers stays open until its deadline")
 def test_customer_closedAndNeverAnswered_isClosedAtTheCap(stage: Stage) -> None:
-    """If the licence callback never answers, a close waits for it at most `teardown_timeout_ms`
+    """If the licence callback never answers, a close waits for the answer at most for `teardown_timeout_ms`
     (protocol.md: Races)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
@@ -659,7 +664,8 @@ def test_heartbeat_failingForGood_isToldOncePerOutageAndRecovers(stage: Stage) -
 
 @pytest.mark.callback_errors
 def test_heartbeat_thatAnswersNonsense_failedForThatReason(stage: Stage) -> None:
-    """A heartbeat() that returns False fails: the library does not take False for the status 0, which means success."""
+    """If heartbeat() returns False, the heartbeat fails: the bindings do not read False as the status 0, which means
+    success."""
     portal = Portal(stage, BEATS, retry_permille=usher.OFF)
     portal.heartbeats = [ends(False)]
     playback = play(stage, portal)
@@ -686,7 +692,7 @@ def test_heartbeat_withoutAnAnswer_isTriedAgainAfterItsTime(stage: Stage) -> Non
 
 
 def test_heartbeat_answersLater_isDoneThen(stage: Stage) -> None:
-    """heartbeat() may answer after it returned; the next heartbeat starts at the end of its period
+    """heartbeat() may answer after it has returned; the library makes the next heartbeat at the end of the period
     (customer SSM page)."""
     portal = Portal(stage, BEATS)
     calls: list[usher.SessionCall] = []
@@ -729,7 +735,8 @@ def test_heartbeats_whileOthersBlock_areOnTime(stage_factory: StageFactory) -> N
 
 @pytest.mark.callback_errors
 def test_renewal_thatFails_isTriedAgainAndThenAHeartbeatError(stage: Stage) -> None:
-    """In enforced mode a renewal that the host could not get counts as a failed heartbeat (protocol.md: Races)."""
+    """In enforced mode, a renewal for which the host gives no licence counts as a failed heartbeat (protocol.md:
+    Races)."""
 
     def broken(request: Any) -> Any:
         raise OSError("unreachable")
@@ -800,7 +807,7 @@ def test_teardown_thatRaises_isATeardownError(stage: Stage) -> None:
 
 
 def test_delegate_droppedWhileItPlays_isStillAsked(stage: Stage) -> None:
-    """A playback keeps its delegate alive, even if the host has no reference to the delegate
+    """A playback keeps its delegate alive, even if the host has no other reference to the delegate
     (protocol.md: When it fails)."""
     asked: list[str] = []
 
@@ -828,7 +835,7 @@ def test_delegate_droppedWhileItPlays_isStillAsked(stage: Stage) -> None:
     ],
 )
 def test_customerDelegate_madeWrong_isRefused(stage: Stage, options: dict[str, Any]) -> None:
-    """A customer delegate with a heartbeat or teardown callback, but no licence callback, is refused
+    """The library refuses a customer delegate that has a heartbeat or teardown callback but no licence callback
     (customer SSM page)."""
     with pytest.raises(usher.InvalidArgumentError):
         usher.CustomerDelegate(stage.context, **options)

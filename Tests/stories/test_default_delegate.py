@@ -1,4 +1,4 @@
-"""Default and common delegate: licences without sessions, and each hook that a subclass can override."""
+"""Tests the default and the common delegate: licences without sessions, and each hook that a subclass can override."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def default(stage: Stage, key_system: Any = "clearkey", **options: Any) -> usher
 
 
 def common(stage: Stage, key_system: Any = "clearkey", **steps: Any) -> usher.CommonDelegate:
-    """Makes a common delegate that overrides the given hooks. A value that is not a function is the hook's constant
-    answer."""
+    """Makes a common delegate that overrides the given hooks. If a value is not a function, the hook always answers
+    with this value."""
     options = {
         name: steps.pop(name)
         for name in ("license_url_option", "certificate_url", "hook_timeout_ms", "token_header")
@@ -66,8 +66,8 @@ def test_defaultDelegate_withAHeader_sendsItWithTheLicenceRequest(stage: Stage) 
 
 
 def test_defaultDelegate_withoutAHeader_isRefusedByTheServer(stage: Stage) -> None:
-    """If the host has set no token header, the library sends the request without a token and reports the server's error
-    (delegates.md: Hooks)."""
+    """If the host has set no token header, the library sends the request without a token, and reports the error of the
+    server (delegates.md: Hooks)."""
     playback = play(stage, default(stage))
     with pytest.raises(usher.RefusedError) as caught:
         stage.clear_keys(playback)
@@ -99,7 +99,7 @@ def test_defaultDelegate_headerTakenAway_isSentNoMore(stage: Stage) -> None:
 
 
 def test_defaultDelegate_playbackWithItsOwnToken_sendsThatOne(stage: Stage) -> None:
-    """The token given to play() replaces a header of the same name that was set on the delegate
+    """The token that the host gives to play() replaces a header of the same name that the host set on the delegate
     (protocol.md: Licences)."""
     delegate = default(stage)
     delegate.set_http_header(HEADER, stage.headend.content_token("of the header"))
@@ -137,7 +137,7 @@ def test_defaultDelegate_withExtraHeaders_sendsThemToBothServers(stage: Stage) -
 
 
 def test_defaultDelegate_renewal_goesToTheLicenceServerWithRenewTrue(stage: Stage) -> None:
-    """Without sessions a renewal goes to the licence server, also for Widevine
+    """With a delegate without sessions, the library sends a renewal to the licence server, also for Widevine
     (protocol.md: Heartbeats or renewals; delegates.md: Hooks)."""
     playback = play(stage, default(stage, "widevine"))
     for route in ("license", "license-renewal"):
@@ -179,7 +179,7 @@ def test_defaultDelegate_withoutALicenceServer_isRefused(stage: Stage, options: 
 
 
 def test_header_thatIsNone_isRefused(stage: Stage) -> None:
-    """A header with a forbidden name, with a value of several lines, or with a value that is too long is refused
+    """The library refuses a header whose name is forbidden, or whose value has several lines or is too long
     (protocol.md: Licences)."""
     delegate = default(stage)
     for name, value in [
@@ -207,8 +207,8 @@ def test_commonDelegate_withoutSteps_isTheDefaultOne(stage: Stage) -> None:
 
 
 def test_headersStep_answers_inPlaceOfTokenAndHeaders(stage: Stage) -> None:
-    """generateHTTPHeaders(assetID) gets the asset ID, and its headers are sent instead of the built-in ones
-    (multi-instance page; delegates.md: Hooks)."""
+    """generateHTTPHeaders(assetID) gets the asset ID; the library sends the headers that it returns instead of the
+    built-in headers (multi-instance page; delegates.md: Hooks)."""
     token = stage.headend.content_token("from the hook")
     asked: list[usher.HookCall[Any]] = []
 
@@ -272,7 +272,8 @@ def test_headersStep_ofTheSuperclass_makesTokenAndHeaders(stage: Stage) -> None:
 
 
 def test_urlStep_answers_whereTheRequestGoes(stage: Stage) -> None:
-    """getLicenseRequestUrl() returns the licence URL; the delegate then needs no URL option (delegates.md: Hooks)."""
+    """getLicenseRequestUrl() returns the licence URL, so the delegate needs no option with a URL (delegates.md:
+    Hooks)."""
 
     class Own(usher.CommonDelegate):
         def license_url(self, call: usher.HookCall[str]) -> str:
@@ -399,8 +400,8 @@ def test_licenceStep_forAReplyWithAnError_isNotAsked(stage: Stage) -> None:
 
 
 def test_certificateStep_answers_inPlaceOfTheServer(stage: Stage) -> None:
-    """certificate() may return any certificate, e.g. from the application's bundle; the delegate then needs no URL
-    (delegates.md: Hooks)."""
+    """certificate() may return any certificate, e.g. from the application's bundle, so the delegate needs no
+    certificate URL (delegates.md: Hooks)."""
     playback = play(stage, common(stage, certificate=b"bundled"))
     assert playback.get_certificate() == b"bundled"
     assert playback.request_certificate().result(10) == b"bundled"
@@ -408,8 +409,8 @@ def test_certificateStep_answers_inPlaceOfTheServer(stage: Stage) -> None:
 
 
 def test_certificateStep_ofTheSuperclass_fetchesItOnce(stage: Stage) -> None:
-    """certificate() of the superclass downloads the certificate once and then returns it from memory
-    (protocol.md: Licences; delegates.md: Hooks)."""
+    """certificate() of the superclass downloads the certificate once; later calls return it from memory (protocol.md:
+    Licences; delegates.md: Hooks)."""
 
     class Own(usher.CommonDelegate):
         def certificate(self, call: usher.HookCall[bytes]) -> bytes:
@@ -425,7 +426,7 @@ def test_certificateStep_ofTheSuperclass_fetchesItOnce(stage: Stage) -> None:
 
 @pytest.mark.callback_errors
 def test_certificateStep_whoseDownloadFails_failsAndIsTriedAgain(stage: Stage) -> None:
-    """A failed download is not cached: the next request downloads again (protocol.md: Licences)."""
+    """If the download of the certificate fails, the next request downloads it again (protocol.md: Licences)."""
 
     class Own(usher.CommonDelegate):
         def certificate(self, call: usher.HookCall[bytes]) -> bytes:
@@ -457,8 +458,8 @@ def test_contentIdentifierStep_answers_inPlaceOfTheBuiltInRule(stage: Stage) -> 
 
 
 def test_contentIdentifier_builtIn_isTheDecodedJson(stage: Stage) -> None:
-    """Without a hook, the content identifier of a `skd:` URL is what follows `skd://`, without query and fragment. If
-    that is base64 of JSON, the identifier is the JSON text, as bytes; otherwise it is the percent-decoded text
+    """Without a hook, the content identifier of a `skd:` URL is the text after `skd://`, without query and fragment. If
+    this text is base64 of JSON, the identifier is the JSON text, as bytes. Otherwise it is the percent-decoded text
     (delegates.md: Token map)."""
     playback = play(stage, default(stage))
     assert playback.get_content_id(SKD) == IDENTIFIER
@@ -471,8 +472,8 @@ def test_contentIdentifier_builtIn_isTheDecodedJson(stage: Stage) -> None:
 
 
 def test_schemeStep_answers_whatIsStrippedFromIdentifiers(stage: Stage) -> None:
-    """scheme() is "skd"; a subclass may return another scheme, and the library removes that one from identifiers
-    (delegates.md: Hooks)."""
+    """scheme() returns "skd" by default. If a subclass returns another scheme, the library removes this other scheme
+    from identifiers (delegates.md: Hooks)."""
 
     class Own(usher.CommonDelegate):
         def scheme(self) -> str:
@@ -489,7 +490,7 @@ def test_schemeStep_answers_whatIsStrippedFromIdentifiers(stage: Stage) -> None:
 
 @pytest.mark.parametrize("scheme", ["1a", "a b", "a:", "x" * 65])
 def test_schemeStep_thatIsNoScheme_isRefused(stage: Stage, scheme: str) -> None:
-    """A scheme starts with a letter and has only letters, digits, '+', '-' and '.'; any other text is refused
+    """A scheme starts with a letter and has only letters, digits, '+', '-' and '.'; the library refuses any other text
     (RFC 3986, 3.1)."""
 
     class Own(usher.CommonDelegate):
@@ -527,8 +528,8 @@ def test_step_answeredWithTheBuiltIn_isAsIfItWereNotThere(stage: Stage) -> None:
 
 
 def test_steps_ofAnSspDelegate_applyToItsLicencesToo(stage_factory: StageFactory) -> None:
-    """An SSP delegate is a common delegate with a session: its hooks apply to licences, not to set-up and heartbeats
-    (delegates.md: Hooks)."""
+    """An SSP delegate is a common delegate with sessions: its hooks change licence requests, but not set-up and
+    heartbeats (delegates.md: Hooks)."""
     stage = stage_factory()
     asked: list[Any] = []
 

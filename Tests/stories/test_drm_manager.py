@@ -1,5 +1,5 @@
-"""The context's delegate (DRM manager) serves playbacks that name no delegate: it is set, replaced, cleared, freed
-while used."""
+"""A playback that names no delegate uses the delegate of the context (the DRM manager of the SDKs). The host sets,
+replaces, clears and frees this delegate."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def names(stage: Stage) -> list[str | None]:
 
 
 def test_manager_withoutADelegate_refusesToPlay(stage: Stage) -> None:
-    """Without a licence delegate play() is refused (delegates.md: Which delegate)."""
+    """Without a licence delegate, the library refuses play() (delegates.md: Which delegate)."""
     with pytest.raises(usher.NoDelegateError):
         play(stage)
     assert stage.routes() == []
@@ -58,7 +58,7 @@ def test_manager_setLicenseDelegate_servesPlaybacksThatNameNone(stage: Stage) ->
 
 
 def test_manager_replaced_servesTheNextPlaybacks(stage: Stage) -> None:
-    """A new delegate serves later playbacks; a playback that has started keeps its delegate
+    """Playbacks that start later use the new delegate; a playback that has already started keeps its delegate
     (delegates.md: Which delegate)."""
     stage.context.set_delegate(Named(stage, "first"))
     first = play(stage)
@@ -72,8 +72,8 @@ def test_manager_replaced_servesTheNextPlaybacks(stage: Stage) -> None:
 
 
 def test_manager_cleared_servesNoMoreAndLeavesWhoPlays(stage: Stage) -> None:
-    """After the host has cleared the context's delegate, play() without a delegate is refused; a playback that already
-    plays keeps the old delegate (delegates.md: Which delegate)."""
+    """After the host has cleared the context's delegate, the library refuses play() without a delegate. A playback that
+    already plays keeps the old delegate (delegates.md: Which delegate)."""
     stage.context.set_delegate(Named(stage, "only"))
     playback = play(stage)
     stage.context.set_delegate(None)
@@ -116,8 +116,8 @@ def test_delegate_replacedWhileItsPlaybackPlays_livesUntilThatEnds(stage: Stage)
 
 
 def test_delegate_destroyedWithItsPlaybacks_tearsDown(stage: Stage) -> None:
-    """A playback still uses a delegate whose handle is freed; when the playback is freed too, the session is torn down
-    (protocol.md: When it fails)."""
+    """A playback still uses a delegate after the host has freed the delegate's handle. When the host frees the playback
+    too, the library tears the session down (protocol.md: When it fails)."""
     delegate = Named(stage, "dropped")
     playback = stage.player.play(stage.headend.content_token(), delegate=delegate)
     stage.settle()
@@ -129,7 +129,8 @@ def test_delegate_destroyedWithItsPlaybacks_tearsDown(stage: Stage) -> None:
 
 
 def test_manager_setFreedOrForeignDelegate_isRefusedAndKeepsTheOld(stage: Stage, stage_factory: Any) -> None:
-    """A delegate that is freed or belongs to another context is refused; the earlier delegate stays."""
+    """The library refuses a delegate that is freed or belongs to another context; the context keeps its earlier
+    delegate."""
     stage.context.set_delegate(Named(stage, "stays"))
     freed = Named(stage, "freed")
     freed.close()
@@ -143,8 +144,8 @@ def test_manager_setFreedOrForeignDelegate_isRefusedAndKeepsTheOld(stage: Stage,
 
 
 def test_manager_replacedFromManyThreads_givesEachPlaybackAWholeDelegate(stage_factory: Any) -> None:
-    """Several threads start playbacks while another thread replaces the delegate: each playback calls the hooks of one
-    delegate, and that delegate stays alive."""
+    """Several threads start playbacks while another thread replaces the delegate. Each playback calls the hooks of only
+    one delegate, and keeps this delegate alive."""
     stage = stage_factory(headend={"limit": 100})
     stage.context.set_delegate(Named(stage, "0"))
     stop, failures = threading.Event(), []

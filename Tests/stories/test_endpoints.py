@@ -1,5 +1,5 @@
-"""Options that set the URL of each server, or the version segment, instead of deriving them from the session manager's
-URL."""
+"""Tests the options that set the complete URL of each request, or the version in the URL. Without them the library
+makes these URLs from the session manager's URL."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def own(stage: Stage) -> dict[str, str]:
 
 
 def asked_by(stage: Stage) -> list[tuple[str, str]]:
-    """Returns for each request its route and the value of `by` in its query string."""
+    """Returns for each request the route, and the value of `by` in the query."""
     return [(entry.route, dict(entry.query).get("by", "")) for entry in stage.headend.journal]
 
 
 @pytest.mark.parametrize("ssm_url", [None, "http://127.0.0.1:9/nobody"])
 def test_wholeUrls_ofTheSessionManager_areUsedAsTheyStand(stage: Stage, ssm_url: str | None) -> None:
-    """Complete URLs are used unchanged, with or without `ssm_url` (protocol.md: The session)."""
+    """The library uses complete URLs unchanged, with or without `ssm_url` (protocol.md: The session)."""
     playback = stage.play(delegate=stage.delegate(ssm_url=ssm_url, **own(stage)))
     stage.clear_keys(playback)
     stage.advance(60_000)
@@ -75,7 +75,7 @@ def test_renewalUrl_isWhereWidevineIsRenewed(stage_factory: StageFactory, v2: bo
 
 
 def test_renewalUrl_missing_failsTheRenewalAndNotTheSession(stage_factory: StageFactory) -> None:
-    """With complete URLs but no `renewal_url`, a renewal fails with StateError, and the session stays."""
+    """With complete URLs but no `renewal_url`, a renewal fails with StateError, and the session continues."""
     stage = stage_factory(headend={"enforced": {"widevine"}, "grace": 3.0})
     playback = stage.play(delegate=stage.delegate("widevine", ssm_url=None, **own(stage)))
     v2_stage.licence(playback, "widevine")
@@ -116,7 +116,7 @@ def test_v2_wholeUrls_needNoneForSetup(stage: Stage) -> None:
     ids=str,
 )
 def test_version_isTheSegmentThatOptionsSay(stage: Stage, options: dict[str, str], path: str) -> None:
-    """The options for the version segment decide the path of set-up. (Here the head-end answers 404 to every request.)
+    """The options for the version decide the path of the set-up URL. (Here the head-end answers 404 to every request.)
     (protocol.md: The session)."""
     base = f"{stage.headend.tenant_url}/ssm"
     given = {

@@ -1,4 +1,5 @@
-"""HTTP/2: all requests share one connection; the server stops replying on it without closing it."""
+"""Tests HTTP/2, where all requests share one connection. The server stops replying on this connection, but does not
+close it."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ HEADERS, DATA, SETTINGS = 1, 0, 4
 
 
 class SilentServer:
-    """On its first connection the server replies to one request only, then keeps the connection open and sends no more
-    replies. On every later connection it replies to each request."""
+    """On its first connection the server replies only to one request; then it keeps the connection open, but sends no
+    more replies. On every later connection it replies to each request."""
 
     def __init__(self) -> None:
         self.authority = Authority("localhost")
@@ -80,8 +81,8 @@ def silent() -> Iterator[SilentServer]:
 
 
 def test_heartbeat_overADeadConnection_isTriedAgainOverAFreshOne(lib: Any, silent: SilentServer) -> None:
-    """A server stops answering on its first connection; the library retries the heartbeat on a new connection, and
-    never sends another request on the first one."""
+    """A server stops replying on its first connection. The library retries the heartbeat on a new connection, and never
+    sends another request on the first connection."""
     changed = threading.Condition()
     events: list[usher.Event] = []
 

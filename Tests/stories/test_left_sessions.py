@@ -33,8 +33,8 @@ WAYS = pytest.mark.parametrize("tear_down", [close_playback, stop_player])
 def test_teardown_afterAStop_isSentAndFreesTheSlot(
     stage_factory: StageFactory, how: usher.CloseMode, tear_down: Ending
 ) -> None:
-    """The host stops the player, and then tears the session down; the head-end frees the slot, and the next item plays
-    at a limit of one (SSM V2 page)."""
+    """The host stops the player, and then tears the session down. The head-end frees the slot, so that the next item
+    plays although the limit is one (SSM V2 page)."""
     stage = stage_factory(headend={"limit": 1})
     playback = play(stage, tag="first")
     licence(playback)
@@ -54,8 +54,8 @@ def test_teardown_afterAStop_isSentAndFreesTheSlot(
 
 @WAYS
 def test_teardown_afterAStop_isSentOnce(stage: Stage, tear_down: Ending) -> None:
-    """The host tears a session that it left down several times, also while the teardown is in flight; the library sends
-    one teardown."""
+    """The host asks several times to tear a left session down, also while the teardown is in flight. The library sends
+    only one teardown."""
     playback = play(stage)
     licence(playback)
     playback.close(LEAVE)
@@ -73,8 +73,8 @@ def test_teardown_afterAStop_isSentOnce(stage: Stage, tear_down: Ending) -> None
 
 
 def test_closeTwice_afterATeardown_doesNothing(stage: Stage) -> None:
-    """The host closes a playback twice: the mode of the first close counts, except that a teardown may follow a
-    leave."""
+    """The host closes a playback twice. The mode of the first close counts, with one exception: after a close with
+    LEAVE, a close with TEARDOWN tears the session down."""
     playback = play(stage)
     licence(playback)
     playback.close(T)
@@ -123,8 +123,8 @@ def test_teardown_whileTheOpeningReplyIsUnderWay_usesItsToken(stage: Stage, tear
 
 @WAYS
 def test_teardown_afterTheOpeningReplyOfALeftSession_usesItsToken(stage: Stage, tear_down: Ending) -> None:
-    """The reply to the first licence arrives after the host left the session; a later teardown uses the reply's
-    token."""
+    """The reply to the first licence request arrives after the host has left the session. A later teardown uses the
+    token of this reply."""
     stage.headend.faults.add("license", Fault.stall("after"))
     playback = play(stage)
     ask(playback)
@@ -139,8 +139,8 @@ def test_teardown_afterTheOpeningReplyOfALeftSession_usesItsToken(stage: Stage, 
 
 
 def test_teardown_whileARenewalOfALeftSessionIsUnderWay_usesTheNewestToken(stage_factory: StageFactory) -> None:
-    """The host leaves a session while a renewal is in flight, and then tears it down; the library waits for the reply,
-    which replaces the token."""
+    """The host leaves a session while a renewal is in flight, and then tears the session down. The library waits for
+    the reply, which brings a new token."""
     stage = stage_factory(headend={"enforced": {"fairplay"}, "grace": 3.0})
     stage.headend.faults.add("license-renewal", Fault.stall("after"))
     playback = play(stage, "fairplay", payload=lambda request: PAYLOAD["fairplay"])
@@ -156,8 +156,8 @@ def test_teardown_whileARenewalOfALeftSessionIsUnderWay_usesTheNewestToken(stage
 
 @WAYS
 def test_teardown_withoutAToken_isRefusedWithState(stage: Stage, tear_down: Ending) -> None:
-    """The host left a session whose token the library never received (the reply was lost); a teardown fails with STATE,
-    so that the host knows that the slot is still held."""
+    """The host left a session whose token the library never received, because the reply was lost. A later teardown
+    fails with STATE, so that the host knows that the session still uses the slot."""
     stage.headend.faults.add("license", Fault.stall("after") | Fault.drop("after"))
     playback = play(stage)
     ask(playback)
@@ -171,8 +171,8 @@ def test_teardown_withoutAToken_isRefusedWithState(stage: Stage, tear_down: Endi
 
 
 def test_stop_afterTheHandleIsFreed_isRefusedWithState(stage: Stage) -> None:
-    """The library keeps the token of a session that was left until the host frees the playback; then stop(TEARDOWN)
-    fails with STATE."""
+    """The library keeps the token of a left session until the host frees the playback. After that, stop(TEARDOWN) fails
+    with STATE."""
     playback = play(stage)
     licence(playback)
     playback.close()
@@ -185,8 +185,8 @@ def test_stop_afterTheHandleIsFreed_isRefusedWithState(stage: Stage) -> None:
 
 
 def test_stop_ofTheNextItem_doesNotTouchTheSessionLeftBefore(stage: Stage) -> None:
-    """stop(TEARDOWN) is about the item that plays; the session that the item before it left stays, unless the host
-    closes that playback with TEARDOWN."""
+    """stop(TEARDOWN) tears down only the session of the item that plays. The left session of the previous item
+    continues until the host closes the playback of this previous item with TEARDOWN."""
     first = play(stage, leave_on_zap=True)
     licence(first)
     second = play(stage)
@@ -202,7 +202,7 @@ def test_stop_ofTheNextItem_doesNotTouchTheSessionLeftBefore(stage: Stage) -> No
 
 
 def test_waitClosed_afterATeardownOfALeftSession_waitsForIt(stage: Stage) -> None:
-    """The host waits until the session that it left is torn down: wait_closed() returns after the reply."""
+    """The host tears a left session down and calls wait_closed(), which returns after the reply to the teardown."""
     playback = play(stage)
     licence(playback)
     playback.close(LEAVE)
@@ -218,7 +218,7 @@ def test_waitClosed_afterATeardownOfALeftSession_waitsForIt(stage: Stage) -> Non
 
 
 def test_contextClose_afterATeardownOfALeftSession_waitsForIt(stage: Stage) -> None:
-    """The host tears down a session that it left and closes the context at once; the close waits for the teardown."""
+    """The host tears down a left session, and closes the context at once. The close waits for the teardown."""
     playback = play(stage)
     licence(playback)
     stage.player.stop()

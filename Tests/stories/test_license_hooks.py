@@ -1,4 +1,5 @@
-"""The licence hook reads a reply, and the session uses the same reply: its token, its period and when it arrived."""
+"""The licence hook reads a licence reply. The session uses the token, the period and the arrival time of the same
+reply, whatever the hook does."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ Call = usher.HookCall[bytes]
 
 
 def hooked(stage: Stage, key_system: KeySystem, answer: Any, v2: bool = True, **options: Any) -> Any:
-    """Makes a delegate of SSP V2 (else V1) whose licence hook is `answer`."""
+    """Makes a delegate of SSP V2 or V1 whose licence hook is `answer`."""
     base: Any = usher.SSPV2Delegate if v2 else usher.SSPDelegate
 
     class Own(base):  # type: ignore[misc]
@@ -35,7 +36,7 @@ def builtin(call: Call) -> bytes:
 
 
 class Kept:
-    """A licence hook that keeps its calls; the story answers them later."""
+    """A licence hook that stores its calls, so that the story can answer them later."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
@@ -75,8 +76,8 @@ def test_replyWithAToken_whoseHookAnswersTheBuiltinLicence_keepsTheSession(
 
 
 def test_laterReplyWithAToken_opensASession(stage: Stage) -> None:
-    """The first content needs no session and the second one does; the second licence reply starts the session, and
-    close tears it down."""
+    """The first content needs no session, but the second content needs one. The second licence reply opens the session,
+    and the close tears the session down."""
     tokens = [stage.headend.content_token("alice", "free", session_control=False), stage.headend.content_token()]
     playback = play(stage, token=tokens[0], token_callback=lambda request: tokens[1])
     assert licence(playback).renew_type is usher.RenewType.NONE
@@ -92,7 +93,8 @@ def test_laterReplyWithAToken_opensASession(stage: Stage) -> None:
 
 
 def test_laterReplyWithoutAToken_isNotReportedAgain(stage: Stage) -> None:
-    """Two licence replies have no session token; the library reports NO_SESSION once, and close sends nothing."""
+    """Two licence replies have no session token. The library reports NO_SESSION once, and sends nothing when the
+    playback closes."""
     playback = play(stage, token=stage.headend.content_token("alice", "free", session_control=False))
     licence(playback)
     licence(playback)
@@ -103,8 +105,8 @@ def test_laterReplyWithoutAToken_isNotReportedAgain(stage: Stage) -> None:
 
 
 def test_requestsAtOnce_whoseFirstReplyHasNoToken_openOneSession(stage: Stage) -> None:
-    """The reply to the first of three requests has no session token; the library sends the second one alone, and the
-    third one in the session that the second one opens."""
+    """The host makes three licence requests, and the first reply has no session token. The library sends the second
+    request alone. The second request opens the session, and the third request carries the token of this session."""
     stage.headend.faults.add("license", Fault.reply(200, body={"keys": [{"kty": "oct", "k": "AA", "kid": "AA"}]}))
     playback = play(stage)
     for future in [ask(playback) for _ in range(3)]:
@@ -135,8 +137,8 @@ def test_close_whileALaterOpeningReplyIsOnItsWay_tearsTheSessionDown(stage: Stag
 
 @pytest.mark.parametrize("period_s", [2, 6])
 def test_slowHook_holdsNoHeartbeatBack(stage_factory: StageFactory, period_s: int) -> None:
-    """The licence hook of the first licence answers after 4.5 s; all heartbeats are sent on time with the newest token,
-    counted from the arrival of the reply."""
+    """The licence hook of the first licence answers after 4.5 s. The periods count from the arrival of the reply: the
+    library sends all heartbeats on time, with the newest token."""
     stage = stage_factory(headend={"period_s": period_s, "token_rotation": "strict"})
     kept = Kept()
     playback = stage.play(delegate=hooked(stage, "clearkey", kept))
@@ -154,8 +156,8 @@ def test_slowHook_holdsNoHeartbeatBack(stage_factory: StageFactory, period_s: in
 
 
 def test_slowHook_inV1_holdsNoTokenBack(stage_factory: StageFactory) -> None:
-    """A licence reply replaces the session token, and its hook answers after 4.5 s; the renewals meanwhile carry the
-    new token and are on time."""
+    """A licence reply replaces the session token, and the hook for this reply answers after 4.5 s. Meanwhile the
+    renewals carry the new token and are on time."""
     stage = stage_factory(headend={"period_s": 2, "token_rotation": "strict", "enforced": {"clearkey"}})
     kept = Kept()
     playback = stage.play(
@@ -174,8 +176,8 @@ def test_slowHook_inV1_holdsNoTokenBack(stage_factory: StageFactory) -> None:
 
 
 def test_slowHook_thatFailsInTheEnd_failsTheLicenceOnly(stage: Stage) -> None:
-    """The licence hook answers nothing within its time limit; the licence fails, and the session that its reply opened
-    continues until close."""
+    """The licence hook does not answer within its time limit. The licence request fails, but the session that the reply
+    opened continues until the playback closes."""
     playback = stage.play(delegate=hooked(stage, "clearkey", Kept()))
     future = ask(playback)
     stage.until(lambda: stage.events.all(E.SESSION_STARTED))
@@ -188,7 +190,7 @@ def test_slowHook_thatFailsInTheEnd_failsTheLicenceOnly(stage: Stage) -> None:
 
 
 def test_hookOfARenewal_thatFails_isReportedAsALicenceError(stage_factory: StageFactory) -> None:
-    """The server answers a renewal well, but the licence hook returns no licence; the session continues and the library
+    """The server accepts a renewal, but the licence hook returns no licence. The session continues, and the library
     reports the failed renewal."""
     stage = stage_factory(headend={"enforced": {"clearkey"}})
 
@@ -212,8 +214,8 @@ def test_hookOfARenewal_thatFails_isReportedAsALicenceError(stage_factory: Stage
 
 @pytest.mark.breaks_rules("late-beat")
 def test_renewal_whoseHookDoesNotAnswer_isMissedAfterOnePeriod(stage_factory: StageFactory) -> None:
-    """A hook of a renewal does not answer for many periods; the library reports RENEWAL_MISSED when the lease ends, and
-    RECOVERED when the renewal has succeeded."""
+    """The hook for a renewal does not answer for many periods. The library reports RENEWAL_MISSED when the lease ends,
+    and RECOVERED when the renewal has succeeded."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 9.0})
     kept: list[Call] = []
 
@@ -278,8 +280,8 @@ def test_unreadableReply_whoseHookFindsNoLicence_mayLeaveAnOrphan(stage: Stage, 
 
 @pytest.mark.leaves_session
 def test_unusableToken_whoseHookFindsALicence_mayLeaveAnOrphan(stage: Stage) -> None:
-    """The reply has a session token that no header can carry, and the hook returns the licence; playback continues
-    without a session, and PLAYBACK_CLOSED has orphan_possible."""
+    """The reply has a session token with characters that a header cannot contain, and the hook returns the licence. The
+    playback continues without a session, and PLAYBACK_CLOSED has orphan_possible."""
     stage.headend.faults.add("license", Fault.fields(sessionToken="a\nb"))
     playback = stage.play(delegate=hooked(stage, "clearkey", lambda call: b"by the host"))
     assert licence(playback).data == b"by the host"
@@ -293,7 +295,7 @@ def test_unusableToken_whoseHookFindsALicence_mayLeaveAnOrphan(stage: Stage) -> 
 
 
 def with_status(status: int) -> Fault:
-    """Makes a fault that processes the request but sends the reply with an error status."""
+    """Makes a fault with which the head-end executes the request, but sends the reply with an error status."""
     return Fault(f"processed, status {status}", edits=(lambda reply: dataclasses.replace(reply, status=status),))
 
 
@@ -305,8 +307,8 @@ ERRORS = {str(status): with_status(status) for status in (302, 400, 403, 500, 50
 def test_errorReplyWithAToken_thatShouldOpenASession_isTornDown(
     stage_factory: StageFactory, fault: Fault, in_header: bool
 ) -> None:
-    """The server opens a session but answers the licence request with an error that has the session token; the licence
-    fails, and close tears the session down."""
+    """The server opens a session, but replies to the licence request with an error that has the session token. The
+    licence request fails, and the close tears the session down."""
     options: dict[str, Any] = {}
     settings: dict[str, Any] = {}
     if in_header:
@@ -329,8 +331,8 @@ def test_errorReplyWithAToken_thatShouldOpenASession_isTornDown(
 )
 @pytest.mark.parametrize("closed", [False, True], ids=["", "closed meanwhile"])
 def test_errorReplyToSetUp_withAToken_isTornDown(stage: Stage, fault: Fault, closed: bool) -> None:
-    """The server sets a session up but answers with an error status; set-up fails, and close tears the session down
-    with the token of the reply."""
+    """The server opens a session, but replies to set-up with an error status. Set-up fails, and the close tears the
+    session down with the token of the reply."""
     if closed:
         fault = fault | Fault.stall("after")
     stage.headend.faults.add("setup", fault)

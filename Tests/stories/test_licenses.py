@@ -1,4 +1,4 @@
-"""Licences of each key system, and the two ways to keep their sessions alive: heartbeats and renewals."""
+"""Tests the licences of each key system, and the two ways to keep a session alive: heartbeats and renewals."""
 
 from __future__ import annotations
 
@@ -402,7 +402,7 @@ def test_tokenCallback_withoutAToken_isNoToken(stage: Stage, answer: Any) -> Non
 
 
 def test_play_withNeitherTokenNorCallback_isNoToken(stage: Stage) -> None:
-    """Without token and token callback, set-up fails with NO_TOKEN after ``token_wait_ms``."""
+    """If the playback has neither a token nor a token callback, set-up fails with NO_TOKEN after ``token_wait_ms``."""
     stage.player.play(delegate=stage.delegate())
     stage.advance(4999)
     assert stage.events.all(E.SETUP_ERROR) == []

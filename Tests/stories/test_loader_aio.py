@@ -1,4 +1,5 @@
-"""The resource loader in asyncio: coroutines make SPCs, tasks await keys, and cancelling a task cancels its request."""
+"""Tests the resource loader in asyncio: coroutines make SPCs, tasks await keys, and if a program cancels a task, the
+library cancels the request of this task."""
 
 from __future__ import annotations
 

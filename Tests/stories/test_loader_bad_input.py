@@ -1,5 +1,5 @@
-"""Bad input to a resource loader from content, servers and hosts: no request goes to an unlisted server, nothing
-crashes."""
+"""Content, servers and hosts give bad input to a resource loader: the library sends no request to a server that is not
+on the list, and does not crash."""
 
 from __future__ import annotations
 
@@ -253,8 +253,8 @@ NOT_BASE64 = [
 
 @pytest.mark.parametrize("text", NOT_BASE64, ids=ascii)
 def test_assetId_thatIsNoBase64OfJson_isItsOwnIdentifier(stage: Stage, text: str) -> None:
-    """If an asset id is not base64 of JSON, the identifier is the asset id itself, percent-decoded. (`e30` is base64 of
-    `{}`, which is JSON, so there the identifier is `{}`.)"""
+    """If an asset id is not base64 of JSON, the identifier is the asset id itself, percent-decoded. (The asset id `e30`
+    is base64 of the JSON text `{}`, so its identifier is `{}`.)"""
     cdm = CDM()
     loader(stage, cdm)
     stage.headend.faults.add("ckc", Fault.reply(200, body=b"\xff\xfe"), always=True)
@@ -284,8 +284,8 @@ def test_assetId_inEveryBase64_isDecoded(stage: Stage, form: str) -> None:
 
 
 def test_assetIdOfMediaOfTheRepository_withTraps_isReadRight(stage: Stage) -> None:
-    """The library reads a content id that is easy to damage: `preview-a?b=~1` has "?" and "="; the base64 of its JSON
-    has slashes, plus signs and upper-case letters."""
+    """The library reads the content id `preview-a?b=~1` correctly, although it has "?" and "=", and the base64 of its
+    JSON has slashes, plus signs and upper-case letters."""
     from stage.fps import MEDIA
 
     contents = {content.content_id: content for content in stage.headend.add_media(MEDIA)}

@@ -1,4 +1,5 @@
-"""The SPC callback answers at once, later, from another thread, twice, too late, after the load ended, or raises."""
+"""The SPC callback answers at once, later, from another thread, twice, too late, or after the load has ended, or it
+raises an exception."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ E = usher.EventType
 
 
 class Kept:
-    """An SPC callback that keeps its requests unanswered."""
+    """An SPC callback that stores its requests and does not answer them."""
 
     def __init__(self) -> None:
         self.requests: list[usher.SPCRequest] = []
@@ -135,8 +136,8 @@ def test_answer_afterTheEnd_doesNothing(stage: Stage, end: str) -> None:
 
 
 def test_answer_afterTheLoaderWasFreed_isUsed(stage: Stage) -> None:
-    """Loads continue after their loader was freed: the callback object and the options live until the last load
-    ends."""
+    """Loads continue after the host has freed their loader: the callback object and the options live until the last
+    load ends."""
     ready(stage)
     cdm, kept = CDM(), Kept()
     made = loader(stage, kept)
@@ -222,7 +223,8 @@ def test_failure_withACause_isTheCauseOfTheError(stage: Stage) -> None:
 
 @pytest.mark.callback_errors
 def test_exceptions_ofTwoKeysSideBySide_goEachToItsOwn(stage: Stage) -> None:
-    """Three keys load at the same time, and two fail: each error has the exception of its request as `__cause__`."""
+    """Three keys load at the same time, and the callbacks for two of them raise exceptions. Each error has the
+    exception of its own request as `__cause__`."""
     ready(stage)
     stage.headend.add_key(b"1" * 16, b"2" * 16, "good")
 

@@ -1,5 +1,5 @@
-"""The certificate of a resource loader: from bytes, a file or a URL. The library requests the URL until one
-request succeeds."""
+"""Tests the certificate of a resource loader: from bytes, a file or a URL. The library downloads the URL again at each
+load until a download succeeds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ E = usher.EventType
 
 
 def der(stage: Stage) -> bytes:
-    """The certificate, in the bytes that the head-end serves."""
+    """Returns the bytes of the certificate as the head-end sends them."""
     import urllib.request
 
     with urllib.request.urlopen(stage.headend.fps_certificate_url) as answer:
@@ -34,8 +34,8 @@ def certificate_of(spc_request: bytes) -> bytes | None:
 
 @pytest.fixture
 def given(stage: Stage, tmp_path: Path, request: pytest.FixtureRequest) -> tuple[dict[str, Any], bytes, int]:
-    """Returns loader options with the certificate, the certificate itself, and how many requests the test made to get
-    it."""
+    """Returns the loader options with the certificate, the certificate itself, and the number of requests that the test
+    made to get it."""
     certificate = der(stage)
     file = tmp_path / "fairplay ä.cer"
     file.write_bytes(certificate)

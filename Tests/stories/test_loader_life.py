@@ -1,4 +1,4 @@
-"""Which URLs a resource loader handles, its lifetime, its time-outs, and loads while the playback has other
+"""Tests which URLs a resource loader handles, how long it lives, its time-outs, and loads while the playback has other
 requests."""
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def test_zap_whileAKeyLoads_theNewItemLoadsItsOwn(stage: Stage) -> None:
 
 
 def test_session_ofADelegate_andKeysByALoader_gotogether(stage: Stage) -> None:
-    """A session manager limits streams, and a separate server has the keys: the session ends when the playback closes,
+    """A session manager limits streams, and a separate server has the keys. The session ends when the playback closes,
     not when the keys have been loaded."""
     ready(stage)
     cdm = CDM()

@@ -1,4 +1,5 @@
-"""Each load finishes exactly once: by answer, failure, time-out, cancel, or when playback, player or context closes."""
+"""Each load completes exactly once: with an answer, a failure or a time-out, when the host cancels it, or when the
+playback, player or context closes."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from usher.testing.headend import Fault
 
 E = usher.EventType
 STEPS = ["certificate", "entitlement", "rights"]
-"""The requests of the longest route. The library sends the entitlement request, which gets the token URL, before the
+"""The requests of the longest route, in order. The entitlement request, whose reply has the token URL, comes before the
 certificate request."""
 
 
@@ -30,8 +31,8 @@ class Told:
 
 
 def long_way(stage: Stage, spc: Any = None, **options: Any) -> usher.ResourceLoader:
-    """A loader that asks the entitlement server, fetches the certificate, asks the CDM, and then asks the licence
-    server."""
+    """Makes a loader that asks the entitlement server, downloads the certificate, asks the CDM, and then asks the
+    licence server."""
     ready(stage)
     return loader(
         stage,

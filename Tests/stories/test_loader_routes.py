@@ -1,4 +1,5 @@
-"""The routes by which a resource loader gets a key: fixed key server, entitlement server, token URL in the content."""
+"""Tests the routes by which a resource loader gets a key: a fixed key server, an entitlement server, or a token URL in
+the content."""
 
 from __future__ import annotations
 
@@ -231,7 +232,7 @@ def test_entitlement_brokenAnswer_isAnErrorOfTheEntitlement(
 
 
 def bound(stage: Stage, cookie: str | None) -> dict[str, Any]:
-    """Options of a loader whose entitlement server binds tokens to the device."""
+    """Returns the options of a loader whose entitlement server binds tokens to the device."""
     entitled = {"route": usher.Route.ENTITLEMENT, "entitlement_url": stage.headend.entitlement_url}
     return {**entitled, "device_binding": True, "customer_cookie": cookie}
 
@@ -262,7 +263,7 @@ def test_deviceBinding_takesTwoPasses_theSecondTokenIsGoodForThisDeviceOnly(stag
 
 
 def test_deviceBinding_ofAnotherDevice_beginsAgain(stage: Stage) -> None:
-    """The server has registered another device under the cookie, so it refuses the request (-4001); with its next
+    """The server has registered another device for this cookie, so it refuses the request (-4001). With its next
     request the library registers this device."""
     ready(stage)
     devices = iter([b"old tv", b"new tv", b"new tv", b"new tv"])
@@ -310,8 +311,8 @@ def test_customerCookie_withoutBinding_isSentWithATimeBasedQuestion(stage: Stage
 
 
 def token_url(stage: Stage) -> str:
-    """Makes the URL of a packager: the token URL with another scheme, and the content id after a semicolon in the
-    query."""
+    """Makes a URL as a packager writes it: the token URL with another scheme, and in the query, after a semicolon, the
+    content id."""
     return skd(stage.headend.rights_token_url(CONTENT)) + f"&a=1;{CONTENT}"
 
 

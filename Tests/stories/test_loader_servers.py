@@ -1,4 +1,5 @@
-"""The host decides where the SPC goes: the loader's callbacks `server` and `token_url`."""
+"""Tests the loader's callbacks `server` and `token_url`, with which the host decides to which server the library sends
+the SPC."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from usher.testing.headend.knobs import Fps, Sees
 
 
 class Kept:
-    """A server callback that keeps its requests unanswered."""
+    """A `server` callback that stores its requests and does not answer them."""
 
     def __init__(self) -> None:
         self.requests: list[usher.ServerRequest] = []
@@ -29,7 +30,7 @@ class Kept:
 
 
 def plays(stage: Stage, cdm: CDM, url: str = SKD) -> bool:
-    """Loads the key of the URL; returns whether it is the content's key."""
+    """Loads the key for the URL. Returns whether it is the key of the content."""
     return cdm.opened(play(stage).get_resource(url)) == (KID, KEY)
 
 
@@ -37,7 +38,8 @@ def plays(stage: Stage, cdm: CDM, url: str = SKD) -> bool:
 
 
 def test_server_ofTheHost_getsTheSPC_withTheHostsHeaders(stage_factory: StageFactory) -> None:
-    """The host answers with its own key server and a header; the SPC goes there, without an entry in allowed_hosts."""
+    """The host answers with its own key server and a header. The library sends the SPC to this server, although
+    allowed_hosts has no entry for it."""
     stage = stage_factory(headend={"fps": Fps(authorization="Bearer 1")})
     ready(stage)
     cdm = CDM()
@@ -84,7 +86,8 @@ def test_server_choosesTheBuiltIn_theLoadersOwnServerGetsTheSPC(stage: Stage) ->
 
 
 def test_server_choosesAnEntitlementServer_theLibraryAsksItForTheTokenURL(stage: Stage) -> None:
-    """The loader is made for a key server; the host's callback sends this URL to an entitlement server."""
+    """The options of the loader name a key server. For this URL the host's callback names an entitlement server
+    instead."""
     ready(stage)
     cdm = CDM()
     loader(
@@ -182,7 +185,8 @@ def test_server_answerIsMalformed_theQuestionStaysOpen(stage: Stage, answer: Cal
 
 
 def test_serverQuestion_isAnsweredOnlyByItsOwnFunctions(stage: Stage) -> None:
-    """An SPC, a hook's bytes and a token do not answer the question for a server; a server does not answer an SPC."""
+    """The library refuses an SPC, bytes of a hook and a token as the answer to the question for a server, and it
+    refuses a server as the answer to the question for an SPC."""
     ready(stage)
     servers, spcs = Kept(), Kept()
     loader(stage, spcs, server=servers)
@@ -266,7 +270,8 @@ def test_bothCallbacks_serverFirst_thenTheTokenURL_thenTheBuiltIn(stage: Stage) 
 
 
 def test_tokenURL_ofTheEntitlementReply_onAnUnlistedHost_isRefused(stage: Stage) -> None:
-    """The host chose the entitlement server; the URL in its reply still needs an entry in allowed_hosts."""
+    """The host chooses the entitlement server. The URL in the reply of this server still needs an entry in
+    allowed_hosts."""
     ready(stage)
     loader(stage, server=lambda request: request.ask_entitlement(stage.headend.entitlement_url), allowed_hosts=["a.b"])
     assert isinstance(failed(play(stage)), usher.NotAllowedError)
@@ -306,7 +311,7 @@ def test_entitlementReply_inAnotherForm_isRead(stage_factory: StageFactory, form
 
 @pytest.mark.parametrize("url", ["skd:", "skd://", "skd://?x=1", "skd:?x=1", "skd:///"])
 def test_url_namesNothing_theKnownServerGetsTheSPC(stage: Stage, url: str) -> None:
-    """The host knows the content by another way, and makes its SPC for it."""
+    """The URL names no content. The host knows the content in another way, and makes the SPC for this content."""
     ready(stage)
     cdm = CDM()
 
@@ -349,7 +354,7 @@ def test_url_namesNothing_andNoServerIsKnown_isRefused(stage: Stage) -> None:
 
 
 def test_url_ofAnEntitlementServerWithoutSlashes_isAsked(stage: Stage) -> None:
-    """`skd:host/path?cid=`, as the packager writes it."""
+    """Returns a URL `skd:host/path?cid=` without slashes, as the packager writes it."""
     ready(stage)
     cdm = CDM()
     loader(stage, cdm, route=usher.Route.ENTITLEMENT)
@@ -396,7 +401,8 @@ def test_device_notRegistered_isNotTold(stage: Stage) -> None:
 
 
 def test_device_ofTheHostsEntitlement_isRegisteredWithItsToken(stage: Stage) -> None:
-    """The host gets the tokens itself: the question says which kind, and the licence registers the device."""
+    """The host gets the tokens itself. The question says which kind of token the library needs, and the licence request
+    registers the device."""
     ready(stage)
     asked: list[usher.TokenKind] = []
 

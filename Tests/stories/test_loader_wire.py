@@ -1,4 +1,4 @@
-"""The fields of an SPC, all encodings of key requests and replies, and replies that contain no CKC."""
+"""Tests the fields of an SPC, all encodings of key requests and replies, and replies that contain no CKC."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def test_fieldName_thatIsNone_isRefused(stage_factory: StageFactory, option: dic
 
 
 def test_contentIdField_thatIsNoText_failsInJsonOnly(stage_factory: StageFactory) -> None:
-    """A form carries an identifier of any bytes, percent-coded; JSON cannot, so in JSON such an identifier makes the
-    load fail."""
+    """A form can contain an identifier of any bytes, percent-coded. JSON cannot contain such an identifier, so a load
+    with JSON fails."""
     stage = stage_factory()
     ready(stage)
     url = "skd://" + base64.b64encode(b"\xff\xfe\x00" * 6).decode()
@@ -181,7 +181,7 @@ def test_reply_thatIsNoCkc_failsTheRequest(
 
 
 def test_reply_ofAStrangersCkc_isHandedOverAsItIs(stage_factory: StageFactory) -> None:
-    """The library does not check the contents of a CKC, which only the CDM can read: here it returns other bytes
+    """The library does not check the contents of a CKC, because only the CDM can read them. It returns any other bytes
     unchanged."""
     stage = stage_factory()
     body = bytes(range(256)) * 64

@@ -1,5 +1,5 @@
-"""Several streams at once: each playback has a separate session, and a token for its content from the delegate's
-map."""
+"""The host plays several streams at once: each playback has a separate session, and gets the token for its content from
+the delegate's map."""
 
 from __future__ import annotations
 
@@ -90,7 +90,8 @@ def test_clearStreams_inAContextWithoutDelegate_needNothing(stage: Stage) -> Non
 
 
 def test_clearStream_withASyncDelegateOnThePumpingThread_plays(stage_factory: StageFactory) -> None:
-    """A clear stream needs no set-up: with a sync delegate, play() neither waits nor fails on the pumping thread."""
+    """The host plays a clear stream with a sync delegate on the pumping thread. The stream needs no set-up, so play()
+    succeeds and does not wait."""
     stage = stage_factory(callbacks="pumped")
     stage.context.pump()
     playback = stage.play(sync_setup_teardown=True, clear=True)
@@ -146,8 +147,8 @@ def test_sameContentTwice_isTwoSessions(stage: Stage) -> None:
 
 
 def test_streamOverTheLimit_isRefusedAlone(stage_factory: StageFactory) -> None:
-    """If the preview is one stream too many, only the preview is refused; the main stream is not disturbed
-    (multi-instance page; SSM v1 page)."""
+    """If the preview would exceed the limit of streams, the head-end refuses only the preview; the main stream
+    continues (multi-instance page; SSM v1 page)."""
     stage = stage_factory(headend={"limit": 1})
     delegate = multi(stage)
     for name in ("main", "preview"):
@@ -167,7 +168,8 @@ def test_streamOverTheLimit_isRefusedAlone(stage_factory: StageFactory) -> None:
 
 
 def test_playback_withATokenOfItsOwn_doesNotLookInTheMap(stage: Stage) -> None:
-    """The library uses a token given to play() for that playback, even if the map has another token for the content."""
+    """If the host gives a token to play(), the library uses it for this playback, even if the map has another token for
+    the content."""
     delegate = multi(stage)
     delegate.tokens["movie"] = stage.headend.content_token("of the map", "movie")
     token = stage.headend.content_token("its own", "movie")
@@ -253,8 +255,8 @@ STRANGE = {
 
 @pytest.mark.parametrize("name", STRANGE)
 def test_assetID_thatNamesNothingKnown_hasNoToken(stage: Stage, name: str) -> None:
-    """An asset ID that names no known content has no token: the licence fails with "content token unavailable", without
-    a crash (multi-instance page; delegates.md: Token map)."""
+    """If the map has no token for the content in the asset ID, the licence request fails with "content token
+    unavailable" (multi-instance page; delegates.md: Token map)."""
     delegate = multi(stage)
     delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
     playback = play(stage, delegate)
@@ -266,7 +268,7 @@ def test_assetID_thatNamesNothingKnown_hasNoToken(stage: Stage, name: str) -> No
 
 @pytest.mark.parametrize("name", [name for name in STRANGE if name != "a NUL"])
 def test_assetID_thatIsNoJson_isItsOwnContentId(stage: Stage, name: str) -> None:
-    """If the asset ID does not decode to JSON with a content id, its text is the content id
+    """If the asset ID does not decode to JSON with a content id, the text of the asset ID is the content id
     (delegates.md: Token map)."""
     asset = STRANGE[name]
     delegate = multi(stage)
@@ -277,7 +279,7 @@ def test_assetID_thatIsNoJson_isItsOwnContentId(stage: Stage, name: str) -> None
 
 
 def test_assetID_ofAMegabyte_isRefused(stage: Stage) -> None:
-    """An asset ID of more than 64 kB is refused before any callback or request."""
+    """The library refuses an asset ID of more than 64 kB before it makes any callback or request."""
     delegate = multi(stage)
     playback = play(stage, delegate)
     for size in (65_537, 2**20):
@@ -289,7 +291,7 @@ def test_assetID_ofAMegabyte_isRefused(stage: Stage) -> None:
 
 
 def test_contentIds_thatUnicodeCallsEqual_areTwo(stage: Stage) -> None:
-    """Content ids are compared as bytes: composed and decomposed Unicode letters name two streams
+    """The library compares content ids as bytes: a composed and a decomposed Unicode letter make two different ids
     (delegates.md: Token map)."""
     delegate = multi(stage)
     for account, content in (("composed", "\u00e9"), ("decomposed", "e\u0301")):
@@ -300,8 +302,8 @@ def test_contentIds_thatUnicodeCallsEqual_areTwo(stage: Stage) -> None:
 
 
 def test_keysOfAnotherContent_areAskedForWithItsToken(stage: Stage) -> None:
-    """One playback gets licences for two content ids (e.g. an advertisement), with the token of each, in one session
-    (multi-instance page)."""
+    """One playback gets licences for two content ids (e.g. an item and an advertisement) in one session, each with its
+    own token (multi-instance page)."""
     stage.headend.add_key(KID, KEY, "movie")
     stage.headend.add_key(KID_2, KEY_2, "spot")
     delegate = multi(stage, "fairplay")
@@ -400,8 +402,8 @@ def test_deniedToken_atSetup_isReplacedForItsLicencesToo(stage: Stage, named: bo
 
 
 def test_deniedToken_ofTheItem_deniedAgain_neverLoops(stage: Stage) -> None:
-    """If the server denies the fresh token too, the request fails and is not sent again
-    (delegates.md: Content tokens that come late, or go stale)."""
+    """If the server denies the new token too, the request fails, and the library does not send it again (delegates.md:
+    Content tokens that come late, or go stale)."""
     asked: list[str] = []
     delegate = multi(
         stage, token_callback=lambda request: asked.append("token") or stage.headend.content_token(content_id="movie")
@@ -415,8 +417,8 @@ def test_deniedToken_ofTheItem_deniedAgain_neverLoops(stage: Stage) -> None:
 
 
 def test_deniedToken_ofAnotherContent_isNotReplacedByTheItems(stage: Stage) -> None:
-    """The token callback makes tokens for the item only: if the server denies an advertisement's token from the map,
-    the library does not ask the callback, and the request fails."""
+    """The token callback gives tokens only for the item of the playback. If the server denies a token from the map for
+    an advertisement, the library does not ask the callback, and the request fails."""
     asked: list[str] = []
     delegate = multi(
         stage, token_callback=lambda request: asked.append("token") or stage.headend.content_token(content_id="movie")
@@ -464,7 +466,7 @@ def test_lateToken_thatNeverComes_failsAtItsTime(stage: Stage) -> None:
 
 
 def test_lateToken_forTwoThatWait_serveBoth(stage: Stage) -> None:
-    """One setStreamToken() serves all playbacks of the content that wait; each sets up a separate session
+    """After one setStreamToken(), all waiting playbacks of this content use the token; each sets up a separate session
     (protocol.md: Races)."""
     delegate = multi(stage)
     for _ in range(2):
@@ -491,7 +493,7 @@ def test_replacedToken_isUsedForFurtherLicences(stage: Stage) -> None:
 
 
 def test_removedToken_isKeptByThePlaybackThatHoldsIt(stage: Stage) -> None:
-    """After a token is removed from the map, a running playback continues, and a new playback finds no token
+    """After the host has removed a token from the map, a running playback continues, and a new playback gets no token
     (multi-instance page)."""
     delegate = multi(stage)
     token = delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
@@ -528,8 +530,8 @@ def test_tokenCallback_isAskedWhereTheMapHasNone(stage: Stage) -> None:
 
 
 def test_zap_toAnotherStream_tearsDownTheFirst(stage: Stage) -> None:
-    """The next stream on a player ends the previous session and uses the token of the next stream
-    (multi-instance page; protocol.md: Races)."""
+    """When the host plays the next stream on a player, the library ends the previous session, and uses the token of the
+    next stream (multi-instance page; protocol.md: Races)."""
     delegate = multi(stage)
     for name in ("one", "two"):
         delegate.tokens[name] = stage.headend.content_token(name, name)

@@ -1,4 +1,4 @@
-"""Errors as the application gets them for set-up, heartbeat and teardown: errorCode, HTTP status, message and
+"""Tests the errors that the application gets for set-up, heartbeat and teardown: errorCode, HTTP status, message and
 explanation."""
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ def test_notification_ofAServerMessageWithATokenInIt_doesNotTellTheToken(stage: 
 
 
 def test_setupError_1007_isTheLimitOnlyFromTheSessionManager(stage: Stage) -> None:
-    """1007 from a licence server is not the stream limit: licence servers use this number for an invalid date
-    (errors.md: Words)."""
+    """Code 1007 of a licence server does not mean the limit of streams: licence servers use this number for an invalid
+    date (errors.md: Words)."""
     playback = stage.play()
     stage.settle()
     stage.headend.faults.add("license", Fault.error(1007))
@@ -147,7 +147,7 @@ def test_setupError_1007_isTheLimitOnlyFromTheSessionManager(stage: Stage) -> No
 
 @pytest.mark.parametrize("code", LICENSE_CODES)
 def test_licenceError_ofEachCode_isExplained(stage_factory: StageFactory, code: int) -> None:
-    """For each code of the licence services the host gets its explanation (errors.md: Words)."""
+    """For each code of the licence services, the host gets the explanation of this code (errors.md: Words)."""
     stage = stage_factory(headend={"ssm_required": "never"})
     playback = stage.play(delegate=stage.delegate(ssm_url=None))
     stage.headend.faults.add("license", Fault.error(code, message=f"code {code}"))
@@ -253,14 +253,16 @@ def test_legacyCodes_ofErrorsOfTheLibrary_areTheUnifiedOnes(
 
 
 def shown(stage: Stage, *answers: BaseException | None) -> list[usher.UsherError]:
-    """The errors that a screen shows by the rule of errors.md: those with must_stop, unless they were reported."""
+    """Returns the errors that a screen shows if it follows the rule of errors.md: those with must_stop that no event
+    has reported before."""
     errors = [event.error for event in stage.events.all()] + list(answers)
     return [e for e in errors if isinstance(e, usher.UsherError) and e.must_stop and not e.already_reported]
 
 
 def test_refusedSetup_withALicenceThatWaits_isShownOnce(stage: Stage) -> None:
-    """The head-end refuses set-up while a licence request waits; SETUP_ERROR reports it first, and the LICENSE_ERROR
-    and the answer that follow say that it was reported (errors.md: `already_reported`)."""
+    """The head-end refuses set-up while a licence request waits. SETUP_ERROR reports the failure first; the
+    LICENSE_ERROR and the answer that follow say that the failure was already reported (errors.md:
+    `already_reported`)."""
     stage.headend.faults.add("setup", Fault.error(1007, message="too many"))
     playback = stage.play()
     waiting = playback.request_license(usher.KeySystem.CLEARKEY, CHALLENGE)
@@ -274,8 +276,8 @@ def test_refusedSetup_withALicenceThatWaits_isShownOnce(stage: Stage) -> None:
 
 
 def test_refusedHeartbeat_withALicenceAfterIt_isShownOnce(stage: Stage) -> None:
-    """The head-end ends the session; HEARTBEAT_ERROR reports it, and a licence request that fails afterwards says that
-    it was reported (errors.md: `already_reported`)."""
+    """The head-end ends the session, and HEARTBEAT_ERROR reports this. The error of a later licence request says that
+    the failure was already reported (errors.md: `already_reported`)."""
     playback = stage.play()
     stage.settle()
     stage.headend.faults.add("heartbeat", Fault.error(1011))
@@ -296,8 +298,8 @@ def test_refusedLicence_alone_isShown(stage: Stage) -> None:
 
 
 def test_zap_withATeardownThatFails_stopsNothing(stage: Stage) -> None:
-    """The head-end refuses the teardown of the old item at a zap; its TEARDOWN_ERROR comes after the new item began,
-    and does not ask to stop."""
+    """At a zap the head-end refuses the teardown of the old item. The TEARDOWN_ERROR of the old item comes after the
+    new item has begun, and its must_stop is 0."""
     stage.headend.faults.add("teardown", Fault.error(4000, status=400))
     stage.play(tag="old")
     stage.settle()

@@ -1,7 +1,9 @@
-"""Hundreds of odd replies, made from a grammar: status, Content-Type, coding and body, for each operation.
+"""Servers send hundreds of odd replies for each operation. A grammar makes these replies: status, Content-Type, coding
+and body.
 
-The tests know which replies have a licence. All other replies must fail with a documented status, give the CDM nothing,
-and leave no slot of which the host hears nothing. The oracle is the session table of the head-end.
+The tests know which replies have a licence. With any other reply, the request must fail with a documented status, and
+the CDM must get nothing. If the head-end then still holds a session, the host must know this from an event. The session
+table of the head-end shows whether it holds one.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from usher.testing.headend.knobs import Certificate, Fps
 from usher.testing.headend.network.replies import Reply
 
 CASES = {"setup": 70, "heartbeat": 70, "teardown": 70, "license": 170, "v2": 80, "certificate": 60, "key": 60}
-"""How many replies each operation gets."""
+"""The number of replies that the tests try for each operation."""
 
 STATUSES = (200,) * 14 + (201, 202, 206, 301, 307, 400, 401, 403, 404, 429, 500, 502, 503)
 TYPES = (
@@ -46,7 +48,7 @@ FAULT = (
 TAKEN = {"true": lambda true: true, "with a mark": lambda true: b"\xef\xbb\xbf" + true}
 """Bodies with the right reply."""
 CONFIRMED = {"empty": b"", "blanks": b" \r\n", "code 0": b'{"errorCode":0}', "an object": b"{}"}
-"""Bodies that confirm a heartbeat or a teardown, but have nothing else."""
+"""Bodies that confirm a heartbeat or a teardown, and contain no token and no licence."""
 FOREIGN: dict[str, Callable[[bytes], bytes]] = {
     "cut": lambda true: true[: len(true) // 2],
     "UTF-16": lambda true: true.decode("latin-1").encode("utf-16"),
@@ -90,11 +92,11 @@ class Odd:
 
     @property
     def is_true(self) -> bool:
-        """Whether the reply is a success with the right body."""
+        """Whether the reply has a success status and the right body."""
         return self.body in TAKEN and self.readable and self.status < 300
 
     def edit(self, reply: Reply) -> Reply:
-        """Returns this reply, made from the right one."""
+        """Changes the head-end's right reply into this one, and returns it."""
         change = TAKEN.get(self.body) or FOREIGN.get(self.body) or (lambda _: CONFIRMED[self.body])
         body = change(reply.body or b'{"status":"OK"}')
         if self.coding in ("gzip", "x-gzip", "gzip, gzip", "gzip undeclared"):
@@ -112,14 +114,15 @@ class Odd:
 
 
 def odd_replies(operation: str, confirmed: bool) -> Iterator[tuple[int, Odd]]:
-    """The replies for one operation, always the same."""
+    """Returns the replies for one operation. Every run gets the same replies."""
     dice = random.Random(f"odd {operation}")
     codings = ("",) * 5 + ("identity", "gzip", "gzip", "x-gzip", "deflate", "br", "gzip, gzip", "gzip of plain")
     for number in range(CASES[operation]):
         body = dice.choice([*TAKEN] * 2 + [*FOREIGN] + [*CONFIRMED])
         coding = dice.choice((*codings, "gzip undeclared") if body in TAKEN else codings)
         status = dice.choice(STATUSES)
-        # A server that confirms a request has processed it; a server that refuses has not.
+        # If a reply confirms the request, the server must have executed the request; if it refuses the request, the
+        # server must not have executed it.
         is_confirmed = body in TAKEN or (confirmed and body in CONFIRMED)
         may_process = status in (502, 504) or (status < 300 and body not in REFUSALS)
         processed = may_process and (is_confirmed or dice.random() < 0.5)
@@ -127,7 +130,7 @@ def odd_replies(operation: str, confirmed: bool) -> Iterator[tuple[int, Odd]]:
 
 
 def check_error(odd: Odd, error: usher.UsherError) -> None:
-    """The status of the error is the documented one."""
+    """Checks that the error has the documented status."""
     if 300 <= odd.status < 400:
         allowed = {Status.REDIRECT}
     elif odd.status < 300:
@@ -139,7 +142,7 @@ def check_error(odd: Odd, error: usher.UsherError) -> None:
 
 
 def check_slot(stage: Stage, account: str, events: list[usher.Event], odd: Odd) -> None:
-    """The host heard of each slot that the head-end still holds."""
+    """Checks that an event has told the host about each session that the head-end still holds."""
     if stage.headend.sessions.active(account):
         told = [e for e in events if e.orphan_possible or (e.error is not None and e.error.orphan_possible)]
         assert told or [e for e in events if e.type is EventType.TEARDOWN_ERROR], (odd, events)
@@ -150,13 +153,13 @@ def errors(events: list[usher.Event], *types: EventType) -> list[usher.UsherErro
 
 
 def play(stage: Stage, number: int, **options: Any) -> usher.Playback:
-    """Starts a playback of an account of its own."""
+    """Starts a playback with a new account."""
     token = stage.headend.content_token(account=f"account {number}")
     return stage.play(token, player=usher.Player(stage.context), tag=number, **options)
 
 
 def end(stage: Stage, playback: usher.Playback, number: int, odd: Odd) -> list[usher.Event]:
-    """Closes the playback, checks its slot, and returns its events."""
+    """Closes the playback, checks whether the head-end still holds its session, and returns its events."""
     playback.close()
     stage.advance(8_000)
     events = stage.events.all(tag=number)

@@ -10,7 +10,8 @@ E = usher.EventType
 
 
 def test_delegates_withDifferentOptions_playSideBySide_eachByItsOwn(stage_factory: StageFactory) -> None:
-    """Two delegates share one context; the first sets every option, the second sets none and has the defaults."""
+    """Two delegates share one context. The first delegate sets every option; the second sets no option, so it has the
+    defaults."""
     stage = stage_factory(headend={"period_s": 60, "limit": 9})
     own = stage.delegate(
         extra_headers="X-Own: 1",
@@ -36,7 +37,8 @@ def test_delegates_withDifferentOptions_playSideBySide_eachByItsOwn(stage_factor
 
 
 def test_contexts_withDifferentTimeouts_eachWaitsForItsOwn(stage_factory: StageFactory) -> None:
-    """One of two contexts sets a short request time-out: if set-up stalls in both, it fails early only in that one."""
+    """One of two contexts sets a short time-out for requests. If set-up gets no reply in both contexts, it fails early
+    only in this context."""
     short = stage_factory(http_timeout_ms=1_000)
     plain = stage_factory()
     for stage in (short, plain):
@@ -52,7 +54,8 @@ def test_contexts_withDifferentTimeouts_eachWaitsForItsOwn(stage_factory: StageF
 
 
 def test_tokenQuestions_ofTwoDelegates_haveTheirOwnDeadlines(stage: Stage) -> None:
-    """One delegate sets its token time-out and another does not; each set-up fails at the deadline of its delegate."""
+    """One delegate sets its token time-out, and another delegate does not. Each set-up fails at the deadline of its own
+    delegate."""
     waiting: list[usher.TokenRequest] = []
 
     def later(request: usher.TokenRequest) -> object:

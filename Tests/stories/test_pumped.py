@@ -1,4 +1,5 @@
-"""Pumped mode: host code runs only inside pump(), and sessions stay alive whether the host pumps or not."""
+"""Tests pumped mode: host code runs only inside pump(), and the library keeps sessions alive whether the host pumps or
+not."""
 
 from __future__ import annotations
 
@@ -22,11 +23,11 @@ ANY = 2**32 - 1
 
 
 KEPT: list[Any] = []
-"""Function pointers that C may call until the process ends, so they are never released."""
+"""Function pointers that C may call until the process ends. So the test never releases them."""
 
 
 class Witness:
-    """Wraps callbacks; records the thread of each call, and the thread that destroyed each callback object."""
+    """Wraps callbacks. Records the thread of each call, and the thread that destroyed each callback object."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, int]] = []
@@ -72,7 +73,8 @@ class Witness:
 
 @pytest.fixture
 def destroys(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[int]]:
-    """Counts how often C's destroy ran for each user_data. It counts for stages that are made after this fixture."""
+    """Counts how often the library called destroy for each user_data. Only stages that are made after this fixture
+    count."""
     counted: Counter[int] = Counter()
 
     def destroy(number: int | None) -> None:
@@ -259,8 +261,9 @@ def test_pump_neverCalled_sessionLivesAndFreeRunsWhatIsDue(
 
 
 def test_pump_notCalledWhile10000CallbacksWait_dropsKeptAliveAndLogsHowMany(pumped: Stage) -> None:
-    """A host does not pump until 10,000 callbacks wait; the library drops KEPT_ALIVE events and log lines, and no other
-    event. After the pump it writes the number to the log, and KEPT_ALIVE events come again."""
+    """A host does not pump until 10,000 callbacks wait. The library then drops KEPT_ALIVE events and log lines, but no
+    other events. After the host has pumped, the library logs how many it dropped, and reports KEPT_ALIVE events
+    again."""
     told: Counter[str] = Counter()
     for _ in range(2_000):
         pumped.context.add_observer(lambda event: told.update([event.type.name]))
@@ -401,8 +404,8 @@ SYNC_ENDS: dict[str, Callable[[Stage, usher.Playback], None]] = {
 
 @pytest.mark.parametrize("end", SYNC_ENDS)
 def test_syncPlayback_onThePumpingThread_waitsForSetupAndTeardown(pumped: Stage, end: str) -> None:
-    """The host pumps on its main thread and sets sync_setup_teardown; play() returns with the session, and every call
-    that ends the playback returns when the session is torn down (SSM v1 page)."""
+    """The host pumps on its main thread, and sets sync_setup_teardown. play() returns when the session is set up, and
+    every call that ends the playback returns when the session is torn down (SSM v1 page)."""
     pumped.context.pump()
     playback = pumped.play(sync_setup_teardown=True)
     assert playback.session_state is usher.SessionState.ACTIVE
@@ -414,8 +417,8 @@ def test_syncPlayback_onThePumpingThread_waitsForSetupAndTeardown(pumped: Stage,
 
 
 def test_syncPlay_onThePumpingThread_runsCallbacksWhileItWaits(pumped: Stage) -> None:
-    """The head-end denies the content token of a sync play on the pumping thread; play() runs the token callback while
-    it waits, and returns with the session."""
+    """The host calls a sync play() on the pumping thread, and the head-end denies the content token. play() runs the
+    token callback while it waits, and returns when the session is set up."""
     pumped.headend.faults.add("setup", Fault.error(1004, status=401))
     pumped.context.pump()
     asked: list[int] = []
@@ -431,8 +434,8 @@ def test_syncPlay_onThePumpingThread_runsCallbacksWhileItWaits(pumped: Stage) ->
 
 
 def test_syncPlay_onThePumpingThread_letsOnlyOneThreadPump(pumped: Stage) -> None:
-    """While a sync play waits on the pumping thread, a pump on another thread is refused, and the play returns when the
-    head-end replies."""
+    """While a sync play() waits on the pumping thread, the library refuses a pump on another thread; play() returns
+    when the head-end replies."""
     pumped.headend.faults.add("setup", Fault.stall())
     refused: list[type[BaseException]] = []
 

@@ -1,4 +1,4 @@
-"""The end of a Python process while the library works, and Ctrl-C while callbacks run."""
+"""A Python process ends while the library works, or the user presses Ctrl-C while callbacks run."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ def test_daemonThreads_makeAndFreeContextsWhileThePythonProcessExits_itEndsWithI
 
 
 def test_context_madeByALaterExitHandler_isRefused() -> None:
-    """An exit handler that runs after the package's own makes a context: ClosedError."""
+    """An exit handler that runs after the exit handler of the package makes a context; the bindings refuse this with
+    ClosedError."""
     script = """
         import atexit
 
@@ -93,7 +94,8 @@ def test_context_madeByALaterExitHandler_isRefused() -> None:
 
 
 def test_childOfFork_whoseParentHasAContext_exitsAtOnce() -> None:
-    """A child of fork() exits through the interpreter's exit handlers; it does not wait for its parent's callbacks."""
+    """A child of fork() ends with sys.exit(), which runs the exit handlers; the child does not wait for the callbacks
+    of its parent."""
     script = """
         import os, sys, time, warnings
         import usher
@@ -110,8 +112,8 @@ def test_childOfFork_whoseParentHasAContext_exitsAtOnce() -> None:
 
 
 def test_interrupt_beforeTheFirstLineOfACallback_isRaisedByPump(stage_factory: Any) -> None:
-    """SIGINT arrives between two callbacks of a pump, so its exception is raised at the first instruction of the second
-    callback, outside every ``try``: pump() raises it, and no entry stays in the registry."""
+    """SIGINT arrives between two callbacks of a pump. So Python raises KeyboardInterrupt at the first instruction of
+    the second callback, outside every ``try``. pump() raises this exception, and no entry stays in the registry."""
     context = stage_factory(callbacks="pumped").context
     before = registry.count()
     interrupting = ctypes.cast(ctypes.CDLL(None)["raise"], ctypes.c_void_p).value

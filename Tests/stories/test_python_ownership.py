@@ -1,5 +1,5 @@
-"""Which Python objects keep others alive, what the garbage collector frees, and threads that free at the same
-moment."""
+"""Tests which Python objects keep other objects alive, which objects the garbage collector frees, and threads that free
+objects at the same moment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from usher.testing.headend import HeadEnd
 
 
 class Empty(usher.SSPDelegate):
-    """A subclass with `__len__`, like a container: in Python an empty container counts as false."""
+    """A subclass with `__len__`, as containers have it. Python reads an empty container as false, so the bindings must
+    not test a delegate with `if delegate`."""
 
     def __len__(self) -> int:
         return 0
@@ -63,7 +64,7 @@ def test_delegateThatWasFreed_isRefused(stage: Stage) -> None:
 
 
 class Closing(usher.Context):
-    """A context that another thread closes just after its property `closed` returned False."""
+    """A context that another thread closes directly after its property `closed` has returned False."""
 
     closes_next = False
 
@@ -122,7 +123,7 @@ def test_playback_closedWhileAnotherThreadFreesIt_isNoError(stage: Stage, monkey
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_whatHasAHandle_isNotCopied(stage: Stage, how: Callable[[object], object]) -> None:
-    """Objects with a handle refuse to be copied, because freeing the copy would free what the original still uses."""
+    """Objects with a handle cannot be copied: to free the copy would free the handle that the original still uses."""
     playback = stage.play()
     playback.wait_session()
     loader = usher.ResourceLoader(stage.context, spc=lambda request: b"spc", license_url=stage.headend.fps_url)
@@ -155,7 +156,8 @@ def test_argumentOfAnotherType_isRefusedAndLeavesNothingBehind(stage: Stage) -> 
 
 
 def test_context_thatNobodyKeeps_isFreed(stage_factory: StageFactory, headend: HeadEnd) -> None:
-    """The garbage collector frees a context without references: its session is torn down, and C holds no user_data."""
+    """The garbage collector frees a context that has no references. The library tears the session of the context down,
+    and C holds no user_data."""
     context = usher.Context(proxy="")
     delegate = usher.SSPDelegate(context, license_url=headend.license_url("clearkey"), ssm_url=headend.ssm_url)
     events: list[usher.EventType] = []

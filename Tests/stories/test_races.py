@@ -1,4 +1,4 @@
-"""The race table of the protocol (5.13): one story for each row that is possible with SSM v1."""
+"""Tests the table of races (docs/protocol.md: Races): one story for each row that is possible with SSM v1."""
 
 from __future__ import annotations
 
@@ -304,7 +304,8 @@ def test_setup_refusedWithAStatusAlone_isAnHttpError(stage: Stage, status: int) 
 @pytest.mark.parametrize(("status", "orphan"), [(500, False), (502, True), (503, False), (504, True)])
 def test_setup_answeredByAGateway_mayLeaveAnOrphan(stage: Stage, status: int, orphan: bool) -> None:
     """If a gateway answers set-up with 502 or 504, the library reports orphan_possible, because the server behind the
-    gateway may have set a session up. If the server itself answers 500 or 503, it does not (protocol.md: Races)."""
+    gateway may have opened a session. If the server itself answers 500 or 503, the library does not report it
+    (protocol.md: Races)."""
     stage.headend.faults.add("setup", Fault.status(status))
     stage.play()
     stage.settle()
@@ -376,9 +377,9 @@ def test_heartbeat_refusedWithRetryAfter_waitsThatLong(stage: Stage) -> None:
 @pytest.mark.breaks_rules("late-beat")
 @pytest.mark.parametrize("seconds_ahead", [7, 55])
 def test_heartbeat_refusedWithRetryAfterAsADate_waitsUntilThen(stage: Stage, seconds_ahead: int) -> None:
-    """The head-end answers 503 with a date in Retry-After. The library waits for the time between the reply's Date and
-    that date, then retries the heartbeat; it reports no error event, because the lease has not ended
-    (protocol.md: When it fails)."""
+    """The head-end answers 503 with a date in Retry-After. The library waits for the time between the `Date` of the
+    reply and the date in Retry-After, and then retries the heartbeat. It reports no error event, because the lease has
+    not ended (protocol.md: When it fails)."""
     today = datetime(2030, 1, 1, 12, 0, 0, tzinfo=timezone.utc)
     dates = {"Date": format_datetime(today, usegmt=True)}
     dates["Retry-After"] = format_datetime(today + timedelta(seconds=seconds_ahead), usegmt=True)
@@ -577,7 +578,8 @@ def test_close_withSyncAndAStalledServer_returnsAfter3s(stage: Stage) -> None:
     stage.headend.faults.add("teardown", Fault.stall())
     closing = stage.call(playback.close)
     stage.headend.wait_held()
-    # The timer found here may be that of the teardown, also 3 s; still_waiting() gives close() time to begin its wait.
+    # The timer that the stage finds here may be that of the teardown, which is also due in 3 s. So still_waiting()
+    # gives close() some time to begin its wait.
     stage.wait_timer(3_000)
     assert stage.still_waiting(closing)
     stage.advance(2_999)
@@ -598,7 +600,7 @@ SYNC_ENDS: dict[str, Callable[[Stage, usher.Playback], None]] = {
 
 @pytest.mark.parametrize("end", SYNC_ENDS)
 def test_syncPlayback_freedOrStopped_waitsForTheTeardownAtMost3s(stage: Stage, end: str) -> None:
-    """The host frees a sync playback, stops its player or closes it; the call returns when the session is torn down
+    """The host frees or closes a sync playback, or stops its player. The call returns when the session is torn down
     (SSM v1 page), or after 3 s if the head-end does not reply."""
     player = stage.player
     playback = stage.play(sync_setup_teardown=True)

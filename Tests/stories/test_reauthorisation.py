@@ -1,5 +1,5 @@
-"""A denied content token: the token callback runs once, and each denied request is sent once more with the new
-token."""
+"""A server denies a content token: the token callback runs once, and the library sends each denied request once more
+with the new token."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_licence_denied_goesOutAgainWithAFreshToken(stage: Stage, status: int, c
 
 
 def test_licence_withARevokedToken_goesOnWithAFreshOne(plain: Stage) -> None:
-    """The operator revokes the token, so that the server (not an injected fault) denies it: a fresh token gets the
-    licence."""
+    """The operator revokes the token, so that the head-end itself (not a fault) denies it. With a new token the library
+    gets the licence."""
     tokens = Tokens(plain)
     playback = played(plain, tokens, ssm_url=None)
     plain.headend.revoke_tokens()
@@ -70,7 +70,8 @@ def test_licences_deniedTogether_shareOneQuestion(plain: Stage) -> None:
 def test_licences_deniedTogether_underASession_shareOneQuestion(
     stage_factory: StageFactory, status: int, beating: bool
 ) -> None:
-    """Three licence requests of one session are denied: all wait for one fresh token and are sent again with it."""
+    """The server denies three licence requests of one session. The library gets one new token, and sends all three
+    requests again with it."""
     stage = stage_factory(headend={"period_s": 5, "revoked_token_status": status})
     tokens = Tokens(stage, hold=True)
     playback = played(stage, tokens)
@@ -94,8 +95,8 @@ def test_licences_deniedTogether_underASession_shareOneQuestion(
 
 
 def test_licences_deniedTogether_underASession_andDeniedAgain_failEach(stage: Stage) -> None:
-    """If the server denies the fresh token too, each request fails with the server's error, and none is sent a third
-    time."""
+    """If the server denies the new token too, each request fails with the server's error, and the library sends no
+    request a third time."""
     tokens = Tokens(stage)
     playback = played(stage, tokens)
     denied = Fault.error(4000, status=403, message="no")
@@ -110,8 +111,8 @@ def test_licences_deniedTogether_underASession_andDeniedAgain_failEach(stage: St
 
 
 def test_licence_deniedAfterTheFreshTokenCame_goesOutAgainWithoutAsking(plain: Stage) -> None:
-    """If the server denies a request with the old token after the fresh token came, the library sends the request again
-    with the fresh token and does not ask the callback again."""
+    """If the server denies a request with the old token when the library already has the new token, the library sends
+    the request again with the new token, and does not ask the callback again."""
     tokens = Tokens(plain)
     playback = played(plain, tokens, ssm_url=None)
     plain.headend.faults.add("license", Fault.stall("before") | Fault.status(401))
@@ -148,7 +149,7 @@ def test_licence_deniedAgain_failsAndNeverLoops(stage: Stage, status: int) -> No
 
 
 def test_licence_deniedAndNoFreshToken_failsWithWhatTheServerSaid(stage: Stage) -> None:
-    """If the callback has no fresh token, the error is the server's denial, not NO_TOKEN."""
+    """If the callback has no new token, the error of the request is the server's denial, not NO_TOKEN."""
     playback = played(stage, lambda request: None)
     stage.headend.faults.add("license", Fault.error(4005, status=403))
     with pytest.raises(usher.RefusedError) as caught:
@@ -158,7 +159,8 @@ def test_licence_deniedAndNoFreshToken_failsWithWhatTheServerSaid(stage: Stage) 
 
 
 def test_licence_deniedAndTheCallbackLate_failsAtTheDeadline(stage: Stage) -> None:
-    """The callback has 5 s to answer; after that the error is the server's denial (protocol.md: Races)."""
+    """The callback must answer within 5 s; otherwise the error of the request is the server's denial (protocol.md:
+    Races)."""
     tokens = Tokens(stage, hold=True)
     playback = played(stage, tokens)
     stage.headend.faults.add("license", Fault.status(401))
@@ -197,8 +199,8 @@ def test_licence_failedOtherwise_asksNobody(stage: Stage, fault: Fault) -> None:
 
 
 def test_licence_closedWhileTheCallbackIsAsked_isClosed(stage: Stage) -> None:
-    """When the playback closes, the library ends the question and tears the session down; a later answer has no effect
-    (protocol.md: Races)."""
+    """When the playback closes while the token callback has not answered, the library ends the question and tears the
+    session down; a later answer has no effect (protocol.md: Races)."""
     tokens = Tokens(stage, hold=True)
     playback = played(stage, tokens)
     stage.headend.faults.add("license", Fault.status(401))
@@ -224,8 +226,8 @@ def test_licence_deniedMuchLater_asksAgain(plain: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_renewal_denied_isAHeartbeatErrorAndAsksNobody(stage_factory: StageFactory) -> None:
-    """A renewal carries no content token, so a fresh content token would not help: a denial is a heartbeat error
-    (protocol.md: Licences; protocol.md: Races)."""
+    """A renewal carries no content token, so a new content token would not help: if the server denies a renewal, the
+    library reports a heartbeat error (protocol.md: Licences; protocol.md: Races)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}})
     tokens = Tokens(stage)
     playback = stage.player.play(
@@ -244,8 +246,8 @@ def test_renewal_denied_isAHeartbeatErrorAndAsksNobody(stage_factory: StageFacto
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_setup_denied_beginsAnewWithAFreshToken(stage: Stage, status: int) -> None:
-    """After a denied set-up the library asks for a fresh token and sets up with it; the waiting licence request uses it
-    too."""
+    """After a denied set-up the library asks for a new token, and sends set-up again with it. The waiting licence
+    request uses the new token too."""
     tokens = Tokens(stage)
     stage.headend.faults.add("setup", Fault.status(status))
     playback = played(stage, tokens)
@@ -257,7 +259,8 @@ def test_setup_denied_beginsAnewWithAFreshToken(stage: Stage, status: int) -> No
 
 
 def test_setup_withARevokedToken_goesOnWithAFreshOne(stage: Stage) -> None:
-    """The token was revoked before play(), so that the server itself denies set-up; a fresh token gets the session."""
+    """The operator revokes the token before play(), so that the head-end itself denies set-up. With a new token the
+    library gets the session."""
     tokens = Tokens(stage)
     old = stage.headend.content_token()
     stage.headend.revoke_tokens()
@@ -268,7 +271,7 @@ def test_setup_withARevokedToken_goesOnWithAFreshOne(stage: Stage) -> None:
 
 
 def test_setup_deniedAgain_isASetupErrorAndNeverLoops(stage: Stage) -> None:
-    """If the server denies the fresh token too, set-up fails and is not sent a third time."""
+    """If the server denies the new token too, set-up fails, and the library does not send it a third time."""
     tokens = Tokens(stage)
     stage.headend.faults.add("setup", Fault.error(1003, status=401), always=True)
     playback = played(stage, tokens)
@@ -281,7 +284,7 @@ def test_setup_deniedAgain_isASetupErrorAndNeverLoops(stage: Stage) -> None:
 
 
 def test_setup_deniedAndNoFreshToken_isTheServersError(stage: Stage) -> None:
-    """If the callback has no fresh token, the error is the server's denial."""
+    """If the callback has no new token, the error of set-up is the server's denial."""
     stage.headend.faults.add("setup", Fault.status(403))
     played(stage, lambda request: None)
     error = stage.events.error(E.SETUP_ERROR)
@@ -290,8 +293,8 @@ def test_setup_deniedAndNoFreshToken_isTheServersError(stage: Stage) -> None:
 
 
 def test_setup_closedWhileTheCallbackIsAsked_ends(stage: Stage) -> None:
-    """If there is no session yet, the playback closes at once while the question is open; a later answer has no effect
-    (protocol.md: Races)."""
+    """The playback closes while the question is open and no session exists yet. It closes at once, and a later answer
+    has no effect (protocol.md: Races)."""
     tokens = Tokens(stage, hold=True)
     stage.headend.faults.add("setup", Fault.status(401))
     playback = played(stage, tokens)
@@ -305,7 +308,8 @@ def test_setup_closedWhileTheCallbackIsAsked_ends(stage: Stage) -> None:
 
 
 def test_setupAndLicence_deniedInTurn_areAskedForEach(stage: Stage) -> None:
-    """The library asks once for the denied set-up and once for the denied licence; each is sent at most twice."""
+    """The server denies set-up, and later the licence request. The library asks for a new token once for each of them,
+    and sends each at most twice."""
     tokens = Tokens(stage)
     stage.headend.faults.add("setup", Fault.status(401))
     stage.headend.faults.add("license", Fault.status(401))
@@ -324,7 +328,8 @@ def test_setupDenied_withoutACallback_isASetupError(stage: Stage) -> None:
 
 
 def test_heartbeat_denied_isFinal(stage: Stage) -> None:
-    """A heartbeat carries only the session token, so that 401 ends the session (protocol.md: Races)."""
+    """A heartbeat carries only the session token, so 401 as the reply to a heartbeat ends the session (protocol.md:
+    Races)."""
     tokens = Tokens(stage)
     playback = played(stage, tokens)
     stage.headend.faults.add("heartbeat", Fault.status(401))

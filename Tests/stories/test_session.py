@@ -1,4 +1,4 @@
-"""The life of a session: order of the requests, tokens, periods, and how a session ends."""
+"""Tests the life of a session: the order of its requests, its tokens, its periods, and how it ends."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def test_period_fractional_beatsThatOften(stage_factory: StageFactory) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_period_belowOneSecond_isRaisedAndTheLogSaysSo(stage_factory: StageFactory) -> None:
-    """The library raises the period when a server asks for 20 heartbeats per second; the server gets one per second,
-    and the log names both periods."""
+    """A server asks for 20 heartbeats per second. The library raises the period, so that the server gets one heartbeat
+    per second, and logs both periods."""
     stage = stage_factory(headend={"period_s": 0.05, "grace": 50})
     stage.play()
     stage.advance(3000)
@@ -101,8 +101,8 @@ def test_period_belowOneSecond_isRaisedAndTheLogSaysSo(stage_factory: StageFacto
 
 
 def test_periodMax_belowTheDefaultMinimum_isTheOnlyPeriod(stage: Stage) -> None:
-    """The host sets period_max_ms below the default of period_min_ms; the library uses that period for every
-    session."""
+    """The host sets period_max_ms below the default of period_min_ms. The library uses period_max_ms as the period of
+    every session."""
     stage.play(delegate=stage.delegate(period_max_ms=500))
     stage.settle()
     assert stage.events.only(E.SESSION_STARTED).period_ms == 500

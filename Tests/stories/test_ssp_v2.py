@@ -188,8 +188,8 @@ def test_enforcedFlag_decidesWhateverTheTokenSays(
 def test_enforcedFlag_missing_aTokenBesideTheLicenceMeansEnforced(
     stage_factory: StageFactory, key_system: KeySystem, wanted: usher.RenewType
 ) -> None:
-    """A session token beside the licence means enforced mode, except for Widevine, where only the CDM can make
-    renewals."""
+    """If a licence reply has a session token, the session is in enforced mode. Widevine is an exception, because only
+    its CDM can make renewals."""
     stage = stage_factory(headend={"enforced": {key_system}, "v2": V2(enforced_field=None)})
     playback = play(stage, key_system)
     assert licence(playback, key_system).renew_type is wanted
@@ -290,7 +290,7 @@ def test_periodOfNoUse_isTheDefaultOrTheNearestOfUse(
 
 @pytest.mark.parametrize("key_system", ["fairplay", "widevine"])
 def test_token_inAHeaderOfTheReply_isFound(stage_factory: StageFactory, key_system: KeySystem) -> None:
-    """The token may be in a header, because a reply with a binary licence has no fields."""
+    """The session token may be in a reply header, because a reply with a binary licence has no JSON fields."""
     settings = {"fairplay_reply": "raw"} if key_system == "fairplay" else {}
     stage = stage_factory(headend={"v2": V2(token_field=None, token_header="X-Session-Token"), **settings})
     wire = {"wire_format": usher.WireFormat.RAW} if key_system == "widevine" else {}
@@ -305,7 +305,8 @@ def test_token_inAHeaderOfTheReply_isFound(stage_factory: StageFactory, key_syst
 
 
 def test_tokenInBodyAndHeader_theBodysIsUsed(stage: Stage) -> None:
-    """The licence server sends one session token in the body and another in the header; the library uses the body's."""
+    """The licence server sends one session token in the body and another one in a header; the library uses the token in
+    the body."""
     stage.headend.faults.add("license", Fault.header("X-Session-Token", stage.headend.content_token("other")))
     playback = play(stage, token_reply_header="X-Session-Token")
     licence(playback)

@@ -1,4 +1,5 @@
-"""SSP V2: failures of the reply that opens a session, and races while the request waits (protocol, race table)."""
+"""Tests SSP V2: the reply that should open a session fails, or something else happens while the library waits for it
+(docs/protocol.md: Races)."""
 
 from __future__ import annotations
 
@@ -161,8 +162,8 @@ def test_openingReply_withAnEmptyToken_playsWithoutASession(stage: Stage, token:
 @pytest.mark.parametrize("token", ["a\nb", "a\0b", 7, [], {"a": 1}])
 @pytest.mark.leaves_session
 def test_openingReply_withATokenThatIsNone_isLost(stage: Stage, token: object) -> None:
-    """The server opened a session, but the token in the reply is not valid, so that the library cannot end the
-    session."""
+    """The server has opened a session, but the token in the reply is invalid. So the library cannot tear the session
+    down."""
     stage.headend.faults.add("license", Fault.fields(sessionToken=token))
     playback = play(stage)
     with pytest.raises(usher.ProtocolError) as caught:
@@ -175,8 +176,8 @@ def test_openingReply_withATokenThatIsNone_isLost(stage: Stage, token: object) -
 
 
 def test_openingReply_withATokenButWithoutALicence_isTornDownOnClose(stage: Stage) -> None:
-    """The reply has a session token but no readable licence: the licence request fails, and the session is torn down
-    later."""
+    """The reply has a session token but no readable licence. The licence request fails, and the library tears the
+    session down when the playback closes."""
     stage.headend.faults.add("license", Fault.without("CkcMessage"))
     playback = play(stage, "fairplay")
     with pytest.raises(usher.ProtocolError):
@@ -348,8 +349,8 @@ def test_contextClose_whileTheOpeningReplyIsUnderWay_tearsDownWhereTheOptionSays
 
 
 def test_tokenCallback_isAskedForFurtherLicences_andTheSessionIsMadeAnew(stage: Stage) -> None:
-    """A further licence with a fresh content token needs a new session, as in V1: the library tears down the old one
-    first."""
+    """A further licence with a new content token needs a new session, as in V1: the library first tears down the old
+    session."""
     tokens: list[str] = []
 
     def token(request: usher.TokenRequest) -> str:

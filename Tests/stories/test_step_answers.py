@@ -31,7 +31,7 @@ def stage(stage_factory: StageFactory) -> Stage:
 
 
 class Kept:
-    """Keeps the calls of one hook, so that the story can answer them."""
+    """Stores the calls of one hook, so that the story can answer them later."""
 
     def __init__(
         self, stage: Stage, step: str, base: type[usher.HTTPDelegate] = usher.CommonDelegate, **options: Any
@@ -244,7 +244,8 @@ def test_step_answeredAfterThePlaybackWasClosedAndFreed_doesNothing(stage: Stage
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_answeredAfterTheContextIsGone_doesNothing(stage: Stage, step: str) -> None:
-    """Completion ids are never used again: an answer after the context was freed is refused."""
+    """The library never uses a completion id again: after the context was freed, it refuses an answer with an old
+    id."""
     kept = Kept(stage, step)
     future = kept.ask(kept.play())
     stage.settle()
@@ -458,8 +459,8 @@ def test_headersQuestion_answeredAsBytes_isRefused(stage: Stage, lib: Any) -> No
 
 
 def test_headersStep_declinedWithSsm_leavesTheSessionAlone(stage_factory: StageFactory) -> None:
-    """If the headers hook declines, no licence request is sent, but the session stays, and the next request can use it
-    (delegates.md: Hooks)."""
+    """If the headers hook declines, the library sends no licence request, but the session continues, and the next
+    request can use it (delegates.md: Hooks)."""
     stage = stage_factory()
     answers: list[Any] = [None]
 
@@ -481,8 +482,8 @@ def test_headersStep_declinedWithSsm_leavesTheSessionAlone(stage_factory: StageF
 @pytest.mark.callback_errors
 @pytest.mark.breaks_rules("late-beat")
 def test_renewalOfTheLibrary_whoseStepFails_isAKeepAliveThatFailed(stage_factory: StageFactory) -> None:
-    """In enforced mode a renewal that a hook prevented is a failed keep-alive: it is retried, then reported as a
-    heartbeat error (protocol.md: Races)."""
+    """In enforced mode, a renewal that a hook prevents is a failed keep-alive: the library retries it, and then reports
+    a heartbeat error (protocol.md: Races)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0})
     broken = [True]
 
@@ -538,8 +539,8 @@ def test_step_answeredAfterItsRequestWasGivenUp_sendsNothing(stage_factory: Stag
 
 
 def test_renewal_declinedByTheHeadersStep_isTriedAgain(stage_factory: StageFactory) -> None:
-    """If the headers hook gives no headers, the library does not send this renewal; it retries it within its period,
-    and the session continues (delegates.md: Hooks; protocol.md: Races)."""
+    """If the headers hook gives no headers, the library does not send the renewal. It tries the renewal again within
+    the same period, and the session continues (delegates.md: Hooks; protocol.md: Races)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "beat_tolerance_ms": 1_000})
     answers: list[Any] = []
 
@@ -581,7 +582,7 @@ def test_licenceStep_whileTheSessionTokenIsReplaced_goesOutWithTheNewest(stage_f
 
 
 def test_headersStep_whileTheSessionTokenIsReplaced_canGetTheNewest(stage_factory: StageFactory) -> None:
-    """The built-in headers carry the session token that is the newest when the hook requests them
+    """The built-in headers have the session token that is the newest one when the hook asks for these headers
     (protocol.md: The session; delegates.md: Hooks)."""
     stage = stage_factory()
     kept, future = held_step(stage, "http_headers")

@@ -1,4 +1,4 @@
-"""The host suspends while an item plays (background, a clock that jumps), and its network fails and comes back."""
+"""The host suspends a playback, the machine sleeps, or the network fails and comes back while an item plays."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def test_background_normal_beatsGoOn(stage: Stage) -> None:
 
 
 def test_background_withoutAnErrorNotification_resumesUnderTheSameSession(stage: Stage) -> None:
-    """If no error was reported in the background, the playback continues in the foreground in the same session
-    (SSM v1 page)."""
+    """If the library reported no error in the background, the playback continues in the foreground with the same
+    session (SSM v1 page)."""
     playback = stage.play()
     stage.settle()
     stage.clear_keys(playback)
@@ -100,8 +100,8 @@ def test_paused_beforeTheBeatIsDue_goesOnAsPlanned(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_paused_pastTheBeat_sendsOneAtOnce(stage: Stage) -> None:
-    """If a heartbeat became due in the pause, the library sends it on resume; the session is doubtful until the reply
-    (protocol.md: When it fails; protocol.md: Races)."""
+    """If a heartbeat became due during the pause, the library sends it on resume; the session is doubtful until the
+    reply arrives (protocol.md: When it fails; protocol.md: Races)."""
     playback = paused(stage)
     playback.suspend()
     stage.advance(100_000)
@@ -122,7 +122,8 @@ def test_paused_pastTheBeat_sendsOneAtOnce(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_paused_manyPeriods_sendsOneBeatNotMany(stage_factory: StageFactory) -> None:
-    """If several heartbeats became due in the pause, the library sends only one on resume (protocol.md: Races)."""
+    """If several heartbeats became due during the pause, the library sends only one heartbeat on resume (protocol.md:
+    Races)."""
     stage = stage_factory(headend={"grace": 100.0})
     playback = paused(stage)
     stage.context.suspend()
@@ -174,7 +175,7 @@ def test_machineThatSlept_beatsAtOnceWhenItWakes(stage: Stage, suspend: usher.Su
 
 @pytest.mark.breaks_rules("late-beat")
 def test_machineThatSlept_withoutAWord_isNoticedAllTheSame(stage: Stage) -> None:
-    """If the host does not report that the machine slept, the library notices it, because a timer of the library is
+    """If the host does not report that the machine slept, the library itself notices this, because one of its timers is
     overdue (protocol.md: Races)."""
     stage.play()
     stage.settle()
@@ -224,7 +225,7 @@ def test_machineThatSlept_duringARequest_reportsTheMissingReplyASecondLater(stag
 
 @pytest.mark.breaks_rules("late-beat")
 def test_suspendedOne_leavesTheOthersAlone(stage: Stage) -> None:
-    """Each playback is suspended separately: the preview pauses, the main stream continues
+    """The host suspends only the playback of the preview: the preview pauses, and the main stream continues
     (delegates.md: Token map)."""
     delegate = stage.delegate(suspend=PAUSE)
     first = stage.play(delegate=delegate)
@@ -311,8 +312,8 @@ def test_stale_playbackAndContext_areRefused(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_network_lostAndBack_triesTheFailedBeatAtOnce(stage: Stage) -> None:
-    """A heartbeat that failed is sent again as soon as the network is back, not at the time of its retry
-    (protocol.md: Races)."""
+    """A heartbeat has failed. As soon as the network is back, the library sends it again, and does not wait for the
+    time of the retry (protocol.md: Races)."""
     playback = stage.play()
     stage.settle()
     stage.headend.faults.add("heartbeat", Fault.reset(), times=3)
@@ -343,7 +344,7 @@ def test_network_backAfterTheError_recovers(stage_factory: StageFactory) -> None
 
 
 def test_network_changedWhileAllIsWell_sendsNothing(stage: Stage) -> None:
-    """A change of the network causes no early heartbeat; the next heartbeat uses a new connection
+    """When the network changes, the library sends no heartbeat early; the next heartbeat uses a new connection
     (protocol.md: When it fails)."""
     stage.play()
     stage.settle()

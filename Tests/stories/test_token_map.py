@@ -1,4 +1,5 @@
-"""The token map of a multi-instance delegate: its entries, which of them it removes, and that it does not grow."""
+"""Tests the token map of a multi-instance delegate: how it finds its entries, which entries it removes, and that it
+does not grow without limit."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ TOKEN = "token.of.a.stream"
 
 @pytest.fixture
 def make(stage: Stage) -> Any:
-    """Makes a delegate with a map."""
+    """Makes a delegate that has a token map."""
 
     def made(**options: Any) -> usher.MultiInstanceDelegate:
         return usher.MultiInstanceDelegate(
@@ -70,7 +71,7 @@ def test_map_keys_areBytes(tokens: usher.TokenMap) -> None:
 
 @pytest.mark.parametrize("key", [b"", "", b"x" * 65_537])
 def test_map_keyThatIsNone_isRefused(tokens: usher.TokenMap, key: Any) -> None:
-    """A content identifier must have 1 byte to 64 kB; the map refuses others."""
+    """A content identifier must have between 1 byte and 64 kB; the map refuses any other identifier."""
     for call in (
         lambda: tokens.__setitem__(key, TOKEN),
         lambda: tokens[key],
@@ -85,7 +86,8 @@ def test_map_keyThatIsNone_isRefused(tokens: usher.TokenMap, key: Any) -> None:
 
 @pytest.mark.parametrize("token", ["", "a\nb", "a\rb", "a\0b", "x" * 70_000])
 def test_map_tokenThatIsNone_isRefusedAndLeavesTheOld(tokens: usher.TokenMap, token: str) -> None:
-    """A token must be a valid header value; the map refuses others and keeps the old token (protocol.md: Licences)."""
+    """A token must be a valid header value; the map refuses any other token and keeps the old one (protocol.md:
+    Licences)."""
     tokens["id"] = TOKEN
     with pytest.raises(usher.InvalidArgumentError):
         tokens["id"] = token
@@ -150,8 +152,8 @@ def test_boundedMap_withAllHeld_isFull(stage: Stage, make: Any) -> None:
 
 
 def test_mapWithALifetime_forgetsWhatNobodyHolds(stage: Stage, make: Any) -> None:
-    """A token expires from the map after its lifetime on the context's clock, unless a playback holds it
-    (multi-instance page)."""
+    """The map removes a token when the token's lifetime has passed on the context's clock, unless a playback uses this
+    token (multi-instance page)."""
     delegate = make(time_to_live_ms=60_000)
     tokens = delegate.tokens
     tokens["held"] = stage.headend.content_token(content_id="held")

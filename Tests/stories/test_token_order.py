@@ -1,5 +1,5 @@
-"""Replies that bring session tokens in another order than the head-end issued them, and replies that are lost while
-others are in flight (docs/protocol.md: Races)."""
+"""Replies bring session tokens in another order than the order in which the head-end made them, and replies are lost
+while other requests are in flight (docs/protocol.md: Races)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from usher.testing.headend import Fault
 
 E = usher.EventType
 PERIOD_MS = 3000
-"""Shorter than the time-out of a licence request, so that heartbeats are due while the request is in flight."""
+"""The period. It is shorter than the time-out of a licence request, so that heartbeats are due while the request is in
+flight."""
 CLEAR_KEY = usher.clear_key_request([KID])
 UNKNOWN = 1006
 
@@ -73,8 +74,8 @@ def test_licenseReply_afterTwoHeartbeats_renewalsContinueWithTheNewestToken(stag
 @pytest.mark.leaves_session
 @pytest.mark.parametrize("then", ["heartbeat", "close"])
 def test_licenseReply_lostWhileAHeartbeatIsInFlight_mayLeaveAnOrphan(stage_factory: StageFactory, then: str) -> None:
-    """The head-end issues a new token with a licence whose reply is lost. A heartbeat that was sent before the loss is
-    answered after it. When the head-end then refuses the old token as unknown, the library reports orphan_possible."""
+    """The network loses a licence reply with a new token. The reply to an earlier heartbeat arrives after this loss.
+    When the head-end then refuses the old token as unknown, the library reports orphan_possible."""
     stage = stage_factory(headend={"period_s": PERIOD_MS // 1000, "grace": 4.0, "enforced": {"clearkey"}})
     stage.headend.faults.add("license", Fault.stall() | Fault.drop("after"))
     stage.headend.faults.add("heartbeat", Fault.stall() | Fault.reply(200, body={}))
@@ -101,9 +102,9 @@ def test_licenseReply_lostWhileAHeartbeatIsInFlight_mayLeaveAnOrphan(stage_facto
 
 
 def test_heartbeat_refusedWhileLicensesFollowEachOther_isReported(stage_factory: StageFactory) -> None:
-    """The head-end refuses a heartbeat as unknown while a licence request is in flight, and the host requests more
-    licences before each reply. The library sends none of them until the licence reply in flight has arrived, then
-    reports the heartbeat error."""
+    """The head-end refuses a heartbeat as unknown while a licence request is in flight, and the host makes further
+    licence requests. The library sends none of these until the reply to the first one has arrived. Then it reports the
+    heartbeat error."""
     stage = stage_factory(headend={"period_s": PERIOD_MS // 1000})
     stage.headend.faults.add("license", Fault.stall(), always=True)
     stage.headend.faults.add("heartbeat", Fault.error(UNKNOWN), always=True)
@@ -132,8 +133,9 @@ def test_heartbeat_refusedWhileLicensesFollowEachOther_isReported(stage_factory:
 def test_widevineRenewal_refusedWhileAHeartbeatIsInFlight_keepsTheHeartbeatsToken(
     stage_factory: StageFactory, teardown: str
 ) -> None:
-    """The head-end refuses a Widevine renewal for good while the retry of a heartbeat is in flight. The session has
-    failed, but the library takes the token of the heartbeat's reply and tears the session down with it."""
+    """The head-end refuses a Widevine renewal with a final error while the retry of a heartbeat is in flight. The
+    session has failed. But the library takes the token from the reply to the heartbeat, and tears the session down with
+    it."""
     stage = stage_factory(headend={"period_s": PERIOD_MS // 1000, "enforced": {"widevine"}})
     stage.headend.faults.add("license", Fault.stall("after"))
     stage.headend.faults.add("heartbeat", Fault.stall() | Fault.status(503))
@@ -170,8 +172,9 @@ def test_widevineRenewal_refusedWhileAHeartbeatIsInFlight_keepsTheHeartbeatsToke
 def test_teardown_refusedAsUnknownOnTheSecondAttempt_isAnErrorUnlessTheFirstMayHaveWorked(
     stage: Stage, first: str
 ) -> None:
-    """The head-end answers the second attempt of a teardown with 1006. If it answered the first with 503, so that it
-    did not execute it, the library reports a teardown error. If the first reply was lost, the session has ended."""
+    """The head-end answers the second attempt of a teardown with 1006. If its answer to the first attempt was 503, it
+    has not executed the teardown, so the library reports a teardown error. If the first reply was lost, the first
+    attempt has ended the session, so the library reports no error."""
     stage.headend.faults.add("teardown", Fault.status(503) if first == "503" else Fault.drop("after"))
     playback = stage.play()
     stage.settle()
@@ -221,8 +224,8 @@ def test_v2Close_whileALicenseOpensTheSession_isReportedAsLeft(stage: Stage) -> 
 
 @pytest.mark.parametrize("value", [False, "false", "False", 0, "0"])
 def test_sessionDrmEnforced_falseInAnyForm_isKeptAliveByHeartbeats(stage_factory: StageFactory, value: object) -> None:
-    """The head-end says in some form of JSON that Widevine renewals do not keep the session alive. The library keeps
-    sending heartbeats."""
+    """The head-end says, in different forms of JSON, that Widevine renewals do not keep the session alive. The library
+    continues to send heartbeats."""
     stage = stage_factory(headend={"enforced": {"widevine"}})
     stage.headend.faults.add("license", Fault.fields(sessionDrmEnforced=value))
     playback = stage.play(key_system="widevine")

@@ -1,4 +1,4 @@
-"""Replies and connections that servers and networks should not produce."""
+"""Servers send replies that they should not send, and connections end when they should not."""
 
 from __future__ import annotations
 
@@ -224,7 +224,8 @@ def test_tokens_ofAnyShape_areKeptOutOfWhatTheServerSays(stage: Stage) -> None:
 
 @pytest.mark.parametrize("errors", [5, "text", True, {"errorCode": 1007}, []])
 def test_setup_whoseErrorsAreNoArray_isRefused_andTheHostContinues(stage: Stage, errors: Any) -> None:
-    """json-c would end the process if the library read an element of something that is not an array."""
+    """A reply has another JSON value where the library expects an array. The library must check this, because json-c
+    ends the process if a program reads an element of a value that is not an array."""
     stage.headend.faults.add(
         "setup", Fault.error(7, status=500) | Fault.without("errorCode", "message") | Fault.fields(errors=errors)
     )

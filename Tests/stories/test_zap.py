@@ -1,4 +1,5 @@
-"""Players and zapping: the order of teardown and set-up, the retry after a refusal, a new start after an error."""
+"""Tests players and zaps: the order of teardown and set-up, the retry after a refusal, and a new start after an
+error."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ def test_zap_toAnotherStream_isTeardownThenSetup(stage: Stage) -> None:
 
 
 def test_zap_atTheLimitOfOne_works(stage_factory: StageFactory) -> None:
-    """Every zap tears down before it sets up, so that a limit of one session is enough (protocol.md: Races)."""
+    """At every zap the library tears the old session down before it sets up the new one, so that a limit of one session
+    is enough (protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     for _ in range(10):
         stage.play()
@@ -51,7 +53,7 @@ def test_zap_atTheLimitOfOne_works(stage_factory: StageFactory) -> None:
 
 @pytest.mark.leaves_session
 def test_zap_whoseTeardownFails_isNotHeldUp(stage: Stage) -> None:
-    """A failed teardown is reported, but does not delay the next set-up (protocol.md: Races)."""
+    """The library reports a failed teardown, but this failure does not delay the next set-up (protocol.md: Races)."""
     stage.headend.faults.add("teardown", Fault.error(4000, status=500), always=True)
     delegate = stage.delegate(teardown_retries=usher.OFF)
     stage.play(delegate=delegate, tag="first")
@@ -64,8 +66,8 @@ def test_zap_whoseTeardownFails_isNotHeldUp(stage: Stage) -> None:
 
 
 def test_zap_whoseSetupFails_leavesAPlaybackWithoutLicences(stage: Stage) -> None:
-    """After a failed set-up the player's item stays open without a session, and its licence requests fail with the
-    error of the set-up (protocol.md: Races)."""
+    """After a failed set-up the playback stays open without a session, and its licence requests fail with the error of
+    the set-up (protocol.md: Races)."""
     stage.play()
     stage.settle()
     stage.headend.faults.add("setup", Fault.error(1011))
@@ -79,7 +81,7 @@ def test_zap_whoseSetupFails_leavesAPlaybackWithoutLicences(stage: Stage) -> Non
 
 
 def test_zap_quicklyThroughManyStreams_setsUpTheLastOnly(stage: Stage) -> None:
-    """While a set-up runs, only the newest item waits; it replaces an item that waited before
+    """While a set-up is in flight, only the newest item waits for the player; it replaces an item that waited before
     (protocol.md: Races)."""
     stage.headend.faults.add("setup", Fault.stall("after"))
     first = stage.play(stage.headend.content_token("first"), tag=0)
@@ -210,8 +212,8 @@ def test_zap_withSyncAndAStalledTeardown_returnsAtItsCaps(stage: Stage) -> None:
 
 
 def test_zap_refusedForTheLimitAfterItsTeardown_isNotTriedAgain(stage_factory: StageFactory) -> None:
-    """Set-up is refused with 1007 although the library's own teardown was answered before set-up was sent. So another
-    device has the slot: the library reports a limit error and does not retry (protocol.md: When it fails;
+    """The head-end refuses set-up with 1007, although the library's teardown was answered before it sent set-up. So
+    another device uses the slot: the library reports a limit error and does not retry (protocol.md: When it fails;
     protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     stage.play(tag="first")
@@ -224,8 +226,8 @@ def test_zap_refusedForTheLimitAfterItsTeardown_isNotTriedAgain(stage_factory: S
 
 
 def test_setup_refusedForTheLimitWhileAnotherScreenStops_isTriedOnceMore(stage_factory: StageFactory) -> None:
-    """If set-up is refused with 1007 while a teardown of this context is in flight, it is retried once after the
-    teardown (protocol.md: Races)."""
+    """If the head-end refuses set-up with 1007 while a teardown of the same context is in flight, the library retries
+    set-up once after the teardown (protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play(tag="first")
     stage.settle()
@@ -258,7 +260,8 @@ def test_setup_refusedTwice_isALimitError(stage_factory: StageFactory) -> None:
 
 
 def test_setup_refusedWhileATeardownHangs_isTriedAgainAtTheCap(stage_factory: StageFactory) -> None:
-    """Set-up waits for the library's teardown at most 3 s, then it is retried (protocol.md: Races)."""
+    """A refused set-up waits at most 3 s for the library's own teardown; then the library retries the set-up
+    (protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play()
     stage.settle()
@@ -275,8 +278,8 @@ def test_setup_refusedWhileATeardownHangs_isTriedAgainAtTheCap(stage_factory: St
 
 
 def test_twoSetups_refusedWhileOneStops_areEachTriedOnce(stage_factory: StageFactory) -> None:
-    """A teardown frees one slot, and two set-ups wait for this slot: one gets it, and the refusal of the other is
-    final (protocol.md: Races)."""
+    """A teardown frees one slot, and two set-ups wait for this slot. One set-up gets the slot; the other is refused
+    again, and the library does not retry it (protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play()
     stage.settle()
@@ -329,8 +332,8 @@ def test_zapToTheSameStream_afterASetupError_setsUpAgain(stage: Stage) -> None:
 
 
 def test_zapToTheSameStream_afterARefusedBeat_givesTheOldSlotBackFirst(stage_factory: StageFactory) -> None:
-    """If the server refused a heartbeat for any reason except an unknown session, the library tears the old session
-    down before it sets up the new one (protocol.md: Races)."""
+    """If the server has refused a heartbeat for any other reason than an unknown session, the library tears the old
+    session down before it sets up a new one (protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     token = stage.headend.content_token()
     stage.play(token)
@@ -346,8 +349,8 @@ def test_zapToTheSameStream_afterARefusedBeat_givesTheOldSlotBackFirst(stage_fac
 
 
 def test_player_stoppedWhileTheNextItemWaits_playsNeither(stage: Stage) -> None:
-    """Stopping the player (a null source in the SDKs) tears down the session of the current item and closes the item
-    that waits (protocol.md: Races)."""
+    """When the host stops the player (a null source in the SDKs), the library tears down the session of the current
+    item, and closes the item that waits (protocol.md: Races)."""
     stage.play(tag="first")
     stage.settle()
     stage.headend.faults.add("teardown", Fault.stall())
@@ -361,7 +364,8 @@ def test_player_stoppedWhileTheNextItemWaits_playsNeither(stage: Stage) -> None:
 
 
 def test_player_freed_tearsDown(stage: Stage) -> None:
-    """Freeing the player (the view in the SDKs) tears its session down (protocol.md: Races; SSM v1 page)."""
+    """When the host frees the player (the view in the SDKs), the library tears the session of the player down
+    (protocol.md: Races; SSM v1 page)."""
     player = screen(stage)
     stage.play(player=player)
     stage.settle()
@@ -371,7 +375,8 @@ def test_player_freed_tearsDown(stage: Stage) -> None:
 
 
 def test_playbackOfAnotherPlayer_isNotDisturbedByAZap(stage: Stage) -> None:
-    """Players are independent: a zap on one does not disturb the playback of another (multi-instance page)."""
+    """Players are independent: a zap on one player does not disturb the playback of another player (multi-instance
+    page)."""
     main = stage.play(stage.headend.content_token("main"), player=screen(stage))
     preview = screen(stage)
     for number in range(3):
