@@ -1,4 +1,5 @@
-"""Builds and runs the ports of the seeds: hosts in C, C++ and Python that follow the text of a seed step by step."""
+"""Builds and runs the ports of the seeds. A seed is a page of an operator SDK; its ports are hosts in C, C++ and Python
+that follow this page step by step."""
 
 from __future__ import annotations
 
@@ -98,7 +99,8 @@ class Host:
 
 
 class Ports:
-    """The ports of the seeds with one library. Compilers build all ports in the background."""
+    """Builds and runs the ports of the seeds with one build of the library. Compilers build all ports in the
+    background."""
 
     def __init__(self, library: Path, folder: Path) -> None:
         self._library = library
@@ -111,7 +113,8 @@ class Ports:
         }
 
     def run(self, name: str, language: str, *arguments: str, status: int = 0) -> list[str]:
-        """Runs a port with arguments; returns its lines, sorted, because events and results come on two threads."""
+        """Runs a port with these arguments. Returns the lines of its output, sorted, because two threads print them:
+        one the events, the other the results."""
         found = subprocess.run(
             [*self._program(name, language), *arguments], capture_output=True, text=True, timeout=PATIENCE_S
         )
