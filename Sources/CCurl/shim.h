@@ -82,6 +82,11 @@ static inline int64_t curl_shim_reply_time(CURL *e) {
   curl_easy_getinfo(e, CURLINFO_TOTAL_TIME_T, &end);
   return end > ready ? end - ready : 0;
 }
+/* Whether libcurl has connected to the server for the current transfer. */
+static inline int curl_shim_has_connected(CURL *e) {
+  curl_off_t taken = 0;
+  return curl_easy_getinfo(e, CURLINFO_CONNECT_TIME_T, &taken) == CURLE_OK && taken > 0;
+}
 static inline void *curl_shim_private_pointer(CURL *e) {
   void *p = NULL;
   curl_easy_getinfo(e, CURLINFO_PRIVATE, &p);

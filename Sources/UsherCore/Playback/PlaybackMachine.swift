@@ -175,6 +175,7 @@ package struct PlaybackMachine {
     session.longestKeepAliveTimeout(now: now)
   }
   package mutating func isKeepAliveRetry() -> Bool { session.isRetry }
+  package mutating func connectsAgainFrom() -> Milliseconds { session.connectsAgainFrom }
 
   /// The states of a session as the header numbers them (`USHER_SESSION_…`).
   package enum SessionState: Int32, Sendable {

@@ -2,6 +2,8 @@
 extension SSMSession {
   /// The shortest time-out of a retry, and the shortest pause before a retry.
   private static var leastTimeout: Milliseconds { 300 }
+  /// For how long before the lease ends a retry does not wait for one connection.
+  private static var lastTime: Milliseconds { 1000 }
 
   /// Returns when to retry a keep-alive that was sent at `sentAt` and failed at `now`; nil if the time for retries is
   /// over.
@@ -11,6 +13,10 @@ extension SSMSession {
   /// this pause applies instead; if it exceeds the lease, the last retry is sent when the lease ends. The library sends
   /// retries until shortly after the end that it assumes for the lease: the server's lease ends a moment later, because
   /// it began when the server had read the last keep-alive.
+  ///
+  /// In the last second of the lease, the next attempt follows at once if an attempt had no reply in time. But two
+  /// attempts begin at least 0.3 s apart (with a period below 5 s: a sixteenth of the period). So a session makes at
+  /// most six attempts in this second and until shortly after the lease.
   func retryTime(
     _ schedule: KeepAliveSchedule, after failure: WireFailure, attempt: UInt32, sentAt: Milliseconds, now: Milliseconds
   ) -> Milliseconds? {
@@ -30,8 +36,9 @@ extension SSMSession {
     let least = max(1, first / 2)
     let end = schedule.retriesEnd(permille: policy.retry)
     guard now < end.adding(least) else { return nil }
-    let denser = start.adding(min(pause, max(end.since(now) / 4, least)))
-    let soonest = now.adding(min(least, Self.leastTimeout))
+    let shortest = min(least, Self.leastTimeout)
+    let denser = start.adding(min(pause, max(end.since(now) / 4, failure.status == .timeout ? shortest : least)))
+    let soonest = max(now, start.adding(shortest), min(now.adding(shortest), end.since(Self.lastTime)))
     return max(soonest, min(max(denser, now.adding(asked)), max(end, now.adding(least))))
   }
 
@@ -47,10 +54,20 @@ extension SSMSession {
   /// The longest time-out of the keep-alive that is sent at `now`: seven tenths of the lease that is left. It applies
   /// if the server has received the request. If a packet of the reply is lost, TCP sends it again, so the reply may
   /// still arrive. A retry would make the server issue another token; if that reply were lost too, the server might not
-  /// know the library's token any more. 0 if the policy sets the time-out.
+  /// know the library's token any more. So if an earlier reply may have been lost, the time-out lasts until shortly
+  /// after the lease: another retry would probably fail. 0 if the policy sets the time-out.
   package func longestKeepAliveTimeout(now: Milliseconds) -> Milliseconds {
     guard policy.keepAliveTimeout == nil, let schedule, !isInOutage else { return 0 }
-    return schedule.retriesEnd(permille: policy.retry).since(now).permille(700)
+    let left = schedule.retriesEnd(permille: policy.retry).since(now)
+    return newest.mayHaveSuccessor ? left.adding(Self.leastTimeout) : left.permille(700)
+  }
+
+  /// From when on the keep-alive in flight opens more connections, until one is established: in the last second of the
+  /// lease, if it is a retry. If the network comes back, TCP notices it only when it repeats its first packet, which it
+  /// does after one second, after three, and so on.
+  package var connectsAgainFrom: Milliseconds {
+    guard let schedule, isRetry, !isInOutage else { return .never }
+    return schedule.retriesEnd(permille: policy.retry).since(Self.lastTime)
   }
 
   /// Whether the keep-alive in flight, or the renewal asked for, is not the first attempt.

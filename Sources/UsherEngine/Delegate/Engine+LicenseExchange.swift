@@ -59,7 +59,8 @@ extension Engine {
     message.isRetry = isBounded && entry.machine.session.isRetry
     job.transfer = requests.send(
       message, for: .license(entry.id, request.id, request.license),
-      atMost: isBounded ? entry.machine.keepAliveTimeout(now: clock.now) : .never)
+      atMost: isBounded ? entry.machine.keepAliveTimeout(now: clock.now) : .never,
+      connectingAgainFrom: message.isRetry ? entry.machine.connectsAgainFrom() : .never)
   }
 
   private func endUnsent(_ entry: PlaybackEntry, _ request: LicenseAttempt, _ failure: WireFailure) {

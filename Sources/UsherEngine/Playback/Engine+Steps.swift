@@ -142,7 +142,8 @@ extension Engine {
     let id = requests.send(
       message, for: .ssm(entry.id, request, call),
       atMost: isBeat ? entry.machine.keepAliveTimeout(now: now) : .never,
-      ifReceived: isBeat ? entry.machine.longestKeepAliveTimeout(now: now) : 0)
+      ifReceived: isBeat ? entry.machine.longestKeepAliveTimeout(now: now) : 0,
+      connectingAgainFrom: message.isRetry ? entry.machine.connectsAgainFrom() : .never)
     if call != .teardown { entry.callTransfer = id }
   }
 

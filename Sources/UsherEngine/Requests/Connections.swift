@@ -53,6 +53,13 @@ final class Connections {
   /// All socket numbers in the table are below this number.
   var limit: Int { watches.count }
 
+  /// How many connections libcurl has.
+  var count: Int {
+    var count = 0
+    for watch in watches where watch.wanted != 0 || watch.isKept { count += 1 }
+    return count
+  }
+
   // MARK: Called by libcurl
 
   /// Lets libcurl call this table for the sockets of all requests.
@@ -68,7 +75,11 @@ final class Connections {
       && curl_shim_set_close_callback(easy, onClose, me) == CURLE_OK
   }
 
-  fileprivate func opened(_ socket: Int32) { watchdog.opened(socket) }
+  /// Returns whether libcurl must connect the socket (CURL_SOCKOPT_…).
+  fileprivate func opened(_ socket: Int32) -> Int32 {
+    watchdog.opened(socket)
+    return curl_shim_is_connected(socket) != 0 ? CURL_SOCKOPT_ALREADY_CONNECTED : CURL_SOCKOPT_OK
+  }
 
   fileprivate func watch(_ socket: Int32, _ what: Int32) {
     let interest: Int32
@@ -219,8 +230,8 @@ private func onSocket(
 }
 
 private func onSocketMade(_ data: UnsafeMutableRawPointer?, _ socket: Int32, _: curlsocktype) -> Int32 {
-  if let data { Unmanaged<Connections>.fromOpaque(data).takeUnretainedValue().opened(socket) }
-  return CURL_SOCKOPT_OK
+  guard let data else { return CURL_SOCKOPT_OK }
+  return Unmanaged<Connections>.fromOpaque(data).takeUnretainedValue().opened(socket)
 }
 
 private func onClose(_ data: UnsafeMutableRawPointer?, _ socket: Int32) -> Int32 {

@@ -14,7 +14,7 @@ final class CurlTransfer {
   private let headers = UnsafeMutablePointer<curl_shim_headers>.allocate(capacity: 1)
   private static var headersMost: Int64 { 1 << 16 }
   private static let sslPending = curl_shim_find_ssl_pending()
-  private var request: HTTPRequest?
+  private(set) var request: HTTPRequest?
   private var reply = SecretBuffer()
   private var isTooLarge = false
   /// How many times libcurl was ready to send the request.
@@ -22,6 +22,10 @@ final class CurlTransfer {
   /// The local port of the connection that carries the request; 0: it has none yet.
   private(set) var localPort: Int32 = 0
   private var wasStopped = false
+  /// The addresses that libcurl has tried for this retry, at most the last two: usually one of IPv6 and one of IPv4.
+  private var tried: [curl_shim_address] = []
+  /// A connected socket, which libcurl uses as its next connection; negative: there is none.
+  private var connectedSocket: Int32 = -1
   private var told = Told()
   /// Whether the system had no file descriptor for the connection.
   private var lacksDescriptor = false
@@ -80,6 +84,7 @@ final class CurlTransfer {
     localPort = 0
     wasStopped = false
     lacksDescriptor = false
+    tried = []
     errorText.pointee = 0
     return setAddress(request, avoidsProxy: avoidsProxy) && setAddresses(addresses) && setMethod(request)
       && setConnection(request, isFresh: isFresh) && setHeaders(request)
@@ -184,8 +189,33 @@ final class CurlTransfer {
     return !wasStopped
   }
 
+  /// Whether the request waits for a connection. Before libcurl opens a socket, it may still have the times of the
+  /// handle's previous request.
+  var isConnecting: Bool { attempts == 0 && (tried.isEmpty || curl_shim_has_connected(easy) == 0) }
+
+  /// The address that the next additional connection of a retry goes to: each in turn. nil: libcurl has tried none yet.
+  func takeAddress() -> curl_shim_address? {
+    guard let next = tried.first else { return nil }
+    tried.append(tried.removeFirst())
+    return next
+  }
+
+  /// libcurl uses this socket, which is connected, as its next connection.
+  func use(_ socket: Int32) { connectedSocket = socket }
+
+  /// The addresses of the host, as CURLOPT_RESOLVE reads them; nil if libcurl has looked them up.
+  var addressesTold: [UInt8]? { told.addresses }
+
   /// Called by libcurl to open the socket of a new connection.
   func open(_ address: UnsafePointer<curl_sockaddr>) -> Int32 {
+    if request?.isRetry ?? false {
+      if tried.count > 1 { tried.removeFirst() }
+      tried.append(curl_shim_copy_address(address))
+    }
+    if connectedSocket >= 0 {
+      defer { connectedSocket = -1 }
+      return connectedSocket
+    }
     let socket = curl_shim_open_socket(address)
     if socket < 0, platform_is_short_of_descriptors() != 0 { lacksDescriptor = true }
     return socket
@@ -212,6 +242,8 @@ final class CurlTransfer {
     if told.isPost == true { _ = curl_shim_set_body(easy, nil, 0) }
     request = nil
     reply = SecretBuffer()
+    if connectedSocket >= 0 { platform_fd_close(connectedSocket) }
+    connectedSocket = -1
   }
 
   /// Why the transport or the watchdog has dropped a connection.

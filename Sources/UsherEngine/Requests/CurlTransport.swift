@@ -26,6 +26,8 @@ final class CurlTransport: Transport {
   private let watchdog = TurnWatchdog()
   private let connections: Connections
   private let pool: TransferPool
+  private var contenders: Contenders
+  private var connectionsMax: Int
   /// The transfers in flight, by the index in their id.
   private var running: [CurlTransfer?] = []
   private var finished: [FinishedTransfer] = []
@@ -69,6 +71,8 @@ final class CurlTransport: Transport {
     connections = Connections(poller: poller, watchdog: watchdog, options: options)
     let handlesMax = min(keptMax, connectionsMax)
     pool = TransferPool(options: options, connections: connections, keptMax: handlesMax)
+    contenders = Contenders(poller: poller)
+    self.connectionsMax = connectionsMax
     names = NameTable(wakeFD: poller.wakeFD)
     mayUseProxy = options.proxy.map { $0.count > 1 } ?? isProxyInEnvironment()
     isComplete = multi != nil && poller.start() && watchdog.start()
@@ -83,6 +87,7 @@ final class CurlTransport: Transport {
   }
 
   func limitConnections(_ count: Int) {
+    connectionsMax = count
     _ = curl_shim_multi_set_long(multiHandle, CURLMOPT_MAX_TOTAL_CONNECTIONS, count)
   }
 
@@ -106,6 +111,7 @@ final class CurlTransport: Transport {
       watchdog.requestEnded()
     }
     running.removeAll()
+    contenders.removeAll()
     // libcurl would call OpenSSL, which may have ended. So this object, and everything that belongs to libcurl, is
     // never freed.
     _ = Unmanaged.passRetained(self)
@@ -124,8 +130,15 @@ final class CurlTransport: Transport {
     }
   }
 
-  private func start(_ id: TransferID, _ request: HTTPRequest, _ isFresh: Bool, addresses: [UInt8]?) {
-    guard let transfer = pool.take(request.endpoint) else { return fail(id) }
+  /// - Parameter socket: a connected socket, over which the request goes; negative: libcurl connects.
+  private func start(
+    _ id: TransferID, _ request: HTTPRequest, _ isFresh: Bool, addresses: [UInt8]?, over socket: Int32 = -1
+  ) {
+    guard let transfer = pool.take(request.endpoint) else {
+      platform_fd_close(socket)
+      return fail(id)
+    }
+    transfer.use(socket)
     guard
       transfer.prepare(
         id, request, isFresh: isFresh, avoidsProxy: request.endpoint.isLoopback && options.proxy == nil,
@@ -151,6 +164,7 @@ final class CurlTransport: Transport {
 
   private func takeRunning(_ id: TransferID) -> CurlTransfer? {
     guard let transfer = transfer(id) else { return nil }
+    contenders.remove(id)
     running[Slots<Transfer>.place(id)] = nil
     return transfer
   }
@@ -172,6 +186,37 @@ final class CurlTransport: Transport {
     remove(transfer.easy)
     pool.discard(transfer)
     return mayHaveReachedServer
+  }
+
+  func isConnecting(_ id: TransferID) -> Bool {
+    // Without a transfer, the request waits for the address of its server, or has just failed.
+    guard let transfer = transfer(id), !transfer.isConnecting else { return true }
+    contenders.remove(id)
+    return false
+  }
+
+  func connectAgain(_ id: TransferID, isNetworkBack: Bool) {
+    guard let address = transfer(id)?.takeAddress() else { return }
+    let hasRoom = contenders.hasRoom && connections.count &+ contenders.count < connectionsMax
+    // One more socket would take the place of another one, which may be about to connect.
+    if isNetworkBack, !hasRoom { return restart(id, over: -1) }
+    contenders.add(id, to: address, hasRoom: hasRoom)
+  }
+
+  /// Called when another socket of a request has connected, or has failed to. The request starts again, over this
+  /// socket if it is connected; if the server has refused it, libcurl's next connection is refused too.
+  /// - Parameter socket: negative: the request starts again over a new connection of libcurl.
+  private func restart(_ id: TransferID, over socket: Int32) {
+    let isConnected = curl_shim_is_connected(socket) != 0
+    if !isConnected { platform_fd_close(socket) }
+    guard let before = transfer(id), before.isConnecting, let request = before.request else {
+      if isConnected { platform_fd_close(socket) }
+      return
+    }
+    _ = takeRunning(id)
+    remove(before.easy)
+    start(id, request, true, addresses: before.addressesTold, over: isConnected ? socket : -1)
+    pool.discard(before)
   }
 
   func isReceived(_ id: TransferID) -> Bool {
@@ -320,6 +365,7 @@ final class CurlTransport: Transport {
   }
 
   private func handle(_ ready: platform_ready_fd) {
+    if contenders.count > 0, let request = contenders.take(ready.fd) { return restart(request, over: ready.fd) }
     let event = connections.ready(ready.fd)
     guard event != .unasked else { return }
     var flags: Int32 = 0
@@ -385,6 +431,7 @@ final class CurlTransport: Transport {
       pool.discard(transfer)
     }
     running.removeAll()
+    contenders.removeAll()
     pool.close()
     watchdog.requestStarted()
     _ = watchdog.turn { curl_multi_cleanup(multiHandle) }

@@ -88,6 +88,12 @@ package protocol Transport: AnyObject {
   func limitConnections(_ count: Int)
   /// Whether the server's system has acknowledged the whole request, so that only the reply is missing.
   func isReceived(_ id: TransferID) -> Bool
+  /// Whether a request waits for a connection.
+  func isConnecting(_ id: TransferID) -> Bool
+  /// Opens another connection for a request that waits for one. The request uses the first one that is established.
+  /// - Parameter isNetworkBack: whether the server has just replied; then each request gets a new connection, even if
+  ///   there are too many to keep the old one too.
+  func connectAgain(_ id: TransferID, isNetworkBack: Bool)
   /// Waits until a reply can be read, another thread calls `wake()`, or the instant has passed (boot time in
   /// nanoseconds; nil: no timer). Then reads the replies that have arrived.
   /// - Returns: true if the instant had passed before it read. Then it has read all replies that arrived until the
@@ -107,6 +113,8 @@ package protocol Transport: AnyObject {
 
 extension Transport {
   package func limitConnections(_ count: Int) {}
+  package func isConnecting(_ id: TransferID) -> Bool { false }
+  package func connectAgain(_ id: TransferID, isNetworkBack: Bool) {}
 }
 
 package struct FinishedTransfer {

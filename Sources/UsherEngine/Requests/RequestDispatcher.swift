@@ -16,6 +16,13 @@ final class RequestDispatcher {
   /// longer, but at most `keepAliveWaitMax`.
   private static var keepAliveWait: Milliseconds { 100 }
   private static var keepAliveWaitMax: Milliseconds { 500 }
+  /// How often a request opens another connection; see `Transfer.connectsAgainFrom`.
+  private static var connectPause: Milliseconds { 50 }
+  /// How many such connections the context opens within `connectPause` at most, so that a thousand requests together do
+  /// not flood the network. They need not: if one request is answered, all others open another connection at once.
+  private static var connectionsAgainMost: Int { 10 }
+  /// The least time for a reply on a connection that was established late.
+  private static var lateConnectionTime: Milliseconds { 1000 }
 
   private let transport: any Transport
   private let timers: Timers
@@ -30,6 +37,9 @@ final class RequestDispatcher {
   /// Origins whose last request failed. Their earlier connections are not used until a new connection has been
   /// answered.
   private var distrusted: [[UInt8]] = []
+  /// How many additional connections were opened since `connectsAgainSince`.
+  private var connectionsAgain = 0
+  private var connectsAgainSince: Milliseconds = 0
 
   init(transport: any Transport, timers: Timers, clock: Clock, httpTimeout: Milliseconds, queue: RequestQueue) {
     self.transport = transport
@@ -50,24 +60,25 @@ final class RequestDispatcher {
   /// - Parameters:
   ///   - timeout: the time limit, if it is shorter than the context's time-out for requests.
   ///   - longest: the time limit of a request that the server has received, if it is longer than `timeout`.
+  ///   - again: from when on the request opens more connections until one is established.
   @discardableResult
   func send(
     _ request: HTTPRequest, for purpose: Transfer.Purpose, atMost timeout: Milliseconds = .never,
-    ifReceived longest: Milliseconds = 0
+    ifReceived longest: Milliseconds = 0, connectingAgainFrom again: Milliseconds = .never
   ) -> TransferID {
     let now = clock.now
     let transfer = Transfer(
       purpose: purpose, request: request, now: now, timeout: min(httpTimeout, timeout),
-      longestTimeout: min(httpTimeout, longest))
+      longestTimeout: min(httpTimeout, longest), connectsAgainFrom: again)
     let id = transfers.insert(transfer)
     transfer.isQueued = !queue.admit(id, request)
     transfer.hasPermit = !transfer.isQueued
     if transfer.isQueued {
-      let keepAliveTurn = now.adding(Self.keepAliveWait)
+      let keepAliveTurn = again <= now ? now : now.adding(Self.keepAliveWait)
       let at = transfer.isKeepAlive ? min(transfer.deadline, keepAliveTurn) : transfer.deadline
       transfer.timer = timers.set(at: at, .transfer(id))
     } else {
-      transfer.timer = timers.set(at: firstTimer(transfer, now), .transfer(id))
+      setTimer(id, transfer, now)
       start(id, transfer)
     }
     return id
@@ -77,8 +88,11 @@ final class RequestDispatcher {
     transport.start(id, transfer.request, isFresh: distrusted.contains(transfer.origin))
   }
 
-  private func firstTimer(_ transfer: Transfer, _ now: Milliseconds) -> Milliseconds {
-    min(now.adding(Self.stallTime), transfer.deadline)
+  /// Sets the timer of a request in flight.
+  private func setTimer(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) {
+    let stallsAt = transfer.hasPermit ? transfer.sentAt.adding(Self.stallTime) : .never
+    let again = max(transfer.connectsAgainFrom, now.adding(Self.connectPause))
+    transfer.timer = timers.set(at: min(transfer.deadline, stallsAt, again), .transfer(id))
   }
 
   /// Called when a keep-alive has waited in the queue for `keepAliveWait`. While the origin replies to other requests,
@@ -104,7 +118,7 @@ final class RequestDispatcher {
   private func startWithoutPermit(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) {
     leaveQueue(transfer, now)
     timers.cancel(transfer.timer)
-    transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
+    setTimer(id, transfer, now)
     start(id, transfer)
   }
 
@@ -123,7 +137,7 @@ final class RequestDispatcher {
     if let next = queue.takeOverdue(origin), let keepAlive = transfers[next] {
       startWithoutPermit(next, keepAlive, now)
     }
-    let waited = now.since(transfer.deadline.since(transfer.timeout))
+    let waited = now.since(transfer.sentAt)
     return unanswered(transfer, after: waited, mayHaveTakenEffect: mayHaveReachedServer)
   }
 
@@ -184,9 +198,19 @@ final class RequestDispatcher {
     let now = clock.now
     if now < transfer.deadline {
       if transfer.isQueued { return keepAliveWaited(id, transfer, now) }
-      transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
-      stalled(transfer)
+      if now >= transfer.connectsAgainFrom { connectAgain(id, transfer, now) }
+      let hasStalled = transfer.hasPermit && now.since(transfer.sentAt) >= Self.stallTime
+      if hasStalled { transfer.hasPermit = false }
+      setTimer(id, transfer, now)
+      if hasStalled { stalled(transfer.origin) }
       return nil
+    }
+    if !transfer.isQueued, now >= transfer.connectsAgainFrom, !transport.isConnecting(id) {
+      transfer.connected(now: now, atLeast: Self.lateConnectionTime)
+      if now < transfer.deadline {
+        setTimer(id, transfer, now)
+        return nil
+      }
     }
     let extensionMax = transfer.isQueued ? transfer.timeout : Timers.extensionMax
     if !transfer.isExtended, let again = Timers.extended(transfer.deadline, now: now, atMost: extensionMax) {
@@ -251,11 +275,10 @@ final class RequestDispatcher {
 
   // MARK: Permits
 
-  /// Frees the permit of a request that has been in flight for too long; the request stays in flight.
-  private func stalled(_ transfer: Transfer) {
-    queue.stalled(transfer.origin)
-    transfer.hasPermit = false
-    queue.free(transfer.origin)
+  /// Frees the permit of a request of `origin` that has been in flight for too long.
+  private func stalled(_ origin: [UInt8]) {
+    queue.stalled(origin)
+    queue.free(origin)
     startQueued()
   }
 
@@ -286,20 +309,40 @@ final class RequestDispatcher {
       leaveQueue(transfer, now)
       transfer.hasPermit = true
       timers.cancel(transfer.timer)
-      transfer.timer = timers.set(at: firstTimer(transfer, now), .transfer(next.id))
+      setTimer(next.id, transfer, now)
       start(next.id, transfer)
     }
   }
 
   // MARK: Connections
 
-  private func trust(_ origin: [UInt8]) { if !distrusted.isEmpty { distrusted.removeAll { $0 == origin } } }
+  private func trust(_ origin: [UInt8]) {
+    guard !distrusted.isEmpty, distrusted.contains(origin) else { return }
+    distrusted.removeAll { $0 == origin }
+    // The network is back: what still waits for a connection need not wait for its next turn.
+    let now = clock.now
+    for id in transfers.ids {
+      if let transfer = transfers[id], !transfer.isQueued, now >= transfer.connectsAgainFrom, transfer.origin == origin
+      {
+        connectAgain(id, transfer, now, isNetworkBack: true)
+      }
+    }
+  }
+
+  /// Opens another connection for a request that has none yet.
+  private func connectAgain(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds, isNetworkBack: Bool = false) {
+    guard transport.isConnecting(id) else { return transfer.connected(now: now, atLeast: Self.lateConnectionTime) }
+    if now.since(connectsAgainSince) >= Self.connectPause { (connectsAgainSince, connectionsAgain) = (now, 0) }
+    guard isNetworkBack || connectionsAgain < Self.connectionsAgainMost else { return }
+    connectionsAgain &+= 1
+    transfer.hasConnectedAgain = true
+    transport.connectAgain(id, isNetworkBack: isNetworkBack)
+  }
 
   /// Called when a request failed. If the origin has answered no other request since this one was sent, its other
   /// connections may be dead too, and are not used any more.
   private func suspect(_ transfer: Transfer) {
-    let sentAt = transfer.deadline.since(transfer.timeout)
-    if !queue.hasAnswered(transfer.origin, since: sentAt.adding(1)) { distrust(transfer.origin) }
+    if !queue.hasAnswered(transfer.origin, since: transfer.sentAt.adding(1)) { distrust(transfer.origin) }
   }
 
   /// Drops the addresses of servers and the idle connections. See `Transport.networkChanged`.

@@ -26,17 +26,23 @@ package final class Transfer {
   var isExtended = false
   /// Whether the request holds a permit of its origin.
   var hasPermit = true
+  /// From when on the request opens more connections until one is established; `never`: it waits for its connection.
+  var connectsAgainFrom: Milliseconds
+  /// Whether it has opened more than one connection.
+  var hasConnectedAgain = false
   /// Whether it was queued again because the system had no file descriptor for it.
   var lacksDescriptor = false
 
   init(
-    purpose: Purpose, request: HTTPRequest, now: Milliseconds, timeout: Milliseconds, longestTimeout: Milliseconds
+    purpose: Purpose, request: HTTPRequest, now: Milliseconds, timeout: Milliseconds, longestTimeout: Milliseconds,
+    connectsAgainFrom: Milliseconds
   ) {
     self.purpose = purpose
     self.request = request
     askedAt = now
     self.timeout = timeout
     self.longestTimeout = longestTimeout
+    self.connectsAgainFrom = connectsAgainFrom
     deadline = now.adding(timeout)
   }
 
@@ -46,8 +52,19 @@ package final class Transfer {
     timeout = longestTimeout
   }
 
+  /// The connection was established so late that the request would have little time left: it gets more.
+  func connected(now: Milliseconds, atLeast more: Milliseconds) {
+    connectsAgainFrom = .never
+    let before = deadline
+    if hasConnectedAgain { deadline = max(deadline, now.adding(more)) }
+    timeout = timeout.adding(deadline &- before)
+  }
+
   /// Whether `extend` can make the deadline later.
   var isExtensible: Bool { !isQueued && longestTimeout > timeout }
+
+  /// When the request was sent, or put into the queue.
+  var sentAt: Milliseconds { deadline.since(timeout) }
 
   var origin: [UInt8] { request.endpoint.origin }
 

@@ -153,6 +153,48 @@ import Testing
     #expect(attempts.dropFirst().allSatisfy { $0 <= 1562 }, "\(attempts)")
   }
 
+  /// Nothing answers. From the last second of the lease until shortly after it, some attempt is in flight at any time,
+  /// and each of them opens more connections until one is established.
+  @Test(arguments: [5, 60] as [Double])
+  func timeOuts_inTheLastSecondOfTheLease_areFollowedByTheNextAttemptAtOnce(period: Double) {
+    var s = SessionDriver.beating(period: period)
+    let leaseEnd = 2 * Milliseconds(period * 1000)
+    var attempts: [ClosedRange<Milliseconds>] = []
+    #expect(s.session.connectsAgainFrom == .never, "the first attempt may use a connection that is established")
+    while !s.story.contains("heartbeat failed: TIMEOUT"), attempts.count < 100 {
+      let end = s.now + s.session.keepAliveTimeout(now: s.now)
+      attempts.append(s.now...end)
+      s.run(until: end)
+      s.answer(.heartbeat, Say.lost)
+      if let at = s.timer, !s.story.contains("heartbeat failed: TIMEOUT") {
+        s.run(until: at)
+        #expect(s.session.connectsAgainFrom == leaseEnd - 1000)
+      }
+    }
+    let idle = ((leaseEnd - 1000)...(leaseEnd + 300)).filter { moment in !attempts.contains { $0.contains(moment) } }
+    #expect(idle == [], "no attempt is in flight at these moments: \(attempts)")
+    let last = attempts.filter { $0.lowerBound > leaseEnd - 1000 }
+    #expect(last.count <= 6, "\(last)")
+    #expect((attempts.last?.upperBound ?? 0) <= leaseEnd + 1000, "\(attempts)")
+    s.run(until: s.now)
+    #expect(s.session.connectsAgainFrom == .never, "the lease is over")
+  }
+
+  /// A reply is no time-out: the server asks for less load, so the session waits, also when the lease ends. The same
+  /// holds for a connection that is refused at once.
+  @Test(arguments: [false, true])
+  func failures_inTheLastSecondOfTheLease_areFollowedByAPause(hasReply: Bool) {
+    var s = SessionDriver.beating()
+    var sent: [Milliseconds] = []
+    while s.lastError == nil, sent.count < 100 {
+      sent.append(s.now)
+      s.answer(.heartbeat, hasReply ? Say.http(503) : Say.unreachable)
+      if let at = s.timer, s.lastError == nil { s.run(until: at) }
+    }
+    for (earlier, later) in zip(sent, sent.dropFirst()) { #expect(later - earlier >= 300, "\(sent)") }
+    #expect(sent.filter { $0 > 119_000 }.count <= 6, "\(sent)")
+  }
+
   @Test func heartbeat_retried_countsLatenessFromDue() {
     var s = SessionDriver.beating()
     s.pass(200)
