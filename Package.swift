@@ -29,7 +29,8 @@ let swiftSettings: [SwiftSetting] =
     .unsafeFlags(
       [
         "-wmo", "-Osize", "-enforce-exclusivity=unchecked", "-Xfrontend", "-function-sections",
-        // Otherwise the compiler copies a function for each closure passed to it: 4 kB more, not faster.
+        // Otherwise the compiler copies a function for each closure passed to it. The copies take 4 kB and are not
+        // faster.
         "-Xllvm", "-sil-disable-pass=closure-specialize"
       ] + withoutUnwindTables)
   ]
@@ -49,8 +50,8 @@ let linkFlags: [String] =
   + [
     // Puts constants into a separate segment, which is not executable.
     "--rosegment",
-    // Leaves out the index of unwind information: exceptions may not pass through the library, debuggers do not need
-    // it.
+    // Leaves out the index of unwind information: exceptions may not pass through the library, and debuggers do not
+    // need the index.
     "--no-eh-frame-hdr",
     "--gc-sections", "--icf=all", "--version-script=\(root)/Sources/Usher/usher.map", "-soname=libusher.so.0",
     "-z", isSanitized ? "lazy" : "defs", "-z", "nodelete", "-z", "now", "-z", "relro", "-z", "noexecstack"

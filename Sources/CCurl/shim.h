@@ -113,7 +113,7 @@ static inline void curl_shim_fill_header_line(struct curl_slist *at, const void 
 static inline void curl_shim_fill_no_expect_line(struct curl_slist *at) {
   curl_shim_fill_header_line(at, "Expect:", NULL);
 }
-/* libcurl then sends no Accept-Encoding, but still decodes the reply. */
+/* With this line, libcurl sends no Accept-Encoding header, but still decodes the reply. */
 static inline void curl_shim_fill_no_coding_line(struct curl_slist *at, int has_next) {
   curl_shim_fill_header_line(at, "Accept-Encoding:", has_next ? at + 1 : NULL);
 }

@@ -94,8 +94,8 @@ static inline void curl_shim_limit_key_exchange(void *context) {
   ERR_pop_to_mark();
 }
 
-/* libcurl calls this function for the TLS context of each new connection. It stops OpenSSL from writing the keys of the
- * connection to the file that SSLKEYLOGFILE names; libcurl would write them. */
+/* libcurl calls this function for the TLS context of each new connection. By default libcurl writes the keys of a
+ * connection to the file that SSLKEYLOGFILE names; this function prevents that. */
 static CURLcode curl_shim_on_tls_context(CURL *e, void *context, void *data) {
   (void)e, (void)data;
   if (SSL_CTX_set_keylog_callback != NULL) SSL_CTX_set_keylog_callback(context, NULL);
@@ -121,7 +121,8 @@ typedef struct curl_shim_tls {
   const char *authorities, *certificate, *key, *pin, *phrase;
 } curl_shim_tls;
 
-/* Sets the TLS options of a handle. `has_authorities_file`: from the function of this name. Returns 0 on success. */
+/* Sets the TLS options of a handle. `has_authorities_file`: the result of curl_shim_has_authorities_file(). Returns 0
+ * on success. */
 static inline int curl_shim_set_tls(CURL *e, const curl_shim_tls *tls, int has_authorities_file) {
   int failed = curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) != CURLE_OK;
   CURLcode result = curl_easy_setopt(e, CURLOPT_SSL_CTX_FUNCTION, curl_shim_on_tls_context);

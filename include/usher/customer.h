@@ -118,7 +118,7 @@ typedef struct usher_customer_options {
   uint32_t keep_alive_failures_max;
   /** USHER_SUSPEND_... Default KEEP. */
   int32_t suspend;
-  /** Sends heartbeats, instead of `heartbeat`: returning is done. Set one of the two. Default: none. */
+  /** Sends heartbeats; the library takes the return as success. Set this or `heartbeat`, not both. Default: none. */
   usher_customer_heartbeat_fn simple_heartbeat;
 } usher_customer_options;
 
@@ -136,7 +136,7 @@ typedef struct usher_customer_callbacks {
   usher_customer_call_fn heartbeat;
   /** Ends the session. Default: none. */
   usher_customer_call_fn teardown;
-  /** Sends heartbeats, instead of `heartbeat`: returning is done. Set one of the two. Default: none. */
+  /** Sends heartbeats; the library takes the return as success. Set this or `heartbeat`, not both. Default: none. */
   usher_customer_heartbeat_fn simple_heartbeat;
 } usher_customer_callbacks;
 

@@ -136,8 +136,8 @@ typedef struct usher_ssp_options {
   int32_t heartbeat_start;
   /** 1: also accept a period that is a string with a number ("60"). Default 0. */
   int32_t lenient_numbers;
-  /** Shortest period, ms. If a server asks for a shorter one, the library uses this and logs a warning. Default
-      1000. */
+  /** Shortest period, ms. If a server asks for a shorter period, the library uses this value and logs a warning.
+      Default 1000. */
   uint32_t period_min_ms;
   /** Longest period, ms; the library lowers a longer period to this value. Default 86400000 (a day). */
   uint32_t period_max_ms;
@@ -204,14 +204,15 @@ USHER_API int32_t usher_ssp_delegate_new(
 typedef struct usher_ssp_v2_options {
   /** USHER_SSP_V2_OPTIONS_INIT sets it. */
   size_t struct_size;
-  /** Servers, headers and times. The delegate ignores `setup_url`, `setup_body` and `heartbeat_start`, since the
-      licence request sets the session up. Set both `heartbeat_url` and `teardown_url`, or neither. Not NULL. */
+  /** The options for servers, headers and times. Not NULL. The delegate ignores `setup_url`, `setup_body` and
+      `heartbeat_start`, since the licence request sets the session up. Set both `heartbeat_url` and `teardown_url`, or
+      neither. */
   const usher_ssp_options *ssp;
   /** 1: usher_playback_close() with USHER_CLOSE_DEFAULT tears the session down. Default 0: the session is left to
       expire at the head-end. */
   int32_t teardown_on_close;
-  /** 1: a zap leaves the session to expire. Default 0: a zap tears it down, and the next item waits for the teardown.
-      */
+  /** 1: a zap leaves the session to expire. Default 0: a zap tears the session down, and the next item waits for the
+      teardown. */
   int32_t leave_on_zap;
   /** JSON path ("a.b") of the session token in a licence reply. Default "sessionToken". */
   const char *token_field;
@@ -270,8 +271,8 @@ typedef struct usher_default_options {
   { sizeof(usher_default_options), NULL, NULL, NULL, NULL, 0, 0 }
 
 /**
- * Makes a default delegate: a certificate URL, a licence URL, and the headers of usher_delegate_set_http_header(). Its
- * playbacks have no session and need no token.
+ * Makes a default delegate. It has a certificate URL, a licence URL, and the headers that
+ * usher_delegate_set_http_header() sets. Its playbacks have no session and need no token.
  *
  * @param context  the context of its playbacks.
  * @param options  copied before return. Not NULL.

@@ -38,7 +38,7 @@ extern "C" {
 #define USHER_E_SYSTEM (-9)
 /** A callback of the host failed or answered with an error. */
 #define USHER_E_CALLBACK (-10)
-/** The completion id was answered before, its deadline has passed, or it is unknown. */
+/** The question was answered before, its deadline has passed, or the completion id is unknown. */
 #define USHER_E_INVALID_COMPLETION (-11)
 /** The operation is not possible in the present state, e.g. usher_context_advance() on the system clock. */
 #define USHER_E_STATE (-12)

@@ -24,7 +24,7 @@ extern "C" {
 /** The `skd:` URL is the token URL: the library replaces its scheme by `derived_scheme`. */
 #define USHER_ROUTE_TOKEN_URL 2
 
-/* token_kind: which token the library asks of an entitlement server */
+/* token_kind: which token the library asks an entitlement server for */
 /** The loader's option `device_binding` decides. Without it: a token for a limited time. With it: a token that
     registers the device; once the device is registered, a token for this device only. */
 #define USHER_TOKEN_BY_LOADER 0
@@ -119,8 +119,8 @@ typedef struct usher_server_request {
   const uint8_t *content_id;
   /** Its length in bytes; 0: the URL has none. */
   size_t content_id_size;
-  /** The content identifier for an entitlement server: "cid" in the URL's query; else "ContentId" of its JSON; else the
-      same as `content_id`. */
+  /** The content identifier for an entitlement server: "cid" in the URL's query; else "ContentId" of the JSON in the
+      URL; else the same as `content_id`. */
   const uint8_t *entitlement_id;
   /** Its length in bytes; 0: the URL has none. */
   size_t entitlement_id_size;

@@ -41,9 +41,9 @@ extern "C" {
  * usher_complete_call()). If a set-up or keep-alive is under way, the library waits for the server's reply, at most
  * `teardown_timeout_ms`, since the reply may carry the only session token, or a newer one. Then the library tears the
  * session down or leaves it to expire, and reports USHER_EVENT_PLAYBACK_CLOSED. Closing again succeeds and does
- * nothing, with one exception: if the session was left, USHER_CLOSE_TEARDOWN tears it down, if you have not freed the
- * handle. Then USHER_EVENT_SESSION_ENDED follows again, with `left` = 0, after USHER_EVENT_TEARDOWN_ERROR if the
- * teardown failed.
+ * nothing, with one exception: if the session was left and you have not freed the handle, USHER_CLOSE_TEARDOWN tears it
+ * down. Then USHER_EVENT_SESSION_ENDED follows again, with `left` = 0, after USHER_EVENT_TEARDOWN_ERROR if the teardown
+ * failed.
  *
  * Returns at once. With a sync delegate (option `sync_setup_teardown`) it waits until the playback is closed, at most
  * `teardown_timeout_ms`, and returns USHER_OK even if that time has passed: closing then continues in the background.

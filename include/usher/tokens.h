@@ -18,8 +18,8 @@ extern "C" {
 typedef struct usher_token_map_options {
   /** USHER_TOKEN_MAP_OPTIONS_INIT sets it. */
   size_t struct_size;
-  /** How many tokens the map holds at most. When the map is full, a new token removes another: of those that no
-      playback holds, the one that was set longest ago. Default 0: no limit. */
+  /** How many tokens the map holds at most. When the map is full, a new token replaces the oldest token that no
+      playback holds. Default 0: no limit. */
   size_t tokens_max;
   /** The map removes a token that no playback holds when this time has passed since the token was set; ms on the
       context's clock. Default 0: never. */
@@ -63,7 +63,7 @@ USHER_API int32_t usher_delegate_set_stream_token(
     usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size, const char *token);
 
 /**
- * Gives the token of a content identifier.
+ * Returns in `out` the token of a content identifier.
  *
  * @param delegate         a multi-instance delegate.
  * @param content_id       as in usher_delegate_set_stream_token().
@@ -78,7 +78,7 @@ USHER_API int32_t usher_delegate_get_stream_token(
     usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size, usher_response **out);
 
 /**
- * Removes a token from the map. Playbacks that hold it keep it.
+ * Removes a token from the map. A playback that uses the token keeps it.
  *
  * @param delegate         a multi-instance delegate.
  * @param content_id       as in usher_delegate_set_stream_token().
@@ -91,7 +91,7 @@ USHER_API int32_t usher_delegate_remove_stream_token(
     usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size);
 
 /**
- * Removes all tokens from the map. Playbacks that hold one keep it.
+ * Removes all tokens from the map. A playback that uses one of them keeps it.
  *
  * @param delegate  a multi-instance delegate.
  * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_STATE for a delegate without a map.

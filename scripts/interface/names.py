@@ -123,7 +123,7 @@ GROUPS = [
         "USHER_TOKEN_",
         "TokenKind",
         "token_kind",
-        "which token the library asks of an entitlement server.",
+        "which token the library asks an entitlement server for.",
         False,
     ),
     Group("USHER_ROUTE_", "Route", "route", "where a resource loader sends the SPC."),

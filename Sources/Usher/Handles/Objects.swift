@@ -27,7 +27,7 @@ final class ContextObject: HandleObject {
   /// stay valid for ever.
   func give(_ object: HandleObject) throws(UsherError) -> UInt {
     let handle = handles.give(object)
-    // Add the handle first and test then. `endHandles` works in the other order: it sets `isFreed` and then removes the
+    // First add the handle, then test. `endHandles` works in the other order: it sets `isFreed` and then removes the
     // handles in the table. So one of the two notices the other.
     if !monitor.locked({ isFreed }) { return handle }
     _ = handles.release(handle)

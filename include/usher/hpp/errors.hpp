@@ -22,7 +22,8 @@
 
 namespace usher {
 
-/** A usher_error that owns its message. If C gave only a status, only status and message are set. */
+/** A usher_error that owns its message. If the C function returned only a status, only `status` and `message` are
+    set. */
 struct error_detail {
   usher::status status = usher::status::ok;
   usher::origin origin = usher::origin::local;

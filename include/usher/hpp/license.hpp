@@ -29,7 +29,7 @@ struct license_request {
   bytes_view asset_id{};
 };
 
-/** usher_response_info. `data` lives as long as the response or the callback that gave it. */
+/** usher_response_info. `data` is valid until the response is destroyed; in a callback, until the callback returns. */
 struct response_info {
   bytes_view data;
   milliseconds period{0};

@@ -225,7 +225,7 @@ class Hook(OpenIntEnum):
 
 
 class TokenKind(IntEnum):
-    """USHER_TOKEN_...: which token the library asks of an entitlement server."""
+    """USHER_TOKEN_...: which token the library asks an entitlement server for."""
 
     BY_LOADER = 0
     TIME_BASED = 1
