@@ -27,7 +27,7 @@ static inline curl_socket_t curl_shim_open_socket(const struct curl_sockaddr *ad
   return fd;
 }
 
-/* Where a socket connects to. */
+/* The address to which a socket connects. */
 typedef struct curl_shim_address {
   int family, type, protocol;
   socklen_t size;
@@ -45,8 +45,9 @@ static inline curl_shim_address curl_shim_copy_address(const struct curl_sockadd
   memcpy(&copy.at, &address->addr, address->addrlen);
   return copy;
 }
-/* Opens a socket and begins to connect it; it becomes writable when that has ended. Returns -1 if the system refuses.
- * libcurl 7.88 calls connect() again on a socket that is already connected; Linux returns 0 to the first such call. */
+/* Opens a socket and begins to connect it. The socket becomes writable when the connection attempt has ended. Returns
+ * -1 if the system refuses. libcurl 7.88 calls connect() again on a socket that is already connected; Linux returns 0
+ * to the first such call. */
 static inline curl_socket_t curl_shim_connect_socket(curl_shim_address address) {
   struct curl_sockaddr parts;
   memset(&parts, 0, sizeof parts);

@@ -40,8 +40,8 @@ struct XMLScanner {
 
     func isNamed(_ wanted: StaticString) -> Bool { name.isNamed(wanted) }
 
-    /// Returns the value of the first attribute with this name. A prefix of the attribute and letter case do not
-    /// matter.
+    /// Returns the value of the first attribute with this name. Ignores the prefix of the attribute's name, and letter
+    /// case.
     func attribute(_ wanted: StaticString) -> [UInt8]? {
       var at = 0
       while at < rest.count {

@@ -2,7 +2,7 @@
 extension SSMSession {
   /// The shortest time-out of a retry, and the shortest pause before a retry.
   private static var leastTimeout: Milliseconds { 300 }
-  /// For how long before the lease ends a retry does not wait for one connection.
+  /// In this time before the end of the lease, a retry opens several connections and does not wait for the first one.
   private static var lastTime: Milliseconds { 1000 }
 
   /// Returns when to retry a keep-alive that was sent at `sentAt` and failed at `now`; nil if the time for retries is
@@ -62,9 +62,9 @@ extension SSMSession {
     return newest.mayHaveSuccessor ? left.adding(Self.leastTimeout) : left.permille(700)
   }
 
-  /// From when on the keep-alive in flight opens more connections, until one is established: in the last second of the
-  /// lease, if it is a retry. If the network comes back, TCP notices it only when it repeats its first packet, which it
-  /// does after one second, after three, and so on.
+  /// The instant from which the keep-alive in flight opens more connections, until one is established: the last second
+  /// of the lease, if the keep-alive is a retry. TCP repeats the first packet of a connection only after one second,
+  /// after three seconds and so on, so an old connection notices late that the network is back.
   package var connectsAgainFrom: Milliseconds {
     guard let schedule, isRetry, !isInOutage else { return .never }
     return schedule.retriesEnd(permille: policy.retry).since(Self.lastTime)

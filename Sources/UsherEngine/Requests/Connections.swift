@@ -75,7 +75,7 @@ final class Connections {
       && curl_shim_set_close_callback(easy, onClose, me) == CURLE_OK
   }
 
-  /// Returns whether libcurl must connect the socket (CURL_SOCKOPT_…).
+  /// Returns whether libcurl must still connect the socket, as a constant CURL_SOCKOPT_….
   fileprivate func opened(_ socket: Int32) -> Int32 {
     watchdog.opened(socket)
     return curl_shim_is_connected(socket) != 0 ? CURL_SOCKOPT_ALREADY_CONNECTED : CURL_SOCKOPT_OK

@@ -2,18 +2,18 @@ internal import CCurl
 internal import CPlatform
 internal import UsherCore
 
-/// Sockets that connect to the server of a request beside libcurl's socket. If the network loses the first packet of a
-/// connection, TCP repeats it only after a second; a new socket sends its own at once. The request uses the socket that
-/// is connected first.
+/// Additional sockets that connect to the server of a request, while libcurl's socket connects too. If the network
+/// loses the first packet of a connection, TCP repeats the packet only after a second; a new socket sends its first
+/// packet at once. The request uses the socket that connects first.
 struct Contenders {
-  /// How many there may be; a further one replaces the oldest.
+  /// How many additional sockets there may be at most. A further socket replaces the oldest one.
   private static var most: Int { 64 }
 
   private struct Contender {
     let socket: Int32
     let request: TransferID
   }
-  /// Oldest first.
+  /// The additional sockets, oldest first.
   private var all: [Contender] = []
   private let poller: Poller
 
@@ -23,7 +23,8 @@ struct Contenders {
 
   var hasRoom: Bool { all.count < Self.most }
 
-  /// Connects one more socket, unless that takes the last file descriptor: a request may need it.
+  /// Connects one more socket. Does not do so if the process would have no free file descriptor then, because a request
+  /// may need one.
   /// - Parameter hasRoom: whether one more connection is allowed; if not, the oldest socket is closed first.
   mutating func add(_ request: TransferID, to address: curl_shim_address, hasRoom: Bool) {
     if !hasRoom {
@@ -38,8 +39,8 @@ struct Contenders {
     all.append(Contender(socket: socket, request: request))
   }
 
-  /// Called when a socket is ready: takes it out if it is one of these, and epoll does not watch it any more. Returns
-  /// its request.
+  /// Called when a socket is ready. If it is one of these sockets, removes it from the list and from epoll, and returns
+  /// its request; otherwise nil.
   mutating func take(_ socket: Int32) -> TransferID? {
     guard let index = all.firstIndex(where: { $0.socket == socket }) else { return nil }
     _ = poller.watch(socket, was: PLATFORM_WRITABLE, 0)
@@ -56,7 +57,8 @@ struct Contenders {
     all = []
   }
 
-  /// Takes the socket out of epoll first, because closing does not do so while a forked child still has it open.
+  /// Removes the socket from epoll, then closes it. Closing alone would not remove it while a forked child still has it
+  /// open.
   private func close(_ socket: Int32) {
     _ = poller.watch(socket, was: PLATFORM_WRITABLE, 0)
     platform_fd_close(socket)

@@ -189,18 +189,19 @@ final class CurlTransfer {
     return !wasStopped
   }
 
-  /// Whether the request waits for a connection. Before libcurl opens a socket, it may still have the times of the
-  /// handle's previous request.
+  /// Whether the request waits for a connection. (Until libcurl opens a socket, curl_shim_has_connected() may still
+  /// describe the handle's previous request.)
   var isConnecting: Bool { attempts == 0 && (tried.isEmpty || curl_shim_has_connected(easy) == 0) }
 
-  /// The address that the next additional connection of a retry goes to: each in turn. nil: libcurl has tried none yet.
+  /// Returns the address for the next additional connection of a retry: the tried addresses in turn. Returns nil if
+  /// libcurl has not tried any address yet.
   func takeAddress() -> curl_shim_address? {
     guard let next = tried.first else { return nil }
     tried.append(tried.removeFirst())
     return next
   }
 
-  /// libcurl uses this socket, which is connected, as its next connection.
+  /// Makes libcurl use this connected socket as its next connection.
   func use(_ socket: Int32) { connectedSocket = socket }
 
   /// The addresses of the host, as CURLOPT_RESOLVE reads them; nil if libcurl has looked them up.

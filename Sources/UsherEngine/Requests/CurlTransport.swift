@@ -130,7 +130,7 @@ final class CurlTransport: Transport {
     }
   }
 
-  /// - Parameter socket: a connected socket, over which the request goes; negative: libcurl connects.
+  /// - Parameter socket: a connected socket for the request; negative: libcurl opens a socket itself.
   private func start(
     _ id: TransferID, _ request: HTTPRequest, _ isFresh: Bool, addresses: [UInt8]?, over socket: Int32 = -1
   ) {
@@ -189,7 +189,7 @@ final class CurlTransport: Transport {
   }
 
   func isConnecting(_ id: TransferID) -> Bool {
-    // Without a transfer, the request waits for the address of its server, or has just failed.
+    // If there is no transfer, the request waits for the address of its server, or it has just failed.
     guard let transfer = transfer(id), !transfer.isConnecting else { return true }
     contenders.remove(id)
     return false
@@ -198,14 +198,15 @@ final class CurlTransport: Transport {
   func connectAgain(_ id: TransferID, isNetworkBack: Bool) {
     guard let address = transfer(id)?.takeAddress() else { return }
     let hasRoom = contenders.hasRoom && connections.count &+ contenders.count < connectionsMax
-    // One more socket would take the place of another one, which may be about to connect.
+    // One more socket would replace the oldest one, which may be about to connect. So start the request again instead.
     if isNetworkBack, !hasRoom { return restart(id, over: -1) }
     contenders.add(id, to: address, hasRoom: hasRoom)
   }
 
-  /// Called when another socket of a request has connected, or has failed to. The request starts again, over this
-  /// socket if it is connected; if the server has refused it, libcurl's next connection is refused too.
-  /// - Parameter socket: negative: the request starts again over a new connection of libcurl.
+  /// Starts a request again. Called when an additional socket of the request has connected, or when its connection
+  /// attempt has failed. If the socket is connected, the request uses it. Otherwise libcurl makes a new connection; if
+  /// the server refused the socket, it refuses that connection too, and the request fails.
+  /// - Parameter socket: the additional socket; negative: there is none, and libcurl makes a new connection.
   private func restart(_ id: TransferID, over socket: Int32) {
     let isConnected = curl_shim_is_connected(socket) != 0
     if !isConnected { platform_fd_close(socket) }

@@ -16,12 +16,12 @@ final class RequestDispatcher {
   /// longer, but at most `keepAliveWaitMax`.
   private static var keepAliveWait: Milliseconds { 100 }
   private static var keepAliveWaitMax: Milliseconds { 500 }
-  /// How often a request opens another connection; see `Transfer.connectsAgainFrom`.
+  /// The pause after which a request opens another connection; see `Transfer.connectsAgainFrom`.
   private static var connectPause: Milliseconds { 50 }
-  /// How many such connections the context opens within `connectPause` at most, so that a thousand requests together do
-  /// not flood the network. They need not: if one request is answered, all others open another connection at once.
+  /// How many such connections the context opens within `connectPause` at most, so that a thousand requests do not
+  /// flood the network. A few are enough: when one request is answered, all others open another connection at once.
   private static var connectionsAgainMost: Int { 10 }
-  /// The least time for a reply on a connection that was established late.
+  /// The shortest time that a request has for its reply, if its connection was established late.
   private static var lateConnectionTime: Milliseconds { 1000 }
 
   private let transport: any Transport
@@ -60,7 +60,7 @@ final class RequestDispatcher {
   /// - Parameters:
   ///   - timeout: the time limit, if it is shorter than the context's time-out for requests.
   ///   - longest: the time limit of a request that the server has received, if it is longer than `timeout`.
-  ///   - again: from when on the request opens more connections until one is established.
+  ///   - again: the instant from which the request opens more connections, until one is established.
   @discardableResult
   func send(
     _ request: HTTPRequest, for purpose: Transfer.Purpose, atMost timeout: Milliseconds = .never,
@@ -319,7 +319,8 @@ final class RequestDispatcher {
   private func trust(_ origin: [UInt8]) {
     guard !distrusted.isEmpty, distrusted.contains(origin) else { return }
     distrusted.removeAll { $0 == origin }
-    // The network is back: what still waits for a connection need not wait for its next turn.
+    // The network is back. Requests that still wait for a connection open another one now, and not only after
+    // `connectPause`.
     let now = clock.now
     for id in transfers.ids {
       if let transfer = transfers[id], !transfer.isQueued, now >= transfer.connectsAgainFrom, transfer.origin == origin

@@ -26,9 +26,10 @@ package final class Transfer {
   var isExtended = false
   /// Whether the request holds a permit of its origin.
   var hasPermit = true
-  /// From when on the request opens more connections until one is established; `never`: it waits for its connection.
+  /// The instant from which the request opens more connections, until one is established; `never`: it waits for its one
+  /// connection.
   var connectsAgainFrom: Milliseconds
-  /// Whether it has opened more than one connection.
+  /// Whether the request has opened more than one connection.
   var hasConnectedAgain = false
   /// Whether it was queued again because the system had no file descriptor for it.
   var lacksDescriptor = false
@@ -52,7 +53,8 @@ package final class Transfer {
     timeout = longestTimeout
   }
 
-  /// The connection was established so late that the request would have little time left: it gets more.
+  /// Called when the connection is established. If the request had opened more than one connection, it gets at least
+  /// the time `more` for its reply.
   func connected(now: Milliseconds, atLeast more: Milliseconds) {
     connectsAgainFrom = .never
     let before = deadline

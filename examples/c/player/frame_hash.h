@@ -1,4 +1,4 @@
-/* frame_hash.h - SHA-256 over decoded frames: equal hashes, equal pictures. SPDX-License-Identifier: Apache-2.0 */
+/* frame_hash.h - SHA-256 over decoded frames; equal hashes mean equal pictures. SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLAYER_FRAME_HASH_H
 #define PLAYER_FRAME_HASH_H
 
