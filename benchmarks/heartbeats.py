@@ -1,4 +1,5 @@
-"""Measures CPU and wall time per heartbeat: libusher compared with plain C programs with libcurl and with Python."""
+"""Measures the CPU time and real time per heartbeat of libusher, of plain C programs with libcurl, and of Python
+programs."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ OURS, OBSERVED, PUMPED = "libusher", "libusher, observer on callback threads", "
 
 @dataclass(frozen=True)
 class Load:
-    """The number of sessions whose heartbeats are due at once, and of requests that may be in flight (0: all)."""
+    """Pairs of numbers: how many sessions have heartbeats that are due at once, and how many requests may be in flight
+    (0: all)."""
 
     title: str
     sessions: int
@@ -95,7 +97,8 @@ def table(title: str, words: str, found: dict[str, Program]) -> Section:
 
 
 def measure_paced(run: Run, server: Server) -> Section:
-    """Measures one heartbeat per millisecond on the real clock: the cost in a host with few sessions."""
+    """Measures one heartbeat per millisecond on the real clock. This is the cost of a heartbeat in a host with few
+    sessions."""
     seconds = 1 if run.quick else 4
     base = ("--base", server.base(), "--pace", 1000, "--sessions", 1000)
     held = (*base, "--spread", 1, "--seconds", seconds)
@@ -117,7 +120,7 @@ def measure_paced(run: Run, server: Server) -> Section:
 
 
 def measure(run: Run) -> list[Section]:
-    """Measures heartbeats over plain HTTP, with one table per load."""
+    """Measures heartbeats over plain HTTP, with one table of results for each load."""
     sections = []
     with Server() as server:
         for load in QUICK if run.quick else LOADS:

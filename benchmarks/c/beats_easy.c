@@ -1,7 +1,6 @@
 /*
- * beats_easy.c - heartbeats of a plain C program: libcurl's easy interface, one after another over one connection that
- * stays open; json-c reads the reply.
- * SPDX-License-Identifier: Apache-2.0
+ * beats_easy.c - heartbeats of a plain C program. It uses libcurl's easy interface, and sends one heartbeat after the
+ * other over one connection that stays open; json-c reads the replies. SPDX-License-Identifier: Apache-2.0
  */
 #include "request.h"
 #include <stdlib.h>

@@ -1,8 +1,7 @@
 /*
- * beats_multi.c - heartbeats of a plain event loop: libcurl's multi interface with its socket functions over epoll;
- * json-c reads the reply. The program has at most `--in-flight` requests in flight (default: one per session), and
- * reuses its easy handles.
- * SPDX-License-Identifier: Apache-2.0
+ * beats_multi.c - heartbeats of a plain event loop. It uses libcurl's multi interface with socket functions, and epoll;
+ * json-c reads the replies. The program has at most `--in-flight` requests in flight (default: one per session), and
+ * reuses its easy handles. SPDX-License-Identifier: Apache-2.0
  */
 #include "request.h"
 #include <stdlib.h>
@@ -20,7 +19,7 @@ typedef struct slot {
 typedef struct loop {
   CURLM *multi;
   int epoll;
-  int64_t due_ms; /* when libcurl wants the next call; -1: not set */
+  int64_t due_ms; /* the time at which libcurl wants the next call; -1: no time is set */
   char **tokens;
   int next, ended, sessions;
 } loop;

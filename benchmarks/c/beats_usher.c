@@ -1,8 +1,7 @@
 /*
- * beats_usher.c - heartbeats of libusher: one playback per session, all due at once, on the manual clock.
- * Variant 0: no observer. Variant 1: an observer on callback threads receives each KEPT_ALIVE. Variant 2: the same,
- * pumped.
- * SPDX-License-Identifier: Apache-2.0
+ * beats_usher.c - heartbeats of libusher, with one playback per session. All heartbeats are due at once, on the manual
+ * clock. Variant 0: no observer. Variant 1: an observer on callback threads receives each KEPT_ALIVE. Variant 2: the
+ * same, pumped. SPDX-License-Identifier: Apache-2.0
  */
 #include "host.h"
 #include <stdatomic.h>

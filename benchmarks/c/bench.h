@@ -1,6 +1,6 @@
 /*
- * bench.h - shared by the benchmark programs in C: command line, clocks, bodies of replies, the line they print.
- * SPDX-License-Identifier: Apache-2.0
+ * bench.h - parts that the benchmark programs in C share: the command line, clocks, bodies of replies, and the line of
+ * results. SPDX-License-Identifier: Apache-2.0
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -8,17 +8,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The command line. Each program handles every option, or ends with a message. */
+/** The options of the command line. If a program cannot handle an option, it ends with a message. */
 typedef struct bench_options {
   const char *base; /* URL including "/v1" */
   const char *ca; /* PEM file of the authority to trust, or NULL */
-  int sessions; /* how many sessions; all are due at once, in each round */
-  int in_flight; /* most concurrent requests; 0: one per session (libusher: its default) */
+  int sessions; /* the number of sessions; in each round all their heartbeats are due at once */
+  int in_flight; /* the most requests in flight; 0: one per session (with libusher: its default) */
   int rounds; /* rounds measured */
   int warm_up; /* rounds before the measurement */
-  int variant; /* see the head of each program */
+  int variant; /* the comment at the top of each program explains it */
   int seconds; /* duration, for programs on the real clock */
-  int pace; /* heartbeats per second, evenly; 0: as fast as possible */
+  int pace; /* heartbeats per second, at equal intervals; 0: as many as possible */
   int spread; /* seconds over which the program spreads the set-ups, on the real clock */
 } bench_options;
 
@@ -34,7 +34,7 @@ typedef struct bench_clock {
 /** Sleeps until a monotonic time. */
 void bench_sleep_until(int64_t wall_ns);
 
-/** CPU time of this process with all its threads, and monotonic time. */
+/** Returns the CPU time of this process with all its threads, and the monotonic time. */
 bench_clock bench_now(void);
 
 /** Adds the time since `start` to `sum`. */
@@ -46,7 +46,7 @@ void bench_print(bench_clock spent, int64_t operations);
 /** Ends the program with a message, since a run with an error has no valid figures. */
 void bench_fail(const char *what, const char *why) __attribute__((noreturn));
 
-/** The body of a reply; grows as needed. */
+/** The body of a reply. Its memory grows when needed. */
 typedef struct bench_body {
   char *bytes;
   size_t count, room;

@@ -1,9 +1,8 @@
 /*
- * held_usher.c - many playbacks in one process on the real clock: their memory, and the lateness of their heartbeats.
- * It spreads the set-ups over `--spread` seconds, then runs for `--seconds`. Prints one line of JSON, with the lateness
- * as a histogram of milliseconds. Variant 1: without an observer; the program does not count heartbeats, but assumes
- * one per session and second.
- * SPDX-License-Identifier: Apache-2.0
+ * held_usher.c - measures many playbacks in one process on the real clock: their memory, and how late their heartbeats
+ * are. The program spreads the set-ups over `--spread` seconds, and then runs for `--seconds`. It prints one line of
+ * JSON, with the lateness as a histogram of milliseconds. In variant 1 there is no observer, so the program does not
+ * count heartbeats, but assumes one per session and second. SPDX-License-Identifier: Apache-2.0
  */
 #include "host.h"
 #include <inttypes.h>
@@ -14,7 +13,7 @@
 #include <time.h>
 
 enum { most_late_ms = 20000 };
-static atomic_long late[most_late_ms + 1]; /* number of heartbeats by lateness in milliseconds */
+static atomic_long late[most_late_ms + 1]; /* how many heartbeats were late by this number of milliseconds */
 static atomic_long beats, errors;
 
 static void on_event(const usher_event *event, void *user_data) {
@@ -45,7 +44,7 @@ static long resident_kb(void) {
   return found;
 }
 
-/** Bytes that malloc has given out, in all its arenas and by mmap. */
+/** Returns how many bytes malloc has given out, in all its arenas and with mmap. */
 static int64_t allocated(void) {
   const struct mallinfo2 info = mallinfo2();
   return (int64_t)info.uordblks + (int64_t)info.hblkhd;
@@ -69,7 +68,7 @@ int main(int argc, char **argv) {
   host_open(&me, &options, context, ssp);
   if (options.variant == 0)
     host_check(usher_context_add_observer(me.context, on_event, NULL, NULL, NULL), "usher_context_add_observer");
-  host_start(&me); /* the first playback allocates the memory that all share */
+  host_start(&me); /* the first playback allocates the memory that all playbacks share */
   host_check(usher_context_settle(me.context, 0, 0, 10000), "usher_context_settle");
   const int64_t allocated_before = allocated();
   const long resident_before = resident_kb();
@@ -82,7 +81,7 @@ int main(int argc, char **argv) {
   bench_clock spent = {0, 0};
   bench_add(&spent, start);
   struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until); /* the server's log after this time belongs to the close */
+  clock_gettime(CLOCK_REALTIME, &until); /* after this time the server's log has only the requests of the close */
   const int active = host_active(&me);
   const int64_t operations =
       options.variant == 0 ? atomic_load(&beats) - before : (int64_t)options.sessions * options.seconds;

@@ -17,12 +17,12 @@ typedef struct host {
   int is_pumped;
 } host;
 
-/** Ends the program unless the status is USHER_OK. */
+/** Ends the program if the status is not USHER_OK. */
 void host_check(int32_t status, const char *what);
 
 /**
- * Makes a context and an SSP delegate without jitter. `context` and `ssp` are their options; options of the command
- * line override them.
+ * Makes a context and an SSP delegate without jitter. `context` and `ssp` are the options of the two; the command line
+ * may override some of them.
  */
 void host_open(host *me, const bench_options *options, usher_context_options context, usher_ssp_options ssp);
 
@@ -35,7 +35,7 @@ void host_play(host *me, int count);
 /** How many sessions are active. */
 int host_active(const host *me);
 
-/** Frees everything; leaves the sessions at the server. */
+/** Frees everything, and leaves the sessions at the server. */
 void host_close(host *me);
 
 #endif

@@ -8,22 +8,22 @@
 #include "bench.h"
 #include <curl/curl.h>
 
-/** Makes an easy handle with the options that never change; its replies go to `body`. */
+/** Makes an easy handle with the options that never change. Its replies are written to `body`. */
 CURL *request_handle(const bench_options *options, bench_body *body);
 
 /** Makes the headers of one request, with its tokens. Free with curl_slist_free_all() after the request. */
 struct curl_slist *request_headers(const char *token);
 
-/** Points the handle at a route ("setup", "heartbeat"). */
+/** Sets the URL of the handle to a route ("setup", "heartbeat"). */
 void request_route(CURL *easy, const bench_options *options, const char *route);
 
 /** Parses a reply with json-c. @return its "sessionToken", to be freed. Ends the program if it has none. */
 char *request_token(const bench_body *body);
 
-/** Replaces `*token` by the token in the reply; ends the program unless the status is 200. */
+/** Replaces `*token` by the token in the reply. Ends the program if the status is not 200. */
 void request_answered(CURL *easy, CURLcode code, bench_body *body, char **token);
 
-/** Sets a session up with a blocking call; returns its token. */
+/** Sets up a session with a blocking call. Returns the session token. */
 char *request_setup(CURL *easy, const bench_options *options, bench_body *body);
 
 #endif

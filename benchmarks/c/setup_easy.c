@@ -1,8 +1,7 @@
 /*
- * setup_easy.c - set-up, licence and teardown of a plain C program: one round trip after another over one connection
- * that stays open. Variant 0: set-up and licence; 1: a zap (teardown, set-up, licence); 2: teardown; 3: set-up and
- * licence over a new connection.
- * SPDX-License-Identifier: Apache-2.0
+ * setup_easy.c - set-up, licence and teardown of a plain C program. It sends one request after the other over one
+ * connection that stays open. Variant 0: set-up and licence; 1: a zap (teardown, set-up, licence); 2: teardown; 3:
+ * set-up and licence over a new connection. SPDX-License-Identifier: Apache-2.0
  */
 #include "request.h"
 #include <json-c/json.h>
@@ -12,7 +11,7 @@
 
 static const char challenge[] = "{\"kids\":[\"ABEiM0RVZneImaq7zN3u_w\"],\"type\":\"temporary\"}";
 
-/** A POST; the reply stays in `body`. Ends the program unless the status is 200. */
+/** Sends a POST request; the reply is then in `body`. Ends the program if the status is not 200. */
 static void post(CURL *easy, const char *url, const char *tokens, const char *sent, bench_body *body) {
   struct curl_slist *headers = request_headers(tokens);
   long status = 0;

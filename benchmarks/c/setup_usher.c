@@ -1,7 +1,7 @@
 /*
- * setup_usher.c - set-up, licence, zap and close with libusher, from the host's call to its result. Real clock.
- * The variants are the same as in setup_easy.c; variant 3 makes a new context, and so a new connection.
- * SPDX-License-Identifier: Apache-2.0
+ * setup_usher.c - set-up, licence, zap and close with libusher. Measures the time from the host's call to the result,
+ * on the real clock. The variants are the same as in setup_easy.c; variant 3 makes a new context, and so a new
+ * connection. SPDX-License-Identifier: Apache-2.0
  */
 #include "host.h"
 #include <stdio.h>

@@ -1,7 +1,7 @@
-"""The bindings' declarations agree with the headers: structures, numbers, prototypes.
+"""Tests that the declarations of the bindings agree with the headers: structures, numbers, prototypes.
 
-scripts/headers.py reads the headers, and scripts/generate writes the declarations. Here a C compiler checks the
-prototypes and names of fields that headers.py has read, and the layouts and numbers of the declarations.
+scripts/headers.py reads the headers, and scripts/generate writes the declarations. In these tests a C compiler checks
+the prototypes and names of fields that headers.py has read, and the layouts and numbers in the declarations.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def ctype(text: str) -> Any:
 
 
 def compile_and_run(tmp_path: Path, lines: list[str]) -> dict[str, str]:
-    """Compiles and runs C statements that print lines "name value"; returns the values by name."""
+    """Compiles and runs C statements that print lines "name value". Returns the values by name."""
     source = tmp_path / "probe.c"
     source.write_text(
         "#include <stdio.h>\n#include <stddef.h>\n#include <usher/usher.h>\nint main(void) {\n"

@@ -23,7 +23,7 @@ PUBLIC = {
 
 
 def test_dataclasses_showOnlyFieldsThatAreKnownToBePublic() -> None:
-    """If a data class has a field of text or bytes, repr() omits the field, unless PUBLIC lists it."""
+    """If a data class has a field of text or bytes, repr() does not show this field, unless PUBLIC lists it."""
     checked = 0
     for module in pkgutil.walk_packages(usher.__path__, "usher."):
         if module.name.startswith(("usher.testing", "usher.aio.testing")):
@@ -39,7 +39,8 @@ def test_dataclasses_showOnlyFieldsThatAreKnownToBePublic() -> None:
 
 
 def test_classes_withAReprOfTheirOwn_areKnown() -> None:
-    """Classes other than enums, tuples and data classes define no __repr__: Python shows none of their attributes."""
+    """Classes other than enums, tuples and data classes define no __repr__, so Python shows none of their
+    attributes."""
     for module in pkgutil.walk_packages(usher.__path__, "usher."):
         if module.name.startswith("usher.testing"):
             continue
@@ -51,7 +52,7 @@ def test_classes_withAReprOfTheirOwn_areKnown() -> None:
 
 
 def test_resource_ofALoader_showsNoBytes() -> None:
-    """asyncio and debuggers show the result of a task: that of get_resource() shows its size only."""
+    """asyncio and debuggers show the result of a task. The result of get_resource() shows only its size."""
     resource = Resource(b"the CKC")
     assert resource == b"the CKC"
     assert [repr(resource), str(resource), f"{resource}"] == ["<7 bytes>"] * 3
@@ -59,7 +60,8 @@ def test_resource_ofALoader_showsNoBytes() -> None:
 
 @pytest.mark.parametrize("text", ["S3cr3t\ud800", "S3cr3t\0"])
 def test_textThatCannotBePassed_errorDoesNotContainIt(text: str) -> None:
-    """The host gives a text with a surrogate or a NUL for a token; neither the error nor its causes contain it."""
+    """The host passes a token that contains a surrogate or a NUL. Neither the error nor its causes contain this
+    token."""
     with usher.Context() as context, pytest.raises(usher.InvalidArgumentError) as refused:
         usher.Player(context).play(text)
     error = refused.value
@@ -75,7 +77,7 @@ def test_textThatCannotBePassed_errorDoesNotContainIt(text: str) -> None:
     ],
 )
 def test_protection_withATokenOrKeyInItsUri_doesNotShowIt(uri: str) -> None:
-    """A key URI in a playlist contains a token or key; the repr of the protection does not show the URI."""
+    """A key URI in a playlist may contain a token or key; the repr of the protection does not show the URI."""
     line = f'#EXT-X-KEY:METHOD=SAMPLE-AES,KEYFORMAT="com.apple.streamingkeydelivery",URI="{uri}"'
     (found,) = usher.read_hls_keys(line)
     assert found.uri == uri

@@ -1,4 +1,4 @@
-"""Parts of the package that need no libusher.so: errors, enums, licences, the Clear Key JSON."""
+"""Tests the parts of the package that need no libusher.so: errors, enums, licences, the Clear Key JSON."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
     python bindings/python/tests/headend/browser_check.py --pictures FOLDER    # also screenshots: light, dark, narrow …
     python bindings/python/tests/headend/browser_check.py --docs               # takes docs/images/headend.png again
 
-It controls Chromium through its debugging port with aiohttp, which the head-end needs anyway.
+The program controls Chromium through Chromium's debugging port, with aiohttp, which the head-end needs anyway.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Page:
         return answer["result"].get("value")
 
     async def until(self, expression: str, seconds: float = 10) -> None:
-        """Waits until a JavaScript expression is true; evaluates it a few times a second."""
+        """Waits until a JavaScript expression is true. Evaluates the expression a few times per second."""
         end = asyncio.get_running_loop().time() + seconds
         while not await self.run(f"Boolean({expression})"):
             if asyncio.get_running_loop().time() > end:
@@ -245,8 +245,8 @@ def js(text: str) -> str:
 
 
 def scene(he: HeadEnd) -> None:
-    """Plays an example: three accounts, one at its limit with a refused set-up; heartbeats, an expiry, a teardown
-    and a fault."""
+    """Plays an example with three accounts: one account is at its limit and had a refused set-up. There are heartbeats,
+    an expired session, a teardown and a fault."""
     client = Client(he, timeout=20)
 
     def start(account: str, device: str, content: str, limit: int | None = None) -> str:

@@ -1,4 +1,4 @@
-"""A client that sends a player's requests as plain HTTP; the tests of the head-end use it."""
+"""A client for the tests of the head-end. It sends the requests of a player as plain HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doors: which connections and requests reach the server in each state of the door."""
+"""Tests which connections and requests reach the server in each state of a door."""
 
 from __future__ import annotations
 

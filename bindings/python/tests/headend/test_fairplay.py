@@ -1,4 +1,4 @@
-"""The test SPCs and CKCs: Python makes and opens them, and so does the C code of docs/headend.md."""
+"""Tests the SPCs and CKCs for tests: Python makes and opens them, and so does the C code in docs/headend.md."""
 
 from __future__ import annotations
 

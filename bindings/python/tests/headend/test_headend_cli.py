@@ -1,4 +1,4 @@
-"""The program ``usher-headend`` and its control endpoints."""
+"""Tests the program ``usher-headend`` and its control endpoints."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROGRAM = [sys.executable, "-u", "-m", "usher.testing.headend"]
 
 @contextmanager
 def running(*options: str) -> Iterator[subprocess.Popen[str]]:
-    """Runs the program; kills it at the end of the test if it still runs."""
+    """Runs the program. If it still runs at the end of the test, kills it."""
     process = subprocess.Popen([*PROGRAM, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         yield process

@@ -1,4 +1,4 @@
-"""The head-end inside a test process: start and stop, clocks, TLS and settings."""
+"""Tests the head-end inside a test process: start and stop, clocks, TLS and settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ExpressPlay licences and the entitlement server in front of them."""
+"""Tests ExpressPlay licences, and the entitlement server, which a player asks before."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def ask(client: Client, url: str, spc: bytes, **headers: str) -> Answer:
 
 
 def number(client: Client, url: str, spc: bytes | None = None) -> int:
-    """Sends a licence request that the head-end refuses; returns the error number."""
+    """Sends a licence request that the head-end refuses. Returns the error number."""
     reply = ask(client, url, fairplay.make_spc("movie") if spc is None else spc)
     assert reply.status == 400
     told = client.he.journal.last("rights")

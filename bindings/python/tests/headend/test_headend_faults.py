@@ -1,4 +1,4 @@
-"""Faults: every way to hold, lose or damage a reply."""
+"""Tests the faults: every way to hold back, lose or damage a reply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generic FairPlay key server: certificates, key requests and CKCs in every encoding."""
+"""Tests the generic FairPlay key server: certificates, key requests and CKCs in every encoding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The head-end shows no whole token of a request: not in its journal, on its page, in its log, or to the sender."""
+"""The head-end shows no whole token of a request: not in its journal, on its page, in its log, or in a reply to the
+sender."""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ from usher.testing.pytest_plugin import HeadEndFactory
 
 @pytest.mark.parametrize("form", ["jwt", "uuid", "letters", "digits"])
 def test_token_inAnyPlaceOfARequest_isShortened(headend_factory: HeadEndFactory, form: str) -> None:
-    """A client sends a session token in unusual headers, in the query, the path and the body, and the head-end repeats
-    it in a message; journal, control journal, page and repr show its start only."""
+    """A client sends a session token in unusual headers, in the query, in the path and in the body, and the head-end
+    repeats it in a message. The journal as text, the control endpoints, the page and repr() show only the start of the
+    token."""
     headend = headend_factory(token_form=form)
     client = Client(headend)
     token = client.setup(headend.content_token("alice")).token
@@ -47,7 +49,8 @@ def test_token_inAnyPlaceOfARequest_isShortened(headend_factory: HeadEndFactory,
 
 
 def test_expressPlayToken_codedInAnyWay_isShortened(headend: HeadEnd, client: Client) -> None:
-    """A client percent-codes an ExpressPlay token as it likes; the control journal does not show it."""
+    """A client percent-codes an ExpressPlay token in different ways; the journal of the control endpoints does not show
+    the token."""
     for coded in ("aB%2B%2F%3DcDeFg12345678", "ab%2b%2f%3dcdefg12345678", "%61B+/=cDeFg12345678"):
         client.send("POST", f"{headend.rights_url}?ExpressPlayToken={coded}")
     said = json.dumps(client.control("GET", "journal").json).lower()
@@ -55,7 +58,8 @@ def test_expressPlayToken_codedInAnyWay_isShortened(headend: HeadEnd, client: Cl
 
 
 def test_forgedToken_withLineEnds_leavesTheTableWhole(headend: HeadEnd, client: Client) -> None:
-    """A client forges a token whose claims have line ends, ESC and U+202E; each entry stays one plain line."""
+    """A client forges a token whose claims contain line ends, ESC and U+202E; each journal entry is still one line of
+    visible characters."""
     evil = "eve\n9  setup\x1b[31m\u202e\u2028"
     parts = [{"alg": "HS256"}, {"typ": "ContentAuthZ", "jti": "\x1b[2\nJ", "device": {"accountId": evil}}]
     token = ".".join(base64.urlsafe_b64encode(json.dumps(p).encode()).decode().rstrip("=") for p in parts) + ".AAAA"

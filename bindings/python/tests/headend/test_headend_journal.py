@@ -1,4 +1,4 @@
-"""The journal, and the protocol violations that the head-end finds in it."""
+"""Tests the journal, and the protocol violations that the head-end finds in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Licences and certificates of the four key systems."""
+"""Tests licences and certificates of the four key systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page, the feed behind it, and which clients may control the head-end."""
+"""Tests the page, the feed that sends its data, and which clients may control the head-end."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Watcher:
         self.ids: list[int] = []
 
     def next(self) -> tuple[str, dict[str, Any]] | None:
-        """Returns name and data of the next event; None at the end of the stream."""
+        """Returns the name and the data of the next event; None at the end of the stream."""
         fields: dict[str, str] = {}
         while line := self.reply.readline().decode("ascii"):
             name, _, value = line.rstrip("\n").partition(": ")
@@ -398,7 +398,7 @@ def test_events_overTls(headend_factory: HeadEndFactory) -> None:
         assert watcher.until(lambda change: True)[0]["now_ms"] == he.now_ms
 
 
-# Which clients may control the head-end.
+# Tests which clients may control the head-end.
 
 
 @pytest.mark.parametrize(
@@ -500,7 +500,7 @@ def test_control_offLoopback_foreignHost_isRefused(headend_factory: HeadEndFacto
     assert Client(headend).send("GET", control, headers=own).status == 200
 
 
-# The parts that page and feed use.
+# Tests the parts that the page and the feed use.
 
 
 def test_kill_theAccountOfASession(headend: HeadEnd, client: Client) -> None:

@@ -1,4 +1,4 @@
-"""Sessions: set-up, keep-alive, teardown, limits, rotation, expiry and kills."""
+"""Tests sessions: set-up, keep-alive, teardown, limits, rotation, expiry and kills."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_session_withoutKeepAlive_expiresAtPeriodTimesGrace(headend: HeadEnd, cl
 
 @pytest.mark.parametrize("enforced", [frozenset(), frozenset({"clearkey"})])
 def test_session_getsLicences_expiresAsIfItHadNone(headend_factory: HeadEndFactory, enforced: frozenset[str]) -> None:
-    """A session gets licences but no keep-alive; it expires two periods after its set-up."""
+    """A session gets licences, but no keep-alive. It expires two periods after its set-up."""
     headend = headend_factory(enforced=enforced)
     client = Client(headend)
     content = headend.content_token()

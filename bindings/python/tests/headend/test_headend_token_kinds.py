@@ -1,4 +1,5 @@
-"""Kinds of tokens: device tokens, content key tokens, revoked tokens, and the contents that a token grants."""
+"""Tests the kinds of tokens: device tokens, content key tokens, revoked tokens, and the contents that a token
+grants."""
 
 from __future__ import annotations
 

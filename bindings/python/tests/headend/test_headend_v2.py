@@ -1,4 +1,4 @@
-"""SSP V2: the licence request sets up the session."""
+"""Tests SSP V2, where the licence request opens the session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The contents in the repository: their keys decrypt them, and the URLs in their playlists lead to these keys."""
+"""Tests the contents in the repository: their keys decrypt them, and with the URLs in their playlists a player gets
+these keys."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def segments(playlist: Path) -> list[tuple[str, bytes]]:
 
 
 def pictures(pieces: list[tuple[bytes, bytes | None]]) -> tuple[int, str]:
-    """Decodes pieces of a clip, each with its key; returns number and hash of the pictures."""
+    """Decodes pieces of a clip, each with its key. Returns the number and the hash of the pictures."""
     digest, count = hashlib.sha256(), 0
     for piece, key in pieces:
         with av.open(io.BytesIO(piece), options={} if key is None else {"decryption_key": key.hex()}) as container:

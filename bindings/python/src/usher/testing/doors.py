@@ -1,7 +1,8 @@
 """Doors: proxies in front of a server. A test can break a door while the server keeps running.
 
-A player gets the door's address instead of the server's. The server gets only the requests that the door forwards, so
-a head-end's journal still shows the requests that arrived, and its session table the sessions that it holds.
+A player uses the door's address instead of the server's address. The server gets only the requests that the door
+forwards. So the journal of a head-end still shows the requests that arrived there, and its session table shows the
+sessions that it holds.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class State(Enum):
 
 
 def _bound() -> socket.socket:
-    """Returns a socket bound to a free port, so that the door keeps its port while it does not listen."""
+    """Returns a socket that is bound to a free port. So the door keeps this port while it does not listen."""
     while True:
         with socket.create_server(("127.0.0.1", 0)) as found:
             address = found.getsockname()
@@ -79,14 +80,15 @@ class Loop:
 
 
 class Door:
-    """A TCP door to one server, open at first. With ``tls`` it accepts TLS and forwards plain HTTP to the server.
+    """A TCP door to one server. It begins in the state open. With ``tls`` it accepts TLS connections, and forwards
+    plain HTTP to the server.
 
     Any thread may call any method. The door listens until ``close()``; ``with Door(…) as door`` closes it.
 
     Args:
-        target: address of the server, ``http://host:port``; a path is ignored.
-        tls: server-side TLS settings; the door accepts only TLS connections with them.
-        at: a bound socket on which the door listens, and which it closes; default: a free port of 127.0.0.1.
+        target: the address of the server, ``http://host:port``; the door ignores a path in it.
+        tls: TLS settings for a server; with these the door accepts only TLS connections.
+        at: a bound socket, on which the door listens and which the door closes; default: a free port of 127.0.0.1.
     """
 
     def __init__(self, target: str, *, tls: ssl.SSLContext | None = None, at: socket.socket | None = None) -> None:
@@ -118,7 +120,7 @@ class Door:
 
     @property
     def port(self) -> int:
-        """The door's port, the same in every state."""
+        """The door's port, which is the same in every state."""
         return int(self._socket.getsockname()[1])
 
     def url(self, address: str, host: str = "127.0.0.1") -> str:
@@ -127,11 +129,11 @@ class Door:
         return parts._replace(scheme="https" if self._tls else "http", netloc=f"{host}:{self.port}").geturl()
 
     def set(self, state: State) -> None:
-        """Changes the state, also for existing connections; returns when the new state is in effect."""
+        """Changes the state for new and existing connections. Returns when the new state is in effect."""
         self._work.call(self._enter(state))
 
     def present(self, tls: ssl.SSLContext) -> None:
-        """Uses these TLS settings from now on; resets existing connections."""
+        """Uses these TLS settings for new connections, and resets existing connections."""
 
         async def change() -> None:
             self._tls = tls
@@ -147,13 +149,13 @@ class Door:
 
     @property
     def handshakes_failed(self) -> int:
-        """How many of the accepted connections failed in the TLS handshake."""
+        """How many of the accepted connections failed during the TLS handshake."""
         with self._changed:
             return self._handshakes_failed
 
     @property
     def held(self) -> int:
-        """How many clients have sent data to the mute door and now wait for a reply."""
+        """How many clients have sent data while the door was mute, and now wait for a reply."""
         with self._changed:
             return sum(self._waiting.values())
 
@@ -162,7 +164,7 @@ class Door:
         catch_up(self._work.loop)
 
     def wait_held(self, count: int, timeout: float = 5.0) -> None:
-        """Waits until exactly ``count`` clients wait for a reply from the mute door.
+        """Waits until exactly ``count`` clients wait for a reply, while the door is mute.
 
         Raises:
             TimeoutError: after ``timeout`` real seconds.
@@ -176,7 +178,7 @@ class Door:
     async def _enter(self, state: State) -> None:
         before, self._state = self._state, state
         if state is State.REFUSING:
-            # The socket is bound but does not listen, so the door keeps its port and the kernel refuses connections.
+            # The socket is bound but does not listen. So the door keeps its port, and the kernel refuses connections.
             if self._listening:
                 self._socket.shutdown(socket.SHUT_RDWR)
             self._listening = False
@@ -274,10 +276,11 @@ class Door:
 
 
 class Proxy(Door):
-    """An HTTP proxy: a door that forwards to the address in CONNECT, unless it is in ``denied``.
+    """An HTTP proxy: a door that forwards each connection to the address in its CONNECT request, unless the port is in
+    ``denied``.
 
     Attributes:
-        denied: ports that get status 502 instead of a tunnel.
+        denied: ports; the reply to a CONNECT request to one of them has status 502.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,9 @@
-"""FairPlay without a FairPlay CDM: test SPCs and CKCs that the reference head-end understands.
+"""Test SPCs and CKCs, which the reference head-end understands, for tests without a FairPlay CDM.
 
-Apple's CDM makes real SPCs and opens real CKCs, and it does not run here. The SPCs and CKCs of this module replace them
-in tests. They protect nothing, but a CKC contains the real content key. The SPC has a hash of the certificate, and the
-CKC a hash of the SPC, which show whether these arrived unchanged. All numbers are big-endian; unused fields are zeros.
+Only Apple's CDM makes real SPCs and opens real CKCs, and this CDM does not run on Linux. In tests the SPCs and CKCs of
+this module replace the real ones. They protect nothing, but a CKC contains the real content key. The SPC has a hash of
+the certificate, and the CKC has a hash of the SPC. With these hashes a test can check that certificate and SPC arrived
+unchanged. All numbers are big-endian; unused fields are zeros.
 
     SPC  offset  size  what                              CKC  offset  size  what
               0     4  version, 1                                  0     4  "CKC1"
@@ -12,7 +13,7 @@ CKC a hash of the SPC, which show whether these arrived unchanged. All numbers a
              56    16  device id                                            of the nonce's SHA-256
              72     …  content identifier
 
-Standard library only: players' tests may use it without the head-end.
+This module uses only the standard library, so tests of players may use it without the head-end.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Spc:
     Attributes:
         identifier: the content identifier.
         nonce: 16 bytes. Their SHA-256 begins with the 16 bytes that encrypt the content key in the CKC.
-        certificate_sha256: SHA-256 of the application certificate, None if it was made without one.
+        certificate_sha256: SHA-256 of the application certificate; None if the SPC was made without a certificate.
         device: the device id, None if the SPC has none.
     """
 
@@ -70,7 +71,7 @@ def make_spc(
 
 
 def is_spc(data: bytes) -> bool:
-    """Whether the bytes are an SPC of this module; real SPCs have no ``USPC``."""
+    """Whether the bytes are an SPC of this module: it contains ``USPC``, which real SPCs do not."""
     return data[:8] == VERSION + SPC_MAGIC
 
 
@@ -94,7 +95,7 @@ def read_spc(spc: bytes) -> Spc:
 
 
 def make_ckc(spc: bytes, kid: bytes, key: bytes) -> bytes:
-    """Makes the CKC that answers an SPC with a key.
+    """Makes the CKC that is the reply to an SPC and contains the key.
 
     Raises:
         ValueError: not an SPC of this module, or key id or key is not 16 bytes.
@@ -126,7 +127,7 @@ class Asset:
     """The parts of a content identifier.
 
     Attributes:
-        content_id: the content; None if the identifier has only a key id.
+        content_id: the id of the content; None if the identifier has only a key id.
         kid: the key id; None if the identifier has only a content id.
         iv: the initialisation vector; None if the identifier has none.
     """

@@ -1,17 +1,18 @@
-"""Waits until an event loop has handled what the kernel has for it."""
+"""Waits until an event loop has handled all data that its sockets have received."""
 
 from __future__ import annotations
 
 import asyncio
 
 _TURNS = 20
-"""More turns than a loop needs from the end of a connection until the last task of this connection has ended."""
+"""A number of turns. After the end of a connection, an event loop needs fewer turns until the last task of this
+connection has ended."""
 _TIMEOUT_S = 10.0
 
 
 def catch_up(loop: asyncio.AbstractEventLoop) -> None:
-    """Waits until the loop has handled all data, and all ends of connections, that arrived before the call. Call this
-    on another thread than the loop's."""
+    """Waits until the event loop has handled all data and all closed connections that arrived before the call. Do not
+    call this on the thread of the event loop."""
     asyncio.run_coroutine_threadsafe(_take_turns(), loop).result(_TIMEOUT_S)
 
 

@@ -1,7 +1,7 @@
 """Reads the repository's test contents from their ``media.json``.
 
-``scripts/make-media.sh`` makes a CENC clip and a small preview; ``scripts/make-hls.py`` made the HLS contents
-in ``Tests/media/hls``. Standard library only.
+``scripts/make-media.sh`` makes a CENC clip and a small preview. ``scripts/make-hls.py`` has made the HLS contents in
+``Tests/media/hls``. This module uses only the standard library.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class ContentKey:
     """A content key.
 
     Attributes:
-        kid: its id, 16 bytes.
+        kid: the key id, 16 bytes.
         key: 16 bytes.
         iv: the constant initialisation vector of cbcs, None with CENC.
         skd: the ``skd:`` URL of the key in playlists, None with CENC.
@@ -41,9 +41,9 @@ class Content:
         scheme: ``cenc`` or ``cbcs``.
         seconds: its length.
         files: its files by name: ``clear`` and ``encrypted``, or ``playlist``, ``video``, ``audio``, ``rotating``.
-        keys: its keys: the key of the picture, of the sound, and the second key of the rotating playlist.
-        frames: number of pictures in its clear clip, None if not recorded.
-        frames_sha256: SHA-256 of these pictures, decoded to tightly packed yuv420p, None if not recorded.
+        keys: the content keys: for the video, for the audio, and the second key of the rotating playlist.
+        frames: the number of pictures in the clear clip; None if the file does not say it.
+        frames_sha256: SHA-256 of these pictures, decoded to yuv420p without padding; None if the file does not say it.
     """
 
     content_id: str

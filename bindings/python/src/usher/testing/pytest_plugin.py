@@ -1,7 +1,7 @@
 """pytest fixtures for the reference head-end.
 
-Load with ``pytest_plugins = ["usher.testing.pytest_plugin"]`` in the top ``conftest.py``, or with
-``-p usher.testing.pytest_plugin``. The report of a failed test has the journals of its head-ends.
+To load the plugin, write ``pytest_plugins = ["usher.testing.pytest_plugin"]`` in the top ``conftest.py``, or run pytest
+with ``-p usher.testing.pytest_plugin``. The report of a failed test has the journals of its head-ends.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import pytest
 from .headend import HeadEnd
 
 HeadEndFactory = Callable[..., HeadEnd]
-"""A function that starts a head-end with settings of ``HeadEndConfig``; the test's end stops the head-end."""
+"""The type of a function that starts a head-end with settings of ``HeadEndConfig``. At the end of the test the fixture
+stops the head-end."""
 
 _HEAD_ENDS = pytest.StashKey[list[HeadEnd]]()
 _TITLE = "head-end journal"
@@ -22,7 +23,7 @@ _TITLE = "head-end journal"
 
 @pytest.fixture
 def headend_factory(request: pytest.FixtureRequest) -> Iterator[HeadEndFactory]:
-    """A function that starts head-ends, by default with a manual clock and strict token rotation."""
+    """Returns a function that starts head-ends, by default with a manual clock and strict token rotation."""
     made: list[HeadEnd] = request.node.stash.setdefault(_HEAD_ENDS, [])
     ours: list[HeadEnd] = []
 
@@ -39,7 +40,7 @@ def headend_factory(request: pytest.FixtureRequest) -> Iterator[HeadEndFactory]:
 
 @pytest.fixture
 def headend(headend_factory: HeadEndFactory) -> HeadEnd:
-    """A started head-end: manual clock, strict token rotation, otherwise the defaults."""
+    """A head-end that is started, with a manual clock, strict token rotation, and otherwise the default settings."""
     return headend_factory()
 
 

@@ -1,7 +1,7 @@
 """A reference head-end for the SSM v1 session protocol and its licence services.
 
-It runs inside a test or as the program ``usher-headend``. Its journal has every request of the players,
-its session table every session; the test controls its clock, its faults and its limits.
+It runs inside a test or as the program ``usher-headend``. Its journal has every request of the players, and its session
+table has every session. The test controls the head-end's clock, faults and limits.
 
     with HeadEnd(clock="manual", limit=1) as he:
         player.play(ssm_url=he.ssm_url, token=he.content_token())
@@ -9,7 +9,7 @@ its session table every session; the test controls its clock, its faults and its
         he.advance(60_000)
         he.assert_clean()
 
-All keys, certificates and licences are made for tests; they decrypt no real content.
+All keys, certificates and licences are only for tests; they decrypt no real content.
 """
 
 from __future__ import annotations

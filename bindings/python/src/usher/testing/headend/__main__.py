@@ -1,4 +1,4 @@
-"""Runs ``usher-headend`` for ``python -m usher.testing.headend``."""
+"""Makes ``python -m usher.testing.headend`` run the program ``usher-headend``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The URLs of a head-end, which a player gets as its settings."""
+"""The URLs of a head-end. A player gets them in its settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .oracle.control import PREFIX
 
 
 class Addresses:
-    """The addresses of a head-end. They are complete when the head-end listens."""
+    """The addresses of a head-end. They are known as soon as the head-end listens."""
 
     config: HeadEndConfig
     control_token: str | None
@@ -20,12 +20,12 @@ class Addresses:
 
     @property
     def port(self) -> int:
-        """The TCP port; before the first start the port of the settings, which may be 0."""
+        """The TCP port. Before the first start this is the port of the settings, which may be 0."""
         return self._port
 
     @property
     def url(self) -> str:
-        """``http[s]://host:port``, no slash at the end."""
+        """The URL ``http[s]://host:port``, without a slash at the end."""
         scheme = "https" if self.config.tls else "http"
         host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
         return f"{scheme}://{host}:{self._port}"
@@ -37,7 +37,7 @@ class Addresses:
 
     @property
     def ssm_url(self) -> str:
-        """``…/{TENANT}/ssm``: the SSM URL in a player's settings, without ``/v1``."""
+        """The SSM URL for a player's settings, ``…/{TENANT}/ssm``, without ``/v1``."""
         return f"{self.tenant_url}/ssm"
 
     @property
@@ -47,11 +47,13 @@ class Addresses:
 
     @property
     def page_url(self) -> str:
-        """The live page's URL, with the control token if one is set. The page exists if the control endpoints do."""
+        """The URL of the head-end's page, with the control token if the head-end requires one. There is no page if the
+        control endpoints are off."""
         return self.url + ("/" if self.control_token is None else f"/?token={self.control_token}")
 
     def license_url(self, key_system: KeySystem, api: Api = "v1") -> str:
-        """The licence URL of a key system; with ``v2`` the URL at which the licence request sets up the session."""
+        """The licence URL of a key system; with ``v2`` the URL for SSP V2, where the licence request opens the
+        session."""
         return f"{self.tenant_url}/{SERVICE_OF[key_system]}/contentlicenseservice/{api}/licenses"
 
     def certificate_url(self, key_system: KeySystem) -> str:
@@ -62,7 +64,7 @@ class Addresses:
 
     @property
     def fps_url(self) -> str:
-        """The URL of key requests at the generic FairPlay key server."""
+        """The URL for key requests to the generic FairPlay key server."""
         return f"{self.tenant_url}/fps/ckc"
 
     @property
@@ -82,5 +84,6 @@ class Addresses:
 
     @property
     def ca_file(self) -> Path | None:
-        """The PEM file with the CA certificate; None without TLS. The file exists as long as the head-end object."""
+        """The PEM file with the certificate of the head-end's authority; None without TLS. The file exists as long as
+        the head-end object."""
         return self._authority.ca_file if self._authority is not None else None

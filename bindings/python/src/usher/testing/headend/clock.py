@@ -1,4 +1,4 @@
-"""The head-end's clocks: real time, and time that a test moves."""
+"""The clocks of the head-end: real time, and a clock that a test moves."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from .listeners import Listeners
 
 
 class Clock(Protocol):
-    """A clock: returns the time in milliseconds since the Unix epoch, and waits until a given time."""
+    """A clock. It returns the time in milliseconds since the Unix epoch, and can wait until a given time."""
 
     def now_ms(self) -> int:
         """The time now."""
 
     async def wait_until(self, deadline_ms: int) -> None:
-        """Returns once ``now_ms()`` has reached the deadline."""
+        """Waits until ``now_ms()`` has reached the deadline."""
 
 
 class SystemClock:
-    """Real time: the epoch at creation plus the monotonic clock, so it never steps back."""
+    """Real time. It is the wall-clock time at its creation plus the time of the monotonic clock, so it never moves
+    back."""
 
     def __init__(self) -> None:
         self._epoch_ns = time.time_ns() - time.monotonic_ns()
@@ -39,7 +40,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """Time that moves only by ``advance``. Any thread may call any method.
+    """A clock that moves only when a test calls ``advance``. Any thread may call any method.
 
     Args:
         start_ms: the first value of ``now_ms()``.
@@ -62,12 +63,12 @@ class ManualClock:
 
     @property
     def waiting(self) -> int:
-        """How many replies wait until the clock reaches their time."""
+        """How many delayed replies wait until the clock reaches their time."""
         with self._lock:
             return len(self._waiters)
 
     def wait_waiting(self, count: int = 1, timeout: float = 5.0) -> None:
-        """Waits until exactly ``count`` replies wait for a later time of this clock.
+        """Waits until exactly ``count`` delayed replies wait for a later time of this clock.
 
         Raises:
             TimeoutError: after ``timeout`` real seconds.
@@ -77,7 +78,7 @@ class ManualClock:
                 raise TimeoutError(f"{len(self._waiters)} replies wait after {timeout} s, expected {count}")
 
     def advance(self, ms: int) -> int:
-        """Moves time forward, and wakes the replies whose time is reached, earliest first.
+        """Moves the clock forward, and lets the delayed replies continue whose time is reached, the earliest first.
 
         Args:
             ms: how far, not negative.

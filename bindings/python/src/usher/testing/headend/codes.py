@@ -1,9 +1,8 @@
 """The table of errors: the error code and HTTP status for each problem.
 
 Public documents list the codes, but do not say when a server sends each code, nor with which HTTP status. So this table
-is data, and a test may replace any row (``CodeTable.replacing``). The same number means different things on the
-SSM server and on a licence server, so the table has two columns (source: SSM v1 error codes, licence service error
-codes).
+is data, and a test may replace any row (``CodeTable.replacing``). The same number has different meanings on the SSM
+server and on a licence server, so the table has two columns (source: SSM v1 error codes, licence service error codes).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from types import MappingProxyType
 from typing import Literal
 
 Family = Literal["ssm", "license"]
-"""The kind of server that replies: the session service, or a licence or certificate service."""
+"""The kind of server that sends the reply: the session service, or a licence or certificate service."""
 
 
 class Problem(str, Enum):
@@ -60,7 +59,7 @@ class Refusal(Exception):
     Args:
         problem: the problem; the code table maps it to a number.
         message: one line for the ``message`` of the error body; if empty, the text in the table.
-        status: HTTP status instead of the table's.
+        status: the HTTP status to use instead of the status in the table.
     """
 
     def __init__(self, problem: Problem, message: str = "", *, status: int | None = None) -> None:
@@ -185,13 +184,13 @@ class CodeTable:
     """Error codes and HTTP statuses by problem.
 
     Attributes:
-        ssm: ``errorCode`` of the session service per problem.
-        license: ``errorCode`` of the licence services per problem.
-        ssm_status: HTTP status per SSM ``errorCode`` where it is not ``default_status``.
+        ssm: for each problem the ``errorCode`` of the session service.
+        license: for each problem the ``errorCode`` of the licence services.
+        ssm_status: the HTTP status for an ``errorCode`` of the session service, if it is not ``default_status``.
         license_status: the same for licence codes.
-        problem_status: HTTP status per problem; it takes precedence over the status of the problem's code.
+        problem_status: the HTTP status for a problem; it takes precedence over the status of the problem's code.
         default_status: HTTP status of every other refusal (400, seen in the field for 1007).
-        messages: ``message`` text per problem.
+        messages: for each problem the text of ``message``.
     """
 
     ssm: Mapping[Problem, int] = field(default_factory=lambda: _frozen(_SSM))
@@ -203,11 +202,11 @@ class CodeTable:
     messages: Mapping[Problem, str] = field(default_factory=lambda: MappingProxyType(_MESSAGES))
 
     def code(self, family: Family, problem: Problem) -> int:
-        """The ``errorCode`` of a problem, at a server of this family."""
+        """Returns the ``errorCode`` of a problem, as a server of this family sends it."""
         return (self.ssm if family == "ssm" else self.license)[problem]
 
     def status(self, family: Family, problem: Problem) -> int:
-        """The HTTP status of a problem."""
+        """Returns the HTTP status of a problem."""
         by_code = self.ssm_status if family == "ssm" else self.license_status
         return self.problem_status.get(problem, by_code.get(self.code(family, problem), self.default_status))
 
@@ -220,7 +219,7 @@ class CodeTable:
         license_status: Mapping[int, int] | None = None,
         problem_status: Mapping[Problem, int] | None = None,
     ) -> CodeTable:
-        """A copy of this table with some rows replaced."""
+        """Returns a copy of this table with some rows replaced."""
         return replace(
             self,
             ssm={**self.ssm, **(ssm or {})},

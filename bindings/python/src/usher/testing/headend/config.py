@@ -31,12 +31,13 @@ Rotation = Literal["strict", "accept_previous", "none"]
 TokenForm = Literal["jwt", "uuid", "letters", "digits", "mixed"]
 """The forms of tokens; with ``mixed`` each token has one of the other forms."""
 Api = Literal["v1", "v2"]
-"""The version of the licence API; with v2 the licence request sets up the session."""
+"""The version of the licence services; with v2 the licence request opens the session."""
 
 DEFAULT_TENANT = "TENANT1"
 DEFAULT_HMAC_KEY = b"usher reference head-end: fixture key, signs nothing real"
 MAX_HEADER_BYTES = 65_536
-"""Largest accepted request line or header field. It is large because a header can have several long tokens."""
+"""The largest request line or header field that the head-end accepts. The limit is high because a header can have
+several long tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,25 +45,25 @@ class HeadEndConfig:
     """The settings of one head-end.
 
     Attributes:
-        tenant: first path segment of every URL, and the ``tenantId`` of tokens.
-        host: address to listen on. Anything but loopback is for test labs only.
-        host_names: names by which clients may call the page and the control endpoints, besides addresses,
-            ``localhost`` and ``host``.
+        tenant: the first path segment of every URL, and the ``tenantId`` in tokens.
+        host: the address on which the head-end listens. Use an address other than loopback only in a test lab.
+        host_names: further names that clients may use in URLs of the page and the control endpoints. IP addresses,
+            ``localhost`` and ``host`` are always allowed.
         port: TCP port, 0 for a free one.
         tls: serve HTTPS with a certificate from a certificate authority made for this head-end.
-        clock: ``system``, or ``manual`` for a clock that only ``advance`` moves.
+        clock: ``system``, or ``manual`` for a clock that moves only with ``advance``.
         manual_start_ms: where a manual clock starts, in ms since the Unix epoch.
         hmac_key: HS256 key that signs and verifies every token.
-        key_id: ``kid`` in the header of tokens (the credential id).
-        limit: sessions per account if the content token has no ``maxSessions``.
-        period_s: seconds between keep-alives; the head-end sends the number in the set-up reply. May be fractional.
+        key_id: ``kid`` (the id of the key) in the header of tokens.
+        limit: how many sessions an account may have if the content token has no ``maxSessions``.
+        period_s: seconds between keep-alives, possibly a fraction. The head-end sends this number in the set-up reply.
         grace: a session expires ``period_s * grace`` seconds after its last keep-alive
             (source: open points, expiry grace).
         token_rotation: ``strict`` accepts only the newest session token, ``accept_previous`` also the one
             before it, ``none`` never changes the token.
         token_form: ``jwt``, or opaque tokens: a UUID, 12 letters or 13 digits in place of each JWT.
-        session_token_lifetime_s: seconds from set-up to the ``exp`` of session tokens.
-        heartbeat_key: name of the field with the period in the set-up reply.
+        session_token_lifetime_s: the time from set-up until session tokens expire (``exp``), in seconds.
+        heartbeat_key: the name of the field in the set-up reply that has the period.
         teardown_reply: ``json`` is 200 with ``{}``, ``no-content`` is 204, ``text`` is 200 with text
             (source: SSM v1 teardown).
         auth_headers: header names that may carry the tokens, compared without regard to case.
@@ -70,8 +71,9 @@ class HeadEndConfig:
         ssm_required: when a licence needs a live session: ``always``; ``never``; or ``token``, if session control is on
             in the content token or for the account of the device token. With SSP V2 the licence request creates the
             session; if the licence needs none, the reply has no session token.
-        require_session_control: refuse set-up (1008) for tokens without session control.
-        anti_replay: refuse a second licence for a content token with the same ``jti`` (the token must have ``exp``).
+        require_session_control: whether to refuse set-up (1008) for tokens without session control.
+        anti_replay: whether to refuse a second licence for a content token with the same ``jti`` (if the token has
+            ``exp``).
         missing_token_status: HTTP status of the reply to a request without the authorisation header; None: the status
             in the code table.
         revoked_token_status: HTTP status for a token that ``revoke_tokens`` revoked.
@@ -85,13 +87,13 @@ class HeadEndConfig:
         sees: the entitlement server.
         keys: content keys by key id, 16 bytes each, valid for any content; ``add_key`` adds keys of one content.
         codes: the error code and HTTP status of each problem.
-        beat_tolerance_ms: how late a keep-alive may be before ``violations()`` reports it.
-        control: serve the control endpoints under ``/_control/``.
-        control_token: clients of the control endpoints and of the page must send this token; None: no token on
-            loopback; on any other address a random token, which ``HeadEnd.control_token`` has.
+        beat_tolerance_ms: how late a keep-alive may be; ``violations()`` reports a later one.
+        control: whether to serve the control endpoints under ``/_control/``.
+        control_token: the token that clients of the control endpoints and of the page must send. None: on loopback no
+            token is needed; on any other address the head-end makes a random token (``HeadEnd.control_token``).
         journal_tokens: whether the journal of the control endpoints has whole tokens, or only their short names.
-        journal_limit: the journal keeps this many of the newest entries; None: all.
-        max_body_bytes: largest request body accepted.
+        journal_limit: how many of the newest entries the journal keeps; None: all entries.
+        max_body_bytes: the largest request body that the head-end accepts.
     """
 
     tenant: str = DEFAULT_TENANT

@@ -1,7 +1,7 @@
-"""Licences and certificates made for tests. Their format is no vendor's; a test can recognise their bytes.
+"""Licences and certificates for tests. Their format is not that of any vendor; a test can recognise their bytes.
 
-A licence is four bytes with its kind and then the SHA-256 of its payload, so that a test can check that every
-byte of the payload and of the licence arrived.
+A licence consists of four bytes with its kind and the SHA-256 of the payload. With it a test can check that every byte
+of the payload and of the licence arrived.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CKC_MAGIC = b"CKC1"
 WIDEVINE_MAGIC = b"WVL1"
 PLAYREADY_MAGIC = b"PRL1"
 WIDEVINE_CERTIFICATE_REQUEST = b"\x08\x04"
-"""The payload by which a Widevine CDM requests the service certificate (source: Widevine licence service)."""
+"""The payload with which a Widevine CDM requests the service certificate (source: Widevine licence service)."""
 
 
 def ckc(spc: bytes) -> bytes:
@@ -57,7 +57,7 @@ def encode_base64(data: bytes, form: Base64Form) -> str:
 
 
 def certificate_der(common_name: str) -> bytes:
-    """Makes a self-signed X.509 certificate, DER (begins ``30 82``), valid for ten years."""
+    """Makes a self-signed X.509 certificate as DER (its first bytes are ``30 82``), valid for ten years."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name(
         [
@@ -95,21 +95,21 @@ class Authority:
         self._ca.cert_pem.write_to_path(str(self.ca_file))
 
     def server_context(self) -> ssl.SSLContext:
-        """The server's TLS settings: TLS 1.2 or newer."""
+        """Returns TLS settings for a server: TLS 1.2 or newer, with a valid certificate."""
         return self._with(self._server)
 
     def expired(self) -> ssl.SSLContext:
-        """The server's TLS settings with a certificate that expired yesterday."""
+        """Returns TLS settings for a server, with a certificate that expired yesterday."""
         now = datetime.datetime.now(datetime.timezone.utc)
         day = datetime.timedelta(days=1)
         return self._with(self._ca.issue_cert("127.0.0.1", "localhost", not_before=now - 30 * day, not_after=now - day))
 
     def wrong_name(self) -> ssl.SSLContext:
-        """The server's TLS settings with a certificate of another host."""
+        """Returns TLS settings for a server, with the certificate of another host."""
         return self._with(self._ca.issue_cert("tenant.example.invalid"))
 
     def old_tls(self) -> ssl.SSLContext:
-        """The server's TLS settings with the right certificate, but only up to TLS 1.0."""
+        """Returns TLS settings for a server, with the right certificate, but no version above TLS 1.0."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)

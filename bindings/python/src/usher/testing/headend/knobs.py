@@ -1,4 +1,5 @@
-"""Classes with the settings of single features of the head-end; ``HeadEndConfig`` has one object of each."""
+"""One class for each feature of the head-end that has several settings. ``HeadEndConfig`` has one object of each
+class."""
 
 from __future__ import annotations
 
@@ -9,11 +10,12 @@ Base64Form = Literal["padded", "unpadded", "urlsafe", "urlsafe-unpadded"]
 """The forms of base64."""
 
 CertificateForm = Literal["der", "base64", "pem", "json", "empty"]
-"""The forms in which the head-end serves the FairPlay application certificate; ``empty`` is a reply without a body."""
+"""The forms in which the head-end sends the FairPlay application certificate; with ``empty`` the reply has no body."""
 
 RequestForm = Literal["raw", "form", "form-plain", "form-whole", "base64", "json"]
-"""The encodings of the SPC in a key request: raw bytes; a form, which is ``spc=`` and base64 (in ``form`` the base64 is
-percent-encoded, in ``form-plain`` nothing is, in ``form-whole`` also the ``=`` after ``spc``); base64 text; JSON."""
+"""The encodings of the SPC in a key request: raw bytes, a form, base64 text, or JSON. A form is ``spc=`` and base64:
+with ``form`` the base64 is percent-encoded, with ``form-plain`` nothing is percent-encoded, and with ``form-whole``
+also the ``=`` after ``spc`` is."""
 
 ReplyForm = Literal["raw", "json", "xml", "base64"]
 """The encodings of the CKC in a reply: raw bytes, JSON, ``<ckc>base64</ckc>`` or base64 text."""
@@ -21,11 +23,12 @@ ReplyForm = Literal["raw", "json", "xml", "base64"]
 REQUEST_FORMS: tuple[RequestForm, ...] = get_args(RequestForm)
 
 ExpressPlayErrors = Literal["html", "json", "json-short", "json-error"]
-"""The forms of ExpressPlay's errors: a web page; or JSON with ``errorCode`` and ``errorMessage``, with ``code`` and
-``message``, or with ``error`` and ``message``."""
+"""The forms of ExpressPlay's errors: a web page, or JSON in one of three forms: with ``errorCode`` and
+``errorMessage``, with ``code`` and ``message``, or with ``error`` and ``message``."""
 
 MessageId = Literal["same", "wrong", "missing"]
-"""The ``messageID`` of an entitlement reply: that of the request (as the protocol requires), another one, or none."""
+"""The ``messageID`` of an entitlement reply: the same as in the request (as the protocol requires), another one, or no
+``messageID``."""
 
 Presence = Literal["optional", "required"]
 
@@ -42,16 +45,16 @@ def one_of(name: str, value: str, choices: object) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class V2:
-    """How a licence reply of SSP V2 describes the session that it created.
+    """How a licence reply of SSP V2 describes the session that the request opened.
 
-    Public documents say little about the names of the fields, so all of them are settings (source: SSM v2, inferred
+    Public documents say little about the names of the fields, so all these names are settings (source: SSM v2, inferred
     wire form). A name with dots is a path: ``session.token`` is ``{"session": {"token": …}}``.
 
     Attributes:
         token_field: path of the session token in the reply; None: the body has no session token.
         token_header: the response header with the session token; None: no header.
         period_field: path of the keep-alive period in s; None: the reply has no period.
-        enforced_field: path of the flag of DRM-enforced mode; None: the reply has no flag.
+        enforced_field: path of the flag that switches DRM-enforced mode on; None: the reply has no such flag.
         tenant: whether a licence request needs ``nv-tenant-id``.
     """
 
@@ -75,13 +78,14 @@ class V2:
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """How SSP and the key server serve the FairPlay application certificate.
+    """How SSP and the key server send the FairPlay application certificate.
 
     Attributes:
         form: the encoding of the certificate.
-        field: the member of the JSON that has the certificate as base64.
+        field: with JSON, the member that has the certificate as base64.
         base64: the form of the base64 if ``form`` is ``json`` or ``base64``.
-        size_bytes: zeros extend the certificate to this size, so that a test can make a certificate that is too large.
+        size_bytes: the head-end adds zeros to the certificate up to this size, so that a test can make a certificate
+            that is too large.
     """
 
     form: CertificateForm = "der"
@@ -133,7 +137,7 @@ class ExpressPlay:
     Attributes:
         errors: the form of its errors; public documents do not define the JSON form.
         lifetime_s: how long a token is valid.
-        one_shot: a token is valid for one licence.
+        one_shot: whether a token is valid for only one licence.
     """
 
     errors: ExpressPlayErrors = "html"
@@ -151,7 +155,7 @@ class Sees:
     Attributes:
         message_id: the ``messageID`` of its replies.
         denied_status: HTTP status of a denial.
-        bound_only: the server refuses entitlements to licences that are not bound to a device.
+        bound_only: whether the server refuses entitlements to licences that are not bound to a device.
         authorization: the value the ``Authorization`` header must have, None: no check.
         rights_url: the beginning of the token URLs in its replies; None: the URL of the head-end's ExpressPlay service.
     """

@@ -1,4 +1,4 @@
-"""Listeners: functions that are called at each change."""
+"""Listeners: functions that an object calls at each change."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ T = TypeVar("T")
 class Listeners(Generic[T]):
     """Functions that an object calls at each change, on the thread that makes the change.
 
-    That thread holds the object's lock, so a listener must be quick and must not call the object. Any thread may call
-    any method of this class.
+    This thread holds the lock of the object, so a listener must return quickly and must not call the object. Any thread
+    may call any method of this class.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Listeners(Generic[T]):
             self._calls = (*self._calls, call)
 
     def remove(self, call: Callable[[T], None]) -> None:
-        """Removes a listener; does nothing if it is unknown."""
+        """Removes a listener. Does nothing if the listener is unknown."""
         with self._lock:
             self._calls = tuple(known for known in self._calls if known != call)
 

@@ -1,4 +1,4 @@
-"""Settings as ``NAME=VALUE`` text, for the command line."""
+"""Reads settings in the form ``NAME=VALUE``, for the command line."""
 
 from __future__ import annotations
 

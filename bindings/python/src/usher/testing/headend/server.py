@@ -37,11 +37,11 @@ _STOP_TIMEOUT_S = 10.0
 class HeadEnd(Addresses, BackOffice):
     """A reference head-end. Any thread may call any method.
 
-    It listens on loopback from ``start()`` to ``stop()``; ``with HeadEnd() as he`` calls both. Journal,
-    session table and fault script stay after a stop.
+    It listens on loopback from ``start()`` to ``stop()``; ``with HeadEnd() as he`` calls both. After a stop the
+    head-end keeps its journal, session table and fault script.
 
     Args:
-        config: its settings; give either this or ``settings``, such as ``HeadEnd(limit=1)``.
+        config: the settings as one object. Pass either this or ``settings``, such as ``HeadEnd(limit=1)``.
         clock: ``system`` or ``manual`` as in the config, or a clock object.
         settings: fields of ``HeadEndConfig``.
 
@@ -51,10 +51,10 @@ class HeadEnd(Addresses, BackOffice):
         journal: every request.
         sessions: the session table.
         faults: the fault script.
-        gate: holds stalled requests.
+        gate: holds back the requests that have a stall fault.
         keys: the key store.
         feed: sends changes to the page.
-        control_token: what clients of the control endpoints must send; None: nothing.
+        control_token: the token that clients of the control endpoints must send; None if they need no token.
     """
 
     def __init__(
@@ -93,10 +93,10 @@ class HeadEnd(Addresses, BackOffice):
     # Start and stop.
 
     def start(self) -> HeadEnd:
-        """Starts listening; returns when it accepts connections.
+        """Starts the head-end. Returns when it accepts connections.
 
         Raises:
-            RuntimeError: the head-end runs already.
+            RuntimeError: the head-end is already running.
             OSError: another program uses the port.
         """
         with self._life:
@@ -115,7 +115,7 @@ class HeadEnd(Addresses, BackOffice):
         return self
 
     def stop(self) -> None:
-        """Stops listening and drops every connection; held requests get no reply. A second call does nothing."""
+        """Stops the head-end, and closes every connection; held requests get no reply. A second call does nothing."""
         with self._life:
             thread, loop, stop = self._thread, self._loop, self._stop
             if thread is None or loop is None or stop is None:
@@ -127,7 +127,8 @@ class HeadEnd(Addresses, BackOffice):
             self._thread = None
 
     def restart(self, *, keep_table: bool = True) -> HeadEnd:
-        """Stops and starts again on the same port; without ``keep_table`` the head-end loses all sessions."""
+        """Stops the head-end, and starts it again on the same port. If ``keep_table`` is False, it loses all
+        sessions."""
         self.stop()
         if not keep_table:
             self._service.forget()
@@ -201,7 +202,8 @@ class HeadEnd(Addresses, BackOffice):
         return isinstance(self.clock, ManualClock)
 
     def advance(self, ms: int) -> int:
-        """Moves a manual clock forward, wakes delayed replies and expires sessions; returns the new time in ms.
+        """Moves a manual clock forward, sends the delayed replies that are due, and ends the sessions that have
+        expired. Returns the new time in ms.
 
         Raises:
             RuntimeError: the clock is not manual.
@@ -215,11 +217,11 @@ class HeadEnd(Addresses, BackOffice):
     # Interventions.
 
     def kill_account(self, account: str) -> int:
-        """Kills the sessions of an account, as an operator does; returns their number."""
+        """Kills the sessions of an account, as an operator does. Returns how many it has killed."""
         return self.sessions.kill(account=account)
 
     def kill_account_of(self, session_id: str) -> int:
-        """Kills all sessions of the account of this session; returns their number.
+        """Kills all sessions of the account to which this session belongs. Returns how many it has killed.
 
         Raises:
             KeyError: no such session.
@@ -227,16 +229,16 @@ class HeadEnd(Addresses, BackOffice):
         return self.sessions.kill(account=self.sessions.get(session_id).account)
 
     def kill_device(self, device: str) -> int:
-        """Kills the sessions of a device; returns their number."""
+        """Kills the sessions of a device. Returns how many it has killed."""
         return self.sessions.kill(device=device)
 
     @property
     def held(self) -> int:
-        """How many requests are held now by stall faults."""
+        """How many requests are held now because of stall faults."""
         return self.gate.held
 
     def release(self, route: str | None = None, count: int | None = None) -> int:
-        """Releases held requests, oldest first; returns their number."""
+        """Releases held requests, the oldest first. Returns how many it has released."""
         return self.gate.release(route, count)
 
     @property
@@ -260,7 +262,7 @@ class HeadEnd(Addresses, BackOffice):
         self.gate.wait_held(count, timeout)
 
     def wait_delayed(self, count: int = 1, timeout: float = 5.0) -> None:
-        """Waits until exactly ``count`` replies wait for the manual clock.
+        """Waits until exactly ``count`` delayed replies wait for a later time of the manual clock.
 
         Raises:
             RuntimeError: the clock is not manual.

@@ -31,8 +31,8 @@ class Answer:
 
     Attributes:
         reply: the reply.
-        account: the account; None: the account that the journal found in the tokens.
-        session: the session; None: the session that the journal found in the tokens.
+        account: the account; if None, the journal takes the account from the tokens.
+        session: the session; if None, the journal takes the session from the tokens.
         issued: ``seq`` of the session token in the reply, else None.
         token: the session token in the reply.
         error_code: the error number of a refusal.
@@ -57,10 +57,10 @@ class Route:
 
     Attributes:
         method: HTTP method.
-        path: the path after the tenant; ``{tenant}`` is replaced by the tenant.
+        path: the path after the tenant; ``{tenant}`` in it stands for the tenant.
         name: the route's name in the journal.
         handler: the function that makes the answer.
-        family: the kind of server, which decides the error codes.
+        family: the kind of server; the error codes depend on it.
         key_system: the key system of a licence or certificate service.
         renewal_name: the name in the journal if the query has ``renew=true``.
     """
@@ -78,7 +78,7 @@ _NO_KEYS: Mapping[bytes, bytes] = MappingProxyType({})
 
 
 class Service(Checks):
-    """State and checks of one head-end. Handlers run on the server's loop, one at a time.
+    """The state and the checks of one head-end. Handlers run on the server's event loop, one at a time.
 
     Attributes:
         tenant_url: the URL of the head-end with its tenant; empty before the head-end listens.
@@ -109,17 +109,17 @@ class Service(Checks):
         return Answer(error_reply(status, code, message), error_code=code, error_message=message)
 
     def revoke(self, account: str | None) -> None:
-        """Revokes all existing tokens, of one account or of all."""
+        """Revokes all existing tokens of one account, or of all accounts."""
         self.mint.generation += 1
         self.revoked[account] = self.mint.generation
 
     def forget(self) -> None:
-        """Drops all sessions and the list of played tokens, like a restart that loses its memory."""
+        """Drops all sessions and the list of played tokens, as after a restart that loses all data in memory."""
         self.sessions.clear()
         self._played.clear()
 
     def period_field(self) -> int | float:
-        """The keep-alive period in s for replies: an integer if it has no fraction."""
+        """The keep-alive period in s, as replies have it: an integer if it has no fraction."""
         period = self.config.period_s
         return int(period) if period == int(period) else period
 
@@ -140,7 +140,7 @@ class Service(Checks):
         cookie: str | None = None,
         device: bytes | None = None,
     ) -> Right:
-        """Makes a right to a content; lifetime and number of uses are by default those of the settings."""
+        """Makes a right to play a content. By default, lifetime and number of uses are those of the settings."""
         settings = self.config.expressplay
         lifetime_s = settings.lifetime_s if expires_in_s is None else expires_in_s
         if uses is None and settings.one_shot:
@@ -148,7 +148,8 @@ class Service(Checks):
         return Right(content_id, kid, self.clock.now_ms() + round(lifetime_s * 1000), uses, cookie, device)
 
     def read_spc(self, spc: bytes, keys: Mapping[bytes, bytes] = _NO_KEYS) -> tuple[Spc, bytes, bytes]:
-        """Reads an SPC and finds its key id and key; ``keys`` take precedence over those of the store.
+        """Reads an SPC, and finds the key id and the key for it. The keys in ``keys`` take precedence over those of the
+        key store.
 
         Raises:
             Refusal: the SPC is damaged, was made with another certificate, or needs an unknown key.

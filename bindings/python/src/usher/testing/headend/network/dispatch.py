@@ -1,4 +1,4 @@
-"""Handles a request: reads it, journals it, applies a fault, processes it, replies."""
+"""Handles a request: reads it, adds it to the journal, applies a fault, executes it, and replies."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Dispatcher:
         return self._service.clock
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Handles one request and journals its outcome."""
+        """Handles one request, and records its outcome in the journal."""
         at_ms = self._clock.now_ms()
         try:
             body, refused = await request.read(), None
@@ -188,12 +188,12 @@ def _effects(answer: Answer) -> dict[str, Any]:
 
 
 def _holds(reply: Reply, token: str) -> bool:
-    """Whether the reply still contains a token, in its body or in a header."""
+    """Whether the reply, after a fault has changed it, still contains this token in its body or in a header."""
     return token.encode() in reply.body or any(token in value for _, value in reply.headers)
 
 
 def _error(reply: Reply) -> tuple[int | None, str | None]:
-    """``errorCode`` and ``message`` of an error body."""
+    """Returns ``errorCode`` and ``message`` of an error body."""
     value = reply.json_object() if reply.status >= 400 else None
     code, message = (value.get("errorCode"), value.get("message")) if value is not None else (None, None)
     numbered = isinstance(code, int) and not isinstance(code, bool)

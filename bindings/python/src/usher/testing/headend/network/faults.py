@@ -1,8 +1,8 @@
-"""Faults: each is something that a head-end, a proxy or a network can do wrong with one request.
+"""Faults. A fault is an error that a head-end, a proxy or a network makes with one request.
 
-A fault says whether the head-end holds or delays the request, whether it processes the request, how it edits
-the reply and how it sends the reply. ``|`` combines two faults: if both set the same attribute, the right fault
-wins; the edits of both apply.
+A fault says whether the head-end holds back or delays the request, whether it executes the request, how it changes the
+reply, and how it sends the reply. ``|`` combines two faults: if both set the same attribute, the value of the right
+fault counts; the head-end makes the changes of both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..state import rights
 from .replies import JSON_TYPE, Reply
 
 When = Literal["before", "after"]
-"""Whether the fault acts before or after the head-end processes the request (changes the session table)."""
+"""Whether the fault happens before or after the head-end executes the request (and changes the session table)."""
 
 Edit = Callable[[Reply], Reply]
 
@@ -36,13 +36,14 @@ class Delivery(str, Enum):
     RESET_IN_BODY = "reset-in-body"
     """It sends the headers and a part of the body, then resets the connection."""
     TRUNCATED = "truncated"
-    """``Content-Length`` is greater than the number of body bytes that it sends before it closes the connection."""
+    """``Content-Length`` is greater than the number of body bytes that the head-end sends before it closes the
+    connection."""
     SHORT_LENGTH = "short-length"
-    """``Content-Length`` is less than the number of body bytes that it sends."""
+    """``Content-Length`` is less than the number of body bytes that the head-end sends."""
     BAD_CHUNKS = "bad-chunks"
-    """Chunked encoding with a chunk size that is not a number."""
+    """It sends a body in chunked encoding; the size of a chunk is not a number."""
     TRUNCATED_CHUNKS = "truncated-chunks"
-    """Chunked encoding; it closes the connection before the last chunk."""
+    """It sends a body in chunked encoding, and closes the connection before the last chunk."""
     ENDLESS = "endless"
     """It sends a body of ``size_bytes`` blanks, as fast as the client reads."""
     TRICKLE = "trickle"
@@ -55,9 +56,10 @@ class Fault:
 
     Attributes:
         label: its text in the journal.
-        hold: hold the request without a reply until ``release()``, before or after processing.
-        delay_ms: ``(before, after)`` processing, in ms on the head-end's clock.
-        effect: whether the head-end processes the request. None: it does, unless a fault combined by ``|`` sets False.
+        hold: holds the request back until ``release()``, either before the head-end executes it or after that.
+        delay_ms: the delays ``(before, after)`` the head-end executes the request, in ms on the head-end's clock.
+        effect: whether the head-end executes the request. None: it executes the request, unless another fault, combined
+            by ``|``, has False.
         status: HTTP status in place of the real one.
         edits: functions that change the reply, in order.
         delivery: how the head-end sends the reply.
@@ -95,28 +97,28 @@ class Fault:
 
     @property
     def processes(self) -> bool:
-        """Whether the head-end processes the request."""
+        """Whether the head-end executes the request."""
         return self.effect is not False
 
     # Time.
 
     @classmethod
     def none(cls) -> Fault:
-        """No fault for one request, so that the faults queued behind it apply to later requests."""
+        """Makes no fault: the request gets its normal reply. In a queue it moves the next faults to later requests."""
         return cls("none")
 
     @classmethod
     def stall(cls, when: When = "before") -> Fault:
-        """Holds the request without a reply until a test releases it or the client disconnects.
+        """Holds the request back until a test releases it or the client disconnects.
 
-        ``before``: if the client disconnects, the head-end does not process the request.
-        ``after``: the head-end has processed the request; only the reply is missing.
+        With ``before`` the head-end does not execute the request if the client disconnects. With ``after`` it has
+        already executed the request, and holds back only the reply.
         """
         return cls(f"stall {when}", hold=when)
 
     @classmethod
     def delay(cls, ms: int, when: When = "before") -> Fault:
-        """Delays processing (``before``) or only the reply (``after``) by ms on the head-end's clock."""
+        """Delays the request (``before``) or only its reply (``after``) by ``ms`` on the head-end's clock."""
         return cls(f"delay {ms} ms {when}", delay_ms=(ms, 0) if when == "before" else (0, ms))
 
     @classmethod
@@ -129,7 +131,7 @@ class Fault:
 
     @classmethod
     def drop(cls, when: When = "before") -> Fault:
-        """Closes the connection without a reply, before or after the head-end processes the request."""
+        """Closes the connection without a reply, either before or after the head-end executes the request."""
         return cls(f"drop {when}", effect=when == "after", delivery=Delivery.CLOSE)
 
     @classmethod
@@ -139,22 +141,23 @@ class Fault:
 
     @classmethod
     def reset_in_headers(cls) -> Fault:
-        """Sends half of the reply's headers, then resets the connection. The head-end processes the request."""
+        """Sends half of the reply's headers, and then resets the connection. The head-end executes the request."""
         return cls("reset in headers", delivery=Delivery.RESET_IN_HEAD)
 
     @classmethod
     def reset_in_body(cls, keep_bytes: int | None = None) -> Fault:
-        """Sends the headers and a part of the body (default: half), then resets. The head-end processes the request."""
+        """Sends the headers and a part of the body (default: half), and then resets the connection. The head-end
+        executes the request."""
         return cls("reset in body", delivery=Delivery.RESET_IN_BODY, keep_bytes=keep_bytes)
 
     @classmethod
     def truncate(cls, keep_bytes: int | None = None) -> Fault:
-        """``Content-Length`` is the size of the whole body, but only a part of the body is sent (default: half)."""
+        """Sends only a part of the body (default: half), although ``Content-Length`` is the size of the whole body."""
         return cls("truncated body", delivery=Delivery.TRUNCATED, keep_bytes=keep_bytes)
 
     @classmethod
     def short_length(cls, keep_bytes: int | None = None) -> Fault:
-        """``Content-Length`` is less than the size of the body (default: half), but the whole body is sent."""
+        """Sends the whole body, although ``Content-Length`` is less than its size (default: half)."""
         return cls("Content-Length too short", delivery=Delivery.SHORT_LENGTH, keep_bytes=keep_bytes)
 
     @classmethod
@@ -164,12 +167,13 @@ class Fault:
 
     @classmethod
     def truncated_chunks(cls, keep_bytes: int | None = None) -> Fault:
-        """Sends a part of the body (default: half) as one chunk, then closes without the last chunk."""
+        """Sends a part of the body (default: half) as one chunk, and then closes the connection without the last
+        chunk."""
         return cls("truncated chunking", delivery=Delivery.TRUNCATED_CHUNKS, keep_bytes=keep_bytes)
 
     @classmethod
     def endless(cls, size_bytes: int = 100_000_000) -> Fault:
-        """Sends ``size_bytes`` blanks as the body. The head-end processes the request."""
+        """Sends ``size_bytes`` blanks as the body. The head-end executes the request."""
         return cls(f"endless {size_bytes} B", delivery=Delivery.ENDLESS, size_bytes=size_bytes)
 
     # Other replies.
@@ -185,11 +189,11 @@ class Fault:
         processed: bool = False,
         label: str | None = None,
     ) -> Fault:
-        """Sends another reply instead; ``processed``: whether the head-end processes the request nevertheless.
+        """Sends this reply instead of the real one. ``processed``: whether the head-end still executes the request.
 
         Args:
             body: bytes, text, or a mapping sent as JSON.
-            content_type: if None, guessed from the body.
+            content_type: the ``Content-Type``; None: chosen by the type of ``body``.
         """
         if isinstance(body, Mapping):
             data, kind = json.dumps(body).encode(), JSON_TYPE
@@ -210,10 +214,10 @@ class Fault:
         body: bytes | str | Mapping[str, Any] = b"",
         processed: bool = False,
     ) -> Fault:
-        """Replies with a status such as 503 or 401; by default the head-end does not process the request.
+        """Replies with a status such as 503 or 401. By default the head-end does not execute the request.
 
         Args:
-            retry_after: seconds or a date for the header ``Retry-After``.
+            retry_after: the value of the header ``Retry-After``: seconds or a date.
         """
         extra = dict(headers or {})
         if retry_after is not None:
@@ -230,13 +234,13 @@ class Fault:
     def rights_error(
         cls, number: int, text: str = "by fault script", *, style: ExpressPlayErrors = "html", status: int = 400
     ) -> Fault:
-        """Replies with an error of ExpressPlay's form; the head-end does not process the request."""
+        """Replies with an error in ExpressPlay's form. The head-end does not execute the request."""
         made = rights.error_reply(number, text, style, status=status)
         return cls(f"rights error {number}", effect=False, edits=(lambda _: made,))
 
     @classmethod
     def redirect(cls, location: str, status: int = 302) -> Fault:
-        """Replies with a redirect; the head-end does not process the request."""
+        """Replies with a redirect. The head-end does not execute the request."""
         return cls.reply(status, headers={"Location": location}, label=f"redirect {status}")
 
     @classmethod
@@ -248,12 +252,12 @@ class Fault:
 
     @classmethod
     def non_json(cls, text: str = "session ok", *, processed: bool = True) -> Fault:
-        """Sends text that is not JSON with the content type of JSON; the head-end processes the request."""
+        """Sends text that is not JSON, with the content type of JSON. The head-end executes the request."""
         return cls("non-JSON body", effect=processed, edits=(lambda r: replace(r, body=text.encode()),))
 
     @classmethod
     def empty_body(cls, *, processed: bool = True) -> Fault:
-        """Sends the real status and headers without a body; the head-end processes the request."""
+        """Sends the real status and headers, but no body. The head-end executes the request."""
         return cls("empty body", effect=processed, edits=(lambda r: replace(r, body=b""),))
 
     @classmethod
@@ -307,8 +311,8 @@ class Fault:
     def from_json(cls, value: Mapping[str, Any]) -> Fault:
         """Makes a fault from the JSON of the control endpoint: ``{"kind": name, …arguments}``.
 
-        ``kind`` is the name of a class method of ``Fault``, the other members are its arguments; ``without``
-        takes ``fields`` as a list, ``fields`` takes ``overrides`` as an object.
+        ``kind`` is the name of a class method of ``Fault``, and the other members are the arguments of this method. For
+        ``without``, ``fields`` is a list; for ``fields``, ``overrides`` is an object.
 
         Raises:
             ValueError: an unknown kind, or arguments that the kind does not take.
@@ -362,7 +366,8 @@ KINDS = (
 
 
 class FaultError(Exception):
-    """A fault does not fit the reply, which is a mistake in the test; the head-end replies with status 500."""
+    """Raised if a fault does not fit the reply, which is a mistake in the test. The head-end replies with status
+    500."""
 
 
 def _json_edit(edit: Callable[[dict[str, Any]], dict[str, Any]]) -> Edit:

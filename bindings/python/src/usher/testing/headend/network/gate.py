@@ -1,4 +1,4 @@
-"""Holds the requests that a stall fault stops."""
+"""Holds back the requests that have a stall fault."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from ..oracle.journal import Entry
 
 
 class Gate:
-    """Holds requests until a test releases them. Call ``hold`` on the server's loop, the other methods on any thread.
+    """Holds requests until a test releases them. Call ``hold`` on the server's event loop; any thread may call the
+    other methods.
 
     Attributes:
         listeners: functions that are called with the number of held requests when it changes.
@@ -22,7 +23,8 @@ class Gate:
         self.listeners: Listeners[int] = Listeners()
 
     async def hold(self, entry: Entry) -> None:
-        """Holds a request: returns when a test releases it. If the client disconnects, the server cancels the call."""
+        """Holds a request, and returns when a test releases it. If the client disconnects, the server cancels this
+        call."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         with self._changed:
@@ -47,7 +49,7 @@ class Gate:
             return [entry for entry, _, _ in self._held.values()]
 
     def release(self, route: str | None = None, count: int | None = None) -> int:
-        """Releases held requests, oldest first; returns how many.
+        """Releases held requests, the oldest first. Returns how many it has released.
 
         Args:
             route: only requests of this route.
@@ -62,7 +64,7 @@ class Gate:
             return len(chosen)
 
     def wait_held(self, count: int = 1, timeout: float = 5.0) -> None:
-        """Waits until exactly ``count`` requests are held, 0 for none.
+        """Waits until exactly ``count`` requests are held; ``count`` may be 0.
 
         Raises:
             TimeoutError: after ``timeout`` real seconds.

@@ -1,10 +1,10 @@
 """Decides which clients may control the head-end: programs and the head-end's page, but no other web page.
 
-If the head-end listens on another address than loopback, each of these clients must also send the control token.
+If the head-end does not listen on loopback, these clients must also send the control token.
 
-A browser on a tester's machine can connect to loopback, so every page in it could send requests to the head-end.
-Browsers say from which page a request comes (``Origin``, ``Sec-Fetch-Site``). Programs do not send these headers, and
-the head-end accepts requests without them.
+A browser on the tester's machine can connect to loopback. So any web page in this browser could send requests to the
+head-end. Browsers name the site that sends a request in the headers ``Origin`` and ``Sec-Fetch-Site``, so the head-end
+can refuse these requests. Programs do not send these headers; the head-end accepts requests without them.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""Headers of every reply of the control endpoints and the page."""
+"""The headers in every reply of the control endpoints and of the page."""
 
 
 COOKIE = "usher_control"
-"""The cookie in which a browser keeps the control token, so that the page's own requests carry it."""
+"""The cookie in which a browser stores the control token, so that the requests of the page carry this token."""
 
 
 def needs_token(listens_on: str) -> bool:
-    """Whether other machines may connect to the address, so that the control endpoints need a token."""
+    """Whether other machines can connect to this address. If so, the control endpoints need a token."""
     return not _loopback(listens_on)
 
 
 def why_refused(request: web.Request, listens_on: str, names: Collection[str] = ()) -> str | None:
-    """Returns the reason to refuse a request to the page or the control endpoints; None if it is allowed.
+    """Returns the reason to refuse a request to the page or the control endpoints; None if the request is allowed.
 
     Args:
         request: the request.
         listens_on: the address on which the head-end listens.
-        names: further names of the head-end. Any other name in ``Host`` may be one that an attacker resolves to this
-            machine (DNS rebinding). An IP address in ``Host`` needs no such check.
+        names: further names of the head-end. Any other name in ``Host`` may belong to an attacker whose name server
+            answers with the address of this machine (DNS rebinding). An IP address in ``Host`` cannot be such a name.
     """
     host = request.headers.get("Host", "")
     if not _known(_hostname(host), listens_on, names):
@@ -57,7 +57,7 @@ def why_refused(request: web.Request, listens_on: str, names: Collection[str] = 
 
 
 def has_token(request: web.Request, token: str | None, *, in_query: bool) -> bool:
-    """Whether a request carries the control token: as bearer token, in the page's cookie, or in the URL's query."""
+    """Whether a request carries the control token: as a bearer token, in the cookie, or in the query of the URL."""
     if token is None:
         return True
     kind, _, bearer = request.headers.get("Authorization", "").partition(" ")

@@ -1,4 +1,5 @@
-"""Reads requests with aiohttp, but repeats nothing of a malformed request, because it may contain a token."""
+"""Reads requests with aiohttp. If a request is malformed, replies and log lines repeat no part of it, because it may
+contain a token."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ class _Server(web.Server):
 
 
 class Runner(web.AppRunner):
-    """An ``AppRunner`` whose replies and log lines about malformed requests do not quote them."""
+    """An ``AppRunner`` whose replies and log lines about malformed requests contain no part of these requests."""
 
     async def _make_server(self) -> web.Server:
         server = await super()._make_server()

@@ -1,4 +1,4 @@
-"""Replies as values, before a fault or the network changes them."""
+"""Replies as values, before a fault changes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Reply:
     Attributes:
         status: HTTP status.
         body: the body bytes.
-        content_type: value of ``Content-Type``; empty: not sent.
+        content_type: the value of ``Content-Type``; if empty, the reply does not have this header.
         headers: further headers, in order.
     """
 
@@ -30,7 +30,7 @@ class Reply:
         return replace(self, headers=(*self.headers, (name, value)))
 
     def json_object(self) -> dict[str, Any] | None:
-        """The body as a JSON object; None if the body is not a JSON object."""
+        """Returns the body as a JSON object; None if the body is not a JSON object."""
         try:
             value = json.loads(self.body)
         except ValueError:

@@ -1,4 +1,4 @@
-"""The fault script: it decides which request gets which fault."""
+"""The fault script, which decides which request gets which fault."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Scripted:
 
 @dataclass
 class FaultScript:
-    """The queued faults, per route. Any thread may call any method.
+    """The queued faults of each route. Any thread may call any method.
 
     Attributes:
         listeners: functions that are called with the number of lines when the script changes.
@@ -75,10 +75,11 @@ class FaultScript:
         Args:
             route: a route name of the journal, or ``*`` for any.
             times: how many requests get each fault.
-            always: every matching request gets the fault, until ``clear``; queued faults apply first.
-            account: only requests of this account.
-            key_system: only this key system.
-            where: a function; only requests for whose entry it returns True get the fault. Runs on the server's thread.
+            always: whether every matching request gets the fault, until ``clear``; queued faults apply first.
+            account: only requests of this account get the fault.
+            key_system: only requests of this key system get the fault.
+            where: a function that gets the journal entry of a request; only requests for which it returns True get the
+                fault. It runs on the server's thread.
         """
         if route != "*" and route not in ROUTES:
             raise ValueError(f"unknown route {route!r}; routes are *, {', '.join(ROUTES)}")
@@ -92,14 +93,14 @@ class FaultScript:
             self.listeners.tell(len(self._rules))
 
     def clear(self, route: str | None = None) -> None:
-        """Removes the faults of one route, or all."""
+        """Removes the faults of one route, or of all routes."""
         with self._lock:
             self._rules = [rule for rule in self._rules if route is not None and rule.route != route]
             self.listeners.tell(len(self._rules))
 
     @property
     def pending(self) -> int:
-        """How many queued faults no request has used yet, not counting ``always`` faults."""
+        """How many queued faults are left, without ``always`` faults."""
         with self._lock:
             return sum(rule.left or 0 for rule in self._rules)
 

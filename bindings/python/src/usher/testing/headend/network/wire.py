@@ -17,7 +17,7 @@ _LINGER_NOTHING = struct.pack("ii", 1, 0)
 
 
 class _Sent(web.StreamResponse):
-    """The response object for a reply that is already written to the transport; it writes nothing."""
+    """A response object for a reply that is already written to the transport. This object writes nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class _Sent(web.StreamResponse):
 
 
 async def deliver(request: web.Request, reply: Reply, fault: Fault | None, clock: Clock) -> web.StreamResponse:
-    """Sends a reply; returns the response object that the server framework needs.
+    """Sends a reply. Returns the response object that aiohttp needs.
 
     Raises:
         ConnectionError: the client has disconnected.

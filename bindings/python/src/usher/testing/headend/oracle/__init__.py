@@ -1,1 +1,1 @@
-"""The parts by which tests observe and control the head-end: journal, checker, control endpoints, live feed, page."""
+"""The parts with which tests observe and control the head-end: journal, checker, control endpoints, live feed, page."""

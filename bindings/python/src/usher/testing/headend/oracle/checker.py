@@ -43,21 +43,22 @@ def find(
 ) -> list[Violation]:
     """Returns the violations in the order of the requests that show them.
 
-    A session that expires is no violation, because with SSP V2 the client need not tear it down.
+    If a session expires, this is no violation, because with SSP V2 the client need not tear the session down.
 
     - ``after-teardown``: a request has a token of a session whose teardown the head-end received before. A retry of a
       teardown that failed is no violation.
     - ``stale-token``: a request has a session token that is older than the newest one that the client had received.
-    - ``late-beat``: a keep-alive arrives later than period + tolerance after the one before it. The first keep-alive
-      is compared with the reply that opened the session: to set-up, or with SSP V2 to the first licence request.
-    - ``space-after-comma``: a space next to a comma of the authorisation header.
+    - ``late-beat``: the time between two keep-alives is longer than period + tolerance. For the first keep-alive, the
+      time counts from the reply that opened the session: the reply to set-up, or with SSP V2 to the first licence
+      request.
+    - ``space-after-comma``: there is a space next to a comma in the authorisation header.
     - ``content-token-on-keep-alive``: a heartbeat, renewal or teardown that carries a content token.
 
     Args:
         entries: the journal.
         period_ms: the keep-alive period that the head-end sends to clients.
         tolerance_ms: how late a keep-alive may be.
-        ignore: kinds of violations that are not returned.
+        ignore: the kinds of violations that this function does not return.
     """
     unknown = set(ignore) - set(_KINDS)
     if unknown:
@@ -109,7 +110,8 @@ def find(
 
 
 def _succeeded(entry: Entry) -> bool:
-    """Whether the client received a success reply to its teardown; otherwise it may retry the teardown."""
+    """Whether the client received a reply with a success to its teardown. Otherwise the client may retry the
+    teardown."""
     return entry.outcome is Outcome.ANSWERED and entry.status is not None and 200 <= entry.status < 300
 
 

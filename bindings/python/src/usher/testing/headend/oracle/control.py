@@ -1,7 +1,8 @@
-"""The control endpoints under ``/_control/``, with which tests in any language control the head-end; and its page.
+"""The head-end's page, and the control endpoints under ``/_control/``, with which tests in any language control the
+head-end.
 
-All bodies are JSON objects. The reply to a wrong request is 400 with ``{"error": text}``; a request from a web page of
-another origin gets 403, and one without the control token 401 (``guard``).
+All bodies are JSON objects. The reply to a wrong request has status 400 and ``{"error": text}``. A request from a web
+page of another origin gets status 403, and a request without the control token gets 401 (``guard``).
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ _SEND_BUFFER_BYTES = 256 * 1024
 
 
 def concerns(request: web.Request, auth_headers: Iterable[str]) -> bool:
-    """Whether a request is for the control endpoints or the page. A request with tokens never is: it is a player's."""
+    """Whether a request is for the control endpoints or the page. A request with tokens never is, since it comes from a
+    player."""
     if request.raw_path.startswith(PREFIX):
         return True
     reads = request.method in ("GET", "HEAD") and request.path in (*_PAGE_PATHS, _ICON_PATH)
@@ -285,7 +287,7 @@ async def _events(he: HeadEnd, request: web.Request) -> web.StreamResponse:
     transport = request.transport
     if transport is None:
         raise ConnectionResetError("the page has disconnected")
-    # A small send buffer, so that the events for a slow page collect in the feed's queue, which has a limit.
+    # The send buffer is small. So the events for a slow page wait in the queue of the feed, which has a limit.
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
     await response.prepare(request)
     with contextlib.suppress(ConnectionError):

@@ -1,8 +1,8 @@
-"""The live feed behind the page: the changes at a head-end as server-sent events.
+"""The live feed of the page: it sends the changes at a head-end as server-sent events.
 
-A watcher (a page that is connected) first receives the whole state (``snapshot``), then each change (``change``), in
-order; a change is never older than the state that the watcher has. The feed sends changes within a short time as one
-event. The feed has only two timers: for the next expiry of a session, and to keep the connection alive.
+A watcher is a connected page. It first receives the whole state (``snapshot``), and then each change (``change``), in
+order. If several changes happen within a short time, the feed sends them as one event. The feed has only two timers:
+one for the next expiry of a session, and one that keeps the connection alive.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from .hiding import hide, hide_path
 from .journal import Entry, Journal, Outcome
 
 REQUESTS_TOLD = 300
-"""A snapshot has at most this many finished requests, the newest ones."""
+"""A snapshot has only the newest finished requests, at most this many."""
 ACTIVE_TOLD, ENDED_TOLD, ACCOUNTS_TOLD = 1000, 300, 1000
-"""A snapshot has at most this many active sessions, ended sessions and accounts, the newest of each."""
+"""A snapshot has only the newest active sessions, ended sessions and accounts, at most this many of each."""
 
 QUEUE_EVENTS, QUEUE_BYTES = 64, 4 * 1024 * 1024
-"""The feed disconnects a watcher that is this many events behind; it may connect again and gets a snapshot."""
+"""If this many events wait for a slow watcher, the feed disconnects this watcher. When it connects again, it gets a new
+snapshot."""
 
 _GATHER_S = 0.05
 _PING_S = 10.0
@@ -43,7 +44,7 @@ Send = Callable[[bytes], Awaitable[None]]
 
 
 class _Watcher:
-    """One connected page, with the events to send to it. Use it only on the server's loop."""
+    """One connected page, with the queue of events for it. Use it only on the server's event loop."""
 
     def __init__(self, cut: Callable[[], None]) -> None:
         self.cut = cut
@@ -86,7 +87,7 @@ class _Watcher:
 
 @dataclass
 class _Changed:
-    """The changes since the last event."""
+    """The changes that the feed has not sent yet."""
 
     everything: bool = False
     accounts: dict[str, None] = field(default_factory=dict)
@@ -105,7 +106,7 @@ class Feed:
         journal: its journal.
         sessions: its session table.
         faults: its fault script.
-        gate: where it holds requests.
+        gate: its gate, which holds requests back.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class Feed:
         return len(self._watchers)
 
     def open(self) -> None:
-        """Starts listening for changes; call it on the server's loop."""
+        """Begins to listen for changes. Call this on the server's event loop."""
         with self._lock:
             self._loop = asyncio.get_running_loop()
             self._scheduled, self._changed = False, _Changed()
@@ -151,7 +152,7 @@ class Feed:
             self._clock.listeners.add(self._on_time)
 
     def close(self) -> None:
-        """Sends every watcher the event that the head-end stops, and ends its stream."""
+        """Tells every watcher that the head-end stops, and ends the streams."""
         with self._lock:
             self._loop = None
         self._journal.listeners.remove(self._on_request)
@@ -165,11 +166,12 @@ class Feed:
             watcher.end()
 
     async def watch(self, send: Send, cut: Callable[[], None]) -> None:
-        """Feeds one watcher until the head-end stops, the watcher disconnects or falls too far behind.
+        """Sends events to one watcher until the head-end stops, the watcher disconnects, or too many events wait for
+        it.
 
         Args:
-            send: writes to the watcher; waits while the watcher is slow.
-            cut: closes the watcher's connection at once.
+            send: a function that writes to the watcher, and waits while the watcher is slow.
+            cut: a function that closes the connection of the watcher at once.
         """
         watcher = _Watcher(cut)
         self._watchers.add(watcher)
@@ -184,7 +186,7 @@ class Feed:
             self._watchers.discard(watcher)
             self._attend()
 
-    # Listeners. They run on any thread, under the lock of the changed object.
+    # Listeners. They run on any thread, while this thread holds the lock of the changed object.
 
     def _on_request(self, number: int | None) -> None:
         with self._lock:
@@ -219,7 +221,7 @@ class Feed:
             self._heed()
 
     def _heed(self) -> bool:
-        """If a page is connected, schedules an event for it and returns True; otherwise returns False."""
+        """If a page is connected, schedules an event and returns True. Otherwise returns False."""
         if self._loop is None or not self._watchers:
             return False
         if not self._scheduled:
@@ -271,13 +273,14 @@ class Feed:
             self._tasks = []
 
     async def _ping(self) -> None:
-        """Sends the time at intervals, which also shows the page that the connection is alive."""
+        """Sends the time at intervals. With this the page also knows that the connection still works."""
         while True:
             await asyncio.sleep(_PING_S)
             self._broadcast(self._event("ping", {"now_ms": self._clock.now_ms()}))
 
     async def _expire(self) -> None:
-        """Ends each session when it expires. Waits for the earliest expiry; a new session cannot expire earlier."""
+        """Ends each session when it expires. Always waits for the earliest expiry, since a new session cannot expire
+        before that."""
         while True:
             due = self._sessions.next_expiry_ms
             await self._clock.wait_until(self._clock.now_ms() + self._config.lifetime_ms if due is None else due)

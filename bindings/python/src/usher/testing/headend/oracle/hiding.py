@@ -20,14 +20,14 @@ _KNOWN_SEGMENTS = frozenset(
 
 
 def plain(text: str) -> str:
-    """The text as one line of visible characters: U+FFFD replaces the others."""
+    """Returns the text as one line of visible characters. U+FFFD replaces all other characters."""
     return text if text.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
 def hide(text: str, entry: Entry) -> str:
     """Replaces the request's tokens, credentials and other long words in a text by their short names.
 
-    If the text then still has a secret in another spelling, nothing of the text remains.
+    If the text still contains a secret in another spelling after that, the whole text is removed.
     """
     names = _names(entry)
     for whole in sorted(names, key=len, reverse=True):
@@ -40,7 +40,8 @@ def hide(text: str, entry: Entry) -> str:
 
 
 def hide_path(path: str, entry: Entry) -> str:
-    """Like ``hide``. Of a path that the head-end does not serve, only short and known segments remain."""
+    """Does the same as ``hide`` for a path. If the head-end does not serve this path, only short and known segments of
+    it remain."""
     shown = hide(path, entry)
     if entry.route != "unknown":
         return shown
@@ -50,7 +51,7 @@ def hide_path(path: str, entry: Entry) -> str:
 
 
 def hide_body(body: bytes, entry: Entry) -> bytes:
-    """Replaces the request's tokens in its body, and the values of JSON members that are named like secrets."""
+    """Replaces the request's tokens in its body, and the values of JSON members whose names suggest a secret."""
     text = body.decode("latin-1")
     for whole, short in _names(entry).items():
         text = text.replace(whole, short.replace("…", "..."))

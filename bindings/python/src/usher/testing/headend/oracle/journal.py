@@ -34,11 +34,11 @@ ROUTES = (
 
 
 class Outcome(str, Enum):
-    """The outcome of a request. ``pending`` becomes one of the others."""
+    """The outcome of a request. It is first ``pending``, and later one of the others."""
 
     PENDING = "pending"
     ANSWERED = "answered"
-    """The head-end gave the complete reply to the network."""
+    """The head-end has sent the complete reply."""
     DAMAGED = "damaged"
     """The head-end sent a reply that a fault had shortened or damaged."""
     DROPPED = "dropped"
@@ -53,26 +53,27 @@ class Entry:
 
     Attributes:
         number: 1 for the first request to arrive, then 2 …
-        at_ms: arrival on the head-end's clock.
+        at_ms: when the request arrived, on the head-end's clock.
         route: one of ``ROUTES``.
-        key_system: key system of the licence or certificate service, else None.
+        key_system: the key system of a licence or certificate service; None for other requests.
         method: HTTP method.
         path: path and query as sent.
         query: query items in order, decoded.
-        headers: (name, value) as sent, in order, Latin-1.
+        headers: pairs (name, value) as sent, in order, decoded as Latin-1.
         body: the request body.
         authorization: the tokens of the authorisation header, read but not checked.
-        account: the account of the tokens, else None.
-        session: id of the session of the session token, or of the session that the request set up, else None.
+        account: the account that the tokens name; None if they name no account.
+        session: the id of the session to which the session token belongs, or which the request opened; None if there is
+            no such session.
         status: HTTP status of the reply; None before the reply, or if no reply was sent.
         error_code: ``errorCode`` or other error number in the reply, else None.
         error_message: the error text in the reply, else None.
         fault: label of the fault that the request got, else None.
         outcome: see ``Outcome``.
         answered_ms: when the reply was sent, on the head-end's clock.
-        answered_after: number of the newest request that had arrived when the reply was sent.
+        answered_after: the number of the newest request that had arrived when the head-end sent the reply.
         issued: ``seq`` of the session token in the reply, else None.
-        delivered: whether the reply still had the whole session token after a fault had changed the reply.
+        delivered: whether the reply, as a fault may have changed it, still had the whole session token.
     """
 
     number: int
@@ -113,15 +114,15 @@ class Entry:
         return self.header("nv-tenant-id")
 
     def header(self, name: str) -> str | None:
-        """The first value of a header, by name without regard to case."""
+        """Returns the first value of a header. The case of the name does not matter."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
     def header_values(self, name: str) -> list[str]:
-        """All values of a header, in order."""
+        """Returns all values of a header, in order."""
         return [value for key, value in self.headers if key.lower() == name.lower()]
 
     def query_value(self, name: str) -> str | None:
-        """The first value of a query item."""
+        """Returns the first value of a query item."""
         return next((value for key, value in self.query if key == name), None)
 
     def __str__(self) -> str:
@@ -154,11 +155,12 @@ class Journal:
     """Every request in the order of arrival. Any thread may call any method.
 
     The methods have the filters ``route``, ``account``, ``session``, ``key_system`` and ``answered``; an entry must
-    match all that are given. ``answered=True``: only entries whose reply was sent.
+    match all filters that the caller sets. With ``answered=True`` only entries match whose reply the head-end has sent.
 
     Attributes:
-        limit: the journal keeps this many of the newest entries; None: all.
-        listeners: functions that are called with the number of a new or changed entry; None: all entries were dropped.
+        limit: how many of the newest entries the journal keeps; None: all entries.
+        listeners: functions that the journal calls with the number of a new or changed entry; with None when it has
+            dropped all entries.
     """
 
     limit: int | None = None
@@ -223,7 +225,7 @@ class Journal:
             return self._entries.get(number)
 
     def newest(self, count: int) -> list[Entry]:
-        """Returns the newest entries, the oldest of them first."""
+        """Returns the newest entries, sorted from the oldest to the newest."""
         with self._changed:
             return list(islice(reversed(self._entries.values()), count))[::-1]
 
@@ -249,7 +251,7 @@ class Journal:
         return len(self.entries(route=route, account=account, session=session))
 
     def counts(self) -> dict[str, int]:
-        """The number of requests of each route since the start, including those of dropped entries."""
+        """Returns how many requests of each route have arrived since the start, including those of dropped entries."""
         with self._changed:
             return {route: self._counts[route] for route in ROUTES if self._counts[route]}
 
@@ -267,7 +269,7 @@ class Journal:
         """Waits until enough requests match, or until a predicate of the journal holds.
 
         Args:
-            what: a number of matching entries, or a predicate that is called with the journal at each change.
+            what: the number of matching entries, or a predicate that gets the journal at each change.
             timeout: real seconds.
 
         Returns:
@@ -290,14 +292,15 @@ class Journal:
             return matching()
 
     def clear(self) -> None:
-        """Drops all entries; the numbering continues."""
+        """Drops all entries. The numbers of later entries continue from the last one."""
         with self._changed:
             self._entries.clear()
             self._changed.notify_all()
             self.listeners.tell(None)
 
     def dump(self, *, since_ms: int | None = None) -> str:
-        """Returns the journal as a text table: a line per request, tokens shortened to kind, id and sequence number."""
+        """Returns the journal as a text table with one line for each request. Tokens are shortened to kind, id and
+        sequence number."""
         entries = self.entries()
         if not entries:
             return "(no requests)"

@@ -20,7 +20,7 @@ ALL: tuple[Route, ...] = (
 
 
 class Router:
-    """Finds the route of a request. Paths match exactly.
+    """Finds the route of a request. The path of the request must be exactly the path of the route.
 
     Args:
         tenant: the first path segment of all routes.
@@ -38,5 +38,5 @@ class Router:
         return self._table.get(path, {}).get(method)
 
     def methods(self, path: str) -> list[str]:
-        """Returns the methods of a path, empty if the path is unknown."""
+        """Returns the methods that a path allows; empty if the path is unknown."""
         return sorted(self._table.get(path, {}))

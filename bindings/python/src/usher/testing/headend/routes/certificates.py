@@ -1,4 +1,4 @@
-"""Certificates: the FairPlay application certificate and the Widevine service certificate."""
+"""Sends the FairPlay application certificate and the Widevine service certificate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ..service import Answer, Route, Service
 
 
 def fairplay(service: Service, entry: Entry) -> Answer:
-    """Sends the application certificate, by default DER, without authorisation (source: FairPlay licence service)."""
+    """Sends the application certificate, by default as DER. Needs no authorisation (source: FairPlay licence
+    service)."""
     says, der = service.config.certificate, service.fairplay_certificate
     replies: dict[CertificateForm, Callable[[], Reply]] = {
         "der": lambda: bytes_reply(der),

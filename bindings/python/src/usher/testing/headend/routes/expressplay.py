@@ -1,4 +1,4 @@
-"""ExpressPlay: a request has a rights token in the URL and an SPC as its body; the reply is a CKC.
+"""The ExpressPlay licence service: a request has a rights token in its URL, and an SPC as its body; the reply is a CKC.
 
 (source: ExpressPlay licence request)
 """
@@ -22,11 +22,11 @@ from ..state.rights import (
 )
 
 TOKEN_NAME = "ExpressPlayToken"
-"""The name of the query item with the token; the server also accepts a header of this name."""
+"""The name of the query item that has the token. The server also accepts a header of this name."""
 
 
 def license_request(service: Service, entry: Entry) -> Answer:
-    """Replies with the licence of a rights token, or with an error that has a number."""
+    """Replies with the licence that a rights token grants, or with an error that has a number."""
     token = entry.query_value(TOKEN_NAME) or entry.header(TOKEN_NAME)
     try:
         right = service.rights.check(token)

@@ -1,4 +1,4 @@
-"""The generic FairPlay key server: a request has an SPC, the reply a CKC with the real content key."""
+"""The generic FairPlay key server: a request has an SPC, and the reply has a CKC with the real content key."""
 
 from __future__ import annotations
 

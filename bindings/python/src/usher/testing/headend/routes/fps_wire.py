@@ -37,7 +37,7 @@ def read_key_request(content_type: str | None, body: bytes, spc_field: str = "sp
     """Reads the body of a key request.
 
     Args:
-        content_type: its ``Content-Type``; None if it has none.
+        content_type: the ``Content-Type`` of the request; None if the request has none.
         body: its body.
         spc_field: the field of the SPC in a form or in JSON.
 
@@ -98,7 +98,7 @@ def _unbase64(text: str) -> bytes:
 
 
 def ckc_reply(ckc: bytes, settings: Fps) -> Reply:
-    """Makes the reply with a CKC, encoded as the settings say."""
+    """Makes the reply with a CKC, in the encoding that the settings name."""
     if settings.reply == "raw":
         return bytes_reply(ckc)
     text = encode_base64(ckc, settings.base64)

@@ -1,7 +1,7 @@
 """Licences of SSP V1 and V2: FairPlay, Widevine, PlayReady and Clear Key.
 
-A handler reads a licence request, checks its tokens, and only then changes the session. So a request that the
-head-end refuses never sets up a session or rotates its token.
+A handler reads a licence request, checks its tokens, and only then changes the session. So if the head-end refuses a
+request, the request never opens a session, and the session token does not change.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .ssm import json_challenge
 
 
 def _v1(key_system: KeySystem) -> Handler:
-    """SSP V1: the request has the session token; in enforced mode the reply has a new one.
+    """SSP V1: the request has the session token; in enforced mode the reply has a new session token.
 
     (source: SSP licence service)
     """
@@ -45,7 +45,7 @@ def _v1(key_system: KeySystem) -> Handler:
 
 
 def _v2(key_system: KeySystem) -> Handler:
-    """SSP V2: a request without a session token sets up a session; the reply describes the session.
+    """SSP V2: a request without a session token opens a session, and the reply describes this session.
 
     (source: SSM v2, inferred wire form)
     """
@@ -89,7 +89,7 @@ def _given(session: Session, token: str, reply: Reply) -> Answer:
 
 
 def _put(members: dict[str, Any], path: str | None, value: object) -> None:
-    """Sets the member at a path of names; does nothing if the path is None."""
+    """Sets a member of a JSON object; the path has the names that lead to it. Does nothing if the path is None."""
     if path is None:
         return
     *way, last = path.split(".")

@@ -1,4 +1,4 @@
-"""Operator calls: killing the sessions of an account or a device (source: operator calls)."""
+"""Operator calls, which kill the sessions of an account or a device (source: operator calls)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from ..service import Answer, Route, Service
 
 
 def kill_account(service: Service, entry: Entry) -> Answer:
-    """Kills the sessions of ``{"account": id}`` or ``{"accountId": id}``; the reply is their number, as JSON."""
+    """Kills the sessions of the account in ``{"account": id}`` or ``{"accountId": id}``. The reply is the number of
+    killed sessions, as JSON."""
     service.operator(entry)
     account = _named(entry.body, ("account", "accountId"))
     return Answer(json_reply(service.sessions.kill(account=account)), account=account)
 
 
 def kill_device(service: Service, entry: Entry) -> Answer:
-    """Kills the sessions of ``{"device": id}`` or ``{"deviceId": id}``; the reply is their number, as JSON."""
+    """Kills the sessions of the device in ``{"device": id}`` or ``{"deviceId": id}``. The reply is the number of killed
+    sessions, as JSON."""
     service.operator(entry)
     device = _named(entry.body, ("device", "deviceId"))
     return Answer(json_reply(service.sessions.kill(device=device)))

@@ -1,7 +1,7 @@
-"""The payloads of the key systems: reads the payload of a licence request, and makes the reply with the licence.
+"""Reads the payload of a licence request, and makes the reply with the licence, for each key system.
 
-The head-end reads the payload before it changes a session. The caller passes the members of the reply that describe
-the session (``Members``), because they differ between SSP V1 and V2.
+The head-end reads the payload before it changes a session. The members of the reply that describe the session differ
+between SSP V1 and V2, so the caller passes them (``Members``).
 """
 
 from __future__ import annotations
@@ -25,17 +25,19 @@ from .ssm import json_challenge
 _XML_TYPE = "text/xml; charset=utf-8"
 
 Members = Mapping[str, Any]
-"""The members that describe the session, in the JSON of the reply or in PlayReady's ``CustomData``."""
+"""The members that describe the session. They are in the JSON of the reply, or for PlayReady in ``CustomData``."""
 
 Build = Callable[[Members], Reply]
 """A function that makes the reply."""
 
 Prepare = Callable[[Service, Entry, Grant], Build]
-"""A function that reads the payload, refuses a bad payload, and returns the function that makes the reply."""
+"""A function that reads the payload, and returns the function that makes the reply. It raises an exception if the
+payload is bad."""
 
 
 def fairplay(service: Service, entry: Entry, grant: Grant) -> Build:
-    """The payload is an SPC; the reply ``{"CkcMessage": base64}`` or a raw CKC (source: FairPlay licence service)."""
+    """FairPlay: the payload is an SPC, and the reply is ``{"CkcMessage": base64}`` or a raw CKC (source: FairPlay
+    licence service)."""
     if not entry.body:
         raise Refusal(Problem.BAD_CHALLENGE, "SPC is empty")
     message = _key_message(service, grant, entry.body) if is_spc(entry.body) else ckc(entry.body)
@@ -49,14 +51,15 @@ def fairplay(service: Service, entry: Entry, grant: Grant) -> Build:
 
 
 def _key_message(service: Service, grant: Grant, spc: bytes) -> bytes:
-    """Returns the CKC, with the content key, for an SPC with ``USPC``."""
+    """Returns the CKC with the content key for an SPC that ``usher.testing.fairplay`` made (it contains ``USPC``)."""
     _, kid, key = service.read_spc(spc, grant.keys)
     service.check_kids(grant, [kid])
     return make_ckc(spc, kid, key)
 
 
 def widevine(service: Service, entry: Entry, grant: Grant) -> Build:
-    """The payload is a challenge in JSON or raw; the reply has the same encoding (source: Widevine licence service)."""
+    """Widevine: the payload is a challenge, in JSON or as raw bytes; the reply has the same encoding (source: Widevine
+    licence service)."""
     if grant.renewal:
         raise Refusal(Problem.BAD_BODY, "Widevine renews at the session service")
     as_json = is_json(entry)
@@ -75,7 +78,8 @@ def widevine(service: Service, entry: Entry, grant: Grant) -> Build:
 
 
 def playready(service: Service, entry: Entry, grant: Grant) -> Build:
-    """Payload and reply are SOAP; ``CustomData`` describes the session (source: PlayReady licence service)."""
+    """PlayReady: payload and reply are SOAP; ``CustomData`` describes the session (source: PlayReady licence
+    service)."""
     if b"<" not in entry.body:
         raise Refusal(Problem.BAD_CHALLENGE, "challenge is not SOAP")
     text = base64.b64encode(playready_license(entry.body)).decode("ascii")
@@ -96,7 +100,8 @@ def playready(service: Service, entry: Entry, grant: Grant) -> Build:
 
 
 def clearkey(service: Service, entry: Entry, grant: Grant) -> Build:
-    """The payload is a W3C licence request; the reply has keys of the key store (source: Clear Key licence service)."""
+    """Clear Key: the payload is a W3C licence request; the reply has keys of the key store (source: Clear Key licence
+    service)."""
     kids = _requested_kids(entry.body)
     service.check_kids(grant, kids)
     keys: list[dict[str, str]] = []

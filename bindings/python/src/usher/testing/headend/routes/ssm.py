@@ -15,7 +15,8 @@ from ..state.sessions import Session
 
 
 def set_up(service: Service, entry: Entry) -> Answer:
-    """Takes a slot; replies with the first session token and the period in s (source: SSM v1 setup)."""
+    """Opens a session, which takes a slot. Replies with the first session token and the period in s (source: SSM v1
+    setup)."""
     session = service.open_session(service.account_token(entry), "setup")
     body = {
         "sessionToken": service.session_token(session),
@@ -25,13 +26,14 @@ def set_up(service: Service, entry: Entry) -> Answer:
 
 
 def heartbeat(service: Service, entry: Entry) -> Answer:
-    """Keeps a session alive and replies with the next token (source: SSM v1 heartbeat)."""
+    """Keeps a session alive, and replies with the next session token (source: SSM v1 heartbeat)."""
     session = service.sessions.keep_alive(service.lone_session(entry))
     return _given(service, session, json_reply({"sessionToken": service.session_token(session)}))
 
 
 def renew_widevine(service: Service, entry: Entry) -> Answer:
-    """Keeps a session alive with a Widevine renewal; in the reply ``license`` is a string (source: enforced mode)."""
+    """Handles a Widevine renewal, which keeps a session alive. In the reply ``license`` is a string (source: enforced
+    mode)."""
     session = service.lone_session(entry)
     challenge = json_challenge(entry.body)
     session = service.sessions.keep_alive(session)
@@ -41,7 +43,7 @@ def renew_widevine(service: Service, entry: Entry) -> Answer:
 
 
 def tear_down(service: Service, entry: Entry) -> Answer:
-    """Frees the slot (source: SSM v1 teardown)."""
+    """Ends the session, which frees its slot (source: SSM v1 teardown)."""
     session = service.sessions.tear_down(service.lone_session(entry))
     replies = {
         "json": json_reply({}),

@@ -1,4 +1,5 @@
-"""Accounts in an operator's back end. Device tokens contain no rights, so the head-end takes them from the account."""
+"""The accounts in an operator's back end. Device tokens contain no rights, so the head-end takes the rights from the
+account."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ class AccountRights:
     """The rights of an account.
 
     Attributes:
-        content_ids: contents it may play; None: any.
-        max_sessions: its concurrent streams; None: ``config.limit``.
-        session_control: whether its licences need a session.
+        content_ids: the contents that the account may play; None: all contents.
+        max_sessions: how many concurrent streams the account may play; None: ``config.limit``.
+        session_control: whether licences of the account need a session.
     """
 
     content_ids: frozenset[str] | None = None
@@ -25,10 +26,10 @@ class AccountRights:
 
 
 class AccountBook:
-    """Devices and rights by account. Any thread may call any method.
+    """The devices and rights of each account. Any thread may call any method.
 
-    Until the first call of register(), every device is accepted. An account without an entry may play any content
-    (source: device authentication token).
+    Until the first call of register(), the head-end accepts every device. An account without an entry may play any
+    content (source: device authentication token).
     """
 
     def __init__(self) -> None:
@@ -38,7 +39,8 @@ class AccountBook:
         self._rights: dict[str, AccountRights] = {}
 
     def register(self, device: str, account: str) -> None:
-        """Registers a device for an account. From the first call on, unregistered devices are refused."""
+        """Registers a device for an account. From the first call on, the head-end refuses devices that are not
+        registered."""
         with self._lock:
             self._devices[device] = account
             self._is_closed = True
@@ -59,7 +61,7 @@ class AccountBook:
             return self._rights.get(account or "", AccountRights())
 
     def account(self, token: TokenPart) -> str | None:
-        """Returns the account that a content or device token belongs to.
+        """Returns the account to which a content or device token belongs.
 
         Raises:
             Refusal: the device of a device token is unknown, or belongs to another account than the token.

@@ -18,14 +18,14 @@ _NO_KEYS: Mapping[bytes, bytes] = MappingProxyType({})
 
 
 class BackOffice:
-    """The operator's side of a head-end."""
+    """The part of a head-end that an operator's back end uses."""
 
     _service: Service
     keys: KeyStore
 
     @property
     def now_ms(self) -> int:
-        """The time on the head-end's clock, ms since the Unix epoch."""
+        """Returns the time on the head-end's clock, in ms since the Unix epoch."""
         return self._service.clock.now_ms()
 
     def content_token(
@@ -49,14 +49,15 @@ class BackOffice:
             account: ``device.accountId``; None: no such claim.
             content_id: ``contentRights[0].contentId``.
             max_sessions: ``sessionControl.maxSessions``; None: ``config.limit``.
-            expires_in_s: seconds from now on the head-end's clock, may be negative; None for no ``exp``.
+            expires_in_s: the lifetime of the token in seconds on the head-end's clock; may be negative; None: no
+                ``exp``.
             device: ``device.deviceId``.
             session_control: ``sessionControl.sessionControlEnabled``.
             kids: ``defaultKcIds``, 16 bytes each.
-            jti: anti-replay id: with ``exp`` the token is valid for one licence.
-            key_token: name of the key token that belongs to it; ``content_token_with_key`` sets it.
-            key: another signing key, for a token whose signature the head-end refuses.
-            extra: further claims, or other values for these.
+            jti: an id against replay: together with ``exp`` it makes the token valid for only one licence.
+            key_token: the name of the key token that belongs to this token; ``content_token_with_key`` sets this name.
+            key: another signing key, to make a token whose signature the head-end refuses.
+            extra: further claims, or other values for the claims above.
         """
         return self._service.mint.content(
             account=account,
@@ -80,12 +81,13 @@ class BackOffice:
         keys: Mapping[bytes, bytes] = _NO_KEYS,
         **arguments: Any,
     ) -> str:
-        """Makes a content token, a comma, and the content key token that it refers to (an encrypted JWE).
+        """Makes a content token and its content key token (an encrypted JWE). Returns both, with a comma between them.
 
         Args:
             account: as for ``content_token``.
             content_id: as for ``content_token``.
-            keys: the content keys in the key token, by key id; licences use these before the key store.
+            keys: the content keys in the key token, by key id; for licences these keys take precedence over the key
+                store.
             arguments: further arguments of ``content_token``.
         """
         sealed = key_tokens.seal(keys, self._service.mint.key_token_secret, self._service.mint.key_id)
@@ -103,7 +105,8 @@ class BackOffice:
         return self._service.mint.device(account=account, device=device, exp=self._exp(expires_in_s), extra=extra)
 
     def revoke_tokens(self, account: str | None = None) -> None:
-        """Revokes all existing content and device tokens, of one account or of all; tokens made later are valid."""
+        """Revokes all existing content and device tokens of one account, or of all accounts. Tokens that are made later
+        are valid."""
         self._service.revoke(account)
 
     def register_device(self, device: str, account: str = "account-1") -> None:
@@ -121,7 +124,7 @@ class BackOffice:
 
         Args:
             account: the account.
-            content_ids: contents whose keys the account may get; None: any.
+            content_ids: the contents whose keys the account may get; None: all contents.
             max_sessions: the account's limit of concurrent streams; None: ``config.limit``.
             session_control: whether the account's licences need a session.
         """
@@ -136,11 +139,12 @@ class BackOffice:
         return None if expires_in_s is None else int(self.now_ms / 1000 + expires_in_s)
 
     def add_key(self, kid: bytes, key: bytes, content_id: str | None = None) -> None:
-        """Adds a content key, id and key 16 bytes each, for one content (which may have several keys) or for any."""
+        """Adds a content key, for one content (which may have several keys) or for all contents. Key id and key have 16
+        bytes each."""
         self.keys.add(kid, key, content_id)
 
     def add_media(self, media_json: Path | str) -> list[Content]:
-        """Adds the keys in a ``media.json``, each to its content; returns the contents.
+        """Adds the keys in a ``media.json``, each to its content. Returns the contents.
 
         Raises:
             OSError, ValueError: as ``usher.testing.media.read``.
@@ -161,15 +165,16 @@ class BackOffice:
         cookie: str | None = None,
         device: bytes | None = None,
     ) -> str:
-        """Makes an ExpressPlay token, as an operator's back end gets it from ExpressPlay.
+        """Makes an ExpressPlay token, as an operator's back end would get it from ExpressPlay.
 
         Args:
-            content_id: the content; its keys are those added with this content id.
-            kid: the token is valid for this key only.
-            expires_in_s: seconds from now on the head-end's clock; None: the lifetime of ``config.expressplay``.
+            content_id: the content; its keys are those that were added with this content id.
+            kid: the only key for which the token is valid; None: every key of the content.
+            expires_in_s: the lifetime of the token in seconds on the head-end's clock; None: the lifetime of
+                ``config.expressplay``.
             uses: number of licences; None: the number of ``config.expressplay``.
-            cookie: under this cookie the head-end registers the device that uses the token.
-            device: the token is valid for this device only.
+            cookie: the cookie under which the head-end registers the device that uses the token; None: no registration.
+            device: the only device for which the token is valid; None: every device.
         """
         made = self._service.right(
             content_id, kid=kid, expires_in_s=expires_in_s, uses=uses, cookie=cookie, device=device
@@ -177,13 +182,13 @@ class BackOffice:
         return self._service.rights.issue(made)
 
     def rights_token_url(self, content_id: str = "content-1", **arguments: Any) -> str:
-        """Returns the licence URL with a new token in it; arguments as for ``rights_token``."""
+        """Returns the licence URL with a new token in it. The arguments are those of ``rights_token``."""
         return (
             f"{self._service.tenant_url}/hms/fp/rights/?ExpressPlayToken={self.rights_token(content_id, **arguments)}"
         )
 
     def deny(self, content_id: str, text: str = "not in your package", error: int = 1) -> None:
-        """Makes the entitlement server deny a content, with a number and a text for the viewer."""
+        """Makes the entitlement server deny a content. The denial has an error number and a text for the viewer."""
         self._service.rights.deny(content_id, error, text)
 
     def allow(self, content_id: str) -> None:
@@ -191,5 +196,5 @@ class BackOffice:
         self._service.rights.allow(content_id)
 
     def registered_device(self, cookie: str) -> bytes | None:
-        """Returns the device registered under a cookie, or None."""
+        """Returns the device that is registered under a cookie, or None."""
         return self._service.rights.device(cookie)

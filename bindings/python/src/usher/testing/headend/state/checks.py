@@ -1,4 +1,5 @@
-"""Checks tokens: may the client set up a session, keep it alive, play a content? (source: test server, token check)"""
+"""Checks with the tokens whether a client may open a session, keep it alive, and play a content (source: test server,
+token check)."""
 
 from __future__ import annotations
 
@@ -24,9 +25,10 @@ class Grant:
 
     Attributes:
         content: the content token of the request; None for a renewal.
-        session: the live session of the request, else None.
+        session: the active session of the request; None if it has none.
         renewal: whether the request is a renewal (``renew=true``).
-        needs_session: whether the licence needs a session and the request has none (SSP V2 then opens one).
+        needs_session: whether the licence needs a session, but the request has none (with SSP V2 the request then opens
+            a session).
         keys: the content keys in the request's key tokens.
     """
 
@@ -38,7 +40,7 @@ class Grant:
 
 
 class Checks:
-    """The checks of one head-end; each raises ``Refusal`` if it fails."""
+    """The checks of one head-end. Each check raises ``Refusal`` if it fails."""
 
     config: HeadEndConfig
     clock: Clock
@@ -50,7 +52,7 @@ class Checks:
     _played: set[str]
 
     def check_header(self, entry: Entry, missing: Problem = Problem.TOKEN_MISSING) -> tuple[TokenPart, ...]:
-        """Checks the form of the authorisation header and returns its parts."""
+        """Checks the form of the authorisation header. Returns its parts."""
         authorization = entry.authorization
         if not authorization.parts:
             raise Refusal(missing, status=self.config.missing_token_status)
@@ -67,7 +69,7 @@ class Checks:
         return authorization.parts
 
     def account_token(self, entry: Entry) -> TokenPart:
-        """Verifies and returns the content or device token of a set-up."""
+        """Checks the content or device token of a set-up, and returns it."""
         parts = self.check_header(entry)
         named = [part for part in parts if part.kind in ("content", "device")]
         if len(named) > 1:
@@ -83,14 +85,14 @@ class Checks:
         return named[0]
 
     def _check_bearer(self, part: TokenPart) -> None:
-        """Checks a content or device token: form, signature, expiry, tenant, and that it is not revoked."""
+        """Checks form, signature, expiry and tenant of a content or device token, and that the token is not revoked."""
         self.mint.verify(part, self.clock.now_ms())
         oldest = max(self.revoked.get(None, 0), self.revoked.get(self.accounts.account(part), 0))
         if part.generation < oldest:
             raise Refusal(Problem.TOKEN_REVOKED, status=self.config.revoked_token_status)
 
     def _content_keys(self, content: TokenPart, parts: Sequence[TokenPart]) -> dict[bytes, bytes]:
-        """Returns the keys in a request's key tokens. The request must have every key token that its content token
+        """Returns the keys in the key tokens of a request. The request must have every key token that its content token
         names."""
         there = [part.raw for part in parts if part.kind == "key"]
         wanted = {name for right in content.rights if isinstance(name := right.get("contentKeyToken"), str)}
@@ -99,12 +101,12 @@ class Checks:
         return {kid: key for raw in there for kid, key in key_tokens.unseal(raw, self.mint.key_token_secret).items()}
 
     def live_session(self, part: TokenPart) -> Session:
-        """Verifies a session token and returns its live session."""
+        """Checks a session token, and returns its active session."""
         self.mint.verify(part, self.clock.now_ms())
         return self.sessions.check(part.jti, part.seq)
 
     def lone_session(self, entry: Entry) -> Session:
-        """Returns the live session of a request that must carry only the session token."""
+        """Returns the active session of a request. The request must carry only the session token."""
         parts = self.check_header(entry, Problem.SESSION_TOKEN_MISSING)
         token = entry.session_token
         if token is None:
@@ -122,7 +124,7 @@ class Checks:
             raise Refusal(Problem.TOKEN_KIND, "an operator call takes one AuthN token")
 
     def license_content(self, entry: Entry) -> TokenPart:
-        """Verifies and returns the content or device token of a licence request."""
+        """Checks the content or device token of a licence request, and returns it."""
         parts = self.check_header(entry)
         content = entry.authorization.all("content") or entry.authorization.all("device")
         if len(content) > 1:
@@ -140,7 +142,8 @@ class Checks:
         """Checks the tokens of a licence request.
 
         Args:
-            opens: a missing session is no error, because the licence request sets it up (SSP V2).
+            opens: whether a request without a session is correct, because the licence request opens the session (SSP
+                V2).
         """
         if entry.query_value("renew") == "true":
             return Grant(content=None, session=self.lone_session(entry), renewal=True)
@@ -195,14 +198,15 @@ class Checks:
         )
 
     def play(self, grant: Grant) -> None:
-        """Records that a content token was played, so that it is valid for one licence only."""
+        """Records that a content token was used for a licence, so that it is valid for only one licence."""
         if grant.content is not None and self._guarded(grant.content) and grant.content.jti:
             self._played.add(grant.content.jti)
 
     def check_kids(self, grant: Grant, kids: Sequence[bytes]) -> None:
-        """Checks that the token grants the keys: they belong to its content and to its list of key ids, if it has one.
+        """Checks that the token grants these keys: each key must belong to the token's content, and be in the token's
+        list of key ids, if it has one.
 
-        A renewal may get keys of its session's contents. A device token grants the keys of the contents that its
+        A renewal may get keys of all contents of its session. A device token grants the keys of the contents that its
         account may play.
         """
         listed = grant.content.key_ids if grant.content is not None else frozenset[bytes]()
@@ -215,7 +219,7 @@ class Checks:
                 raise Refusal(Problem.NOT_GRANTED, f"key id {kid.hex()} is of another content than the token")
 
     def _granted_contents(self, grant: Grant) -> frozenset[str] | None:
-        """Returns the contents whose keys the request may get; None: any."""
+        """Returns the contents whose keys the request may get; None: all contents."""
         if grant.content is not None and grant.content.kind == "content":
             return frozenset(grant.content.content_ids)
         if grant.content is not None:

@@ -1,7 +1,7 @@
 """Content key tokens: an encrypted JWE with content keys, sent beside the content token (source: content key token).
 
-It is in the compact form, with ``dir`` and ``A128CBC-HS256`` (RFC 7516, RFC 7518). A key token that is damaged or cut
-at a comma cannot be decrypted.
+A key token has the compact form of JWE, with ``dir`` and ``A128CBC-HS256`` (RFC 7516, RFC 7518). If it is damaged, or
+cut at a comma, the head-end cannot decrypt it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def unseal(token: str, secret: bytes) -> dict[bytes, bytes]:
 
 
 def name_of(token: str) -> str:
-    """The name by which a content token refers to its key token."""
+    """The name that a content token uses for its key token."""
     return hashlib.sha256(token.encode()).hexdigest()[:32]
 
 

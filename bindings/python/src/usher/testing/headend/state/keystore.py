@@ -11,7 +11,7 @@ from ..codes import Problem, Refusal
 
 
 class KeyStore:
-    """Content keys of 16 bytes by key id of 16 bytes, and the contents of each key. Any thread may use the store.
+    """The content keys by key id (16 bytes each), with the contents of each key. Any thread may use the store.
 
     A content may have several keys (key rotation), and a key may belong to several contents. A key that
     belongs to no content is valid for any content.
@@ -26,7 +26,7 @@ class KeyStore:
             self.add(kid, key)
 
     def add(self, kid: bytes, key: bytes, content_id: str | None = None) -> None:
-        """Adds or replaces a key, and records the content that it belongs to.
+        """Adds or replaces a key, and records the content to which the key belongs.
 
         Raises:
             ValueError: id or key is not 16 bytes.
@@ -50,16 +50,17 @@ class KeyStore:
             return frozenset(self._contents.get(kid, ()))
 
     def kids(self, content_id: str) -> tuple[bytes, ...]:
-        """Returns the key ids of a content, the newest last."""
+        """Returns the key ids of a content, from the oldest to the newest."""
         with self._lock:
             return tuple(self._of_content.get(content_id, ()))
 
     def named(self, identifier: bytes, keys: Mapping[bytes, bytes]) -> tuple[Asset, bytes, bytes]:
-        """Finds the key id and the key of a content identifier; if it has no key id, the content's newest key.
+        """Finds the key id and the key for a content identifier. If the identifier has no key id, this is the newest
+        key of the content.
 
         Args:
             identifier: the content identifier of an SPC.
-            keys: keys in the request; they take precedence over those of the store.
+            keys: the keys in the request; they take precedence over the keys in the store.
 
         Raises:
             Refusal: the identifier is empty or malformed, or the store has no key for it.

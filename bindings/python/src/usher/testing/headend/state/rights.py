@@ -1,4 +1,4 @@
-"""ExpressPlay rights tokens and SEES entitlements: they say which licence a client may get."""
+"""ExpressPlay rights tokens and SEES entitlements. Both say which licences a client may get."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RightsRefusal(Exception):
 
     Args:
         number: an error number.
-        text: one line; if empty, the text that the table has for the number.
+        text: one line; if empty, the table's text for the number.
     """
 
     def __init__(self, number: int, text: str = "") -> None:
@@ -51,7 +51,7 @@ class RightsRefusal(Exception):
 
 
 def error_reply(number: int, text: str, style: ExpressPlayErrors, *, status: int = 400) -> Reply:
-    """Makes an error reply in ExpressPlay's form, a web page or JSON."""
+    """Makes an error reply in ExpressPlay's form: a web page or JSON."""
     if style == "html":
         title = f"Error {number}"
         body = f"<body><h1>{title}</h1><p>{escape(text, quote=False)}</p></body>"
@@ -71,11 +71,11 @@ class Right:
 
     Attributes:
         content_id: the content.
-        kid: the key id that the right is for; None: the key id in the SPC.
-        expires_ms: the first ms at which the right has expired.
-        uses: how many more licences the token may get; None: any number.
-        cookie: a licence registers the device under this cookie; None: no registration.
-        device: the only device that may use the right; None: any.
+        kid: the key id for which the right is valid; None: the key id in the SPC.
+        expires_ms: the time from which on the right has expired, in ms.
+        uses: how many more licences a client may get with the token; None: any number.
+        cookie: the cookie under which a licence request registers the device; None: no registration.
+        device: the only device that may use the right; None: every device.
     """
 
     content_id: str
@@ -87,7 +87,7 @@ class Right:
 
 
 class RightsLedger:
-    """The issued tokens, the registered devices, the denied contents. Any thread may call any method."""
+    """The tokens that were made, the registered devices, and the denied contents. Any thread may call any method."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -120,7 +120,7 @@ class RightsLedger:
         return right
 
     def redeem(self, token: str, device: bytes | None) -> None:
-        """Counts a licence of the token, and registers the device if the token has a cookie."""
+        """Counts a licence that a client got with the token, and registers the device if the token has a cookie."""
         with self._lock:
             right = self._rights[token]
             if right.uses is not None:
@@ -129,7 +129,7 @@ class RightsLedger:
                 self._devices[right.cookie] = device
 
     def device(self, cookie: str) -> bytes | None:
-        """Returns the device registered under a cookie, or None."""
+        """Returns the device that is registered under a cookie, or None."""
         with self._lock:
             return self._devices.get(cookie)
 

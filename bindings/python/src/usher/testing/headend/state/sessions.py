@@ -17,7 +17,7 @@ from ..config import Rotation
 from ..listeners import Listeners
 
 CreatedBy = Literal["setup", "license"]
-"""The kind of request that set up a session: a set-up, or with SSP V2 the first licence request."""
+"""The kind of request that opened a session: a set-up, or with SSP V2 the first licence request."""
 
 
 class SessionState(str, Enum):
@@ -36,17 +36,17 @@ class Session:
     Attributes:
         id: the ``jti`` of all session tokens of the session.
         account: the account whose slot the session holds.
-        device: the device that set the session up, if the token named a device.
+        device: the device that opened the session; None if the token named no device.
         content_ids: the contents in its content tokens, in the order first seen.
         created_ms: time of the set-up.
         last_keepalive_ms: time of the last heartbeat or renewal, or of the set-up.
         expires_ms: when the session expires without another keep-alive.
         state: see ``SessionState``.
-        ended_ms: when the session stopped being active, else None.
+        ended_ms: when the session ended; None if it is active.
         seq: ``seq`` of the newest session token.
         tokens_issued: number of session tokens, including the first.
-        beats: number of accepted heartbeats and renewals.
-        licenses: number of licences of the session, without renewals.
+        beats: how many heartbeats and renewals the head-end has accepted.
+        licenses: how many licences the session has got; renewals do not count.
         created_by: see ``CreatedBy``.
     """
 
@@ -77,7 +77,7 @@ class Account:
 
     Attributes:
         name: the account.
-        limit: the limit at its newest set-up.
+        limit: the limit of sessions at the account's newest set-up.
         held: how many sessions the account holds.
         refused: number of set-ups that the head-end refused because of the limit.
         refused_ms: time of the last such refusal, else None.
@@ -147,7 +147,7 @@ class SessionTable:
         limit: int,
         created_by: CreatedBy = "setup",
     ) -> Session:
-        """Takes a slot.
+        """Opens a session, which takes a slot.
 
         Raises:
             Refusal: the account already holds ``limit`` active sessions.
@@ -177,7 +177,7 @@ class SessionTable:
             return self._store(session)
 
     def check(self, session_id: str | None, seq: int | None) -> Session:
-        """Returns the live session of a token.
+        """Returns the active session of a token.
 
         Raises:
             Refusal: the session is unknown or has ended, or rotation has replaced the token.
@@ -197,14 +197,15 @@ class SessionTable:
             return session
 
     def keep_alive(self, session: Session) -> Session:
-        """Counts a heartbeat or renewal: extends the session and, unless rotation is ``none``, issues a new token."""
+        """Counts a heartbeat or renewal: extends the lease of the session and, unless the rotation is ``none``, makes a
+        new token."""
         with self._lock:
             now = self._now_ms()
             expires = now + self._lifetime_ms
             return self._rotated(session.id, beats=1, last_keepalive_ms=now, expires_ms=expires)
 
     def license(self, session: Session, content_ids: tuple[str, ...], *, rotate: bool) -> Session:
-        """Counts a first licence; ``rotate`` issues a new token with it (enforced mode)."""
+        """Counts a licence that is no renewal; with ``rotate`` makes a new token (enforced mode)."""
         with self._lock:
             current = self._sessions[session.id]
             known = current.content_ids
@@ -218,7 +219,7 @@ class SessionTable:
             return self._end(session.id, SessionState.TORN_DOWN, self._now_ms())
 
     def kill(self, *, account: str | None = None, device: str | None = None) -> int:
-        """Kills the active sessions of an account or a device; returns their number."""
+        """Kills the active sessions of an account or a device. Returns how many it has killed."""
         with self._lock:
             now = self._expire()
             doomed = [
@@ -233,12 +234,12 @@ class SessionTable:
             return len(doomed)
 
     def expire(self) -> None:
-        """Ends the sessions that have expired; the other methods do so, too."""
+        """Ends the sessions that have expired. The other methods of this class do this, too."""
         with self._lock:
             self._expire()
 
     def clear(self) -> None:
-        """Drops every session, like a head-end that has lost its memory."""
+        """Drops every session, as after a restart that loses all data in memory."""
         with self._lock:
             self._sessions.clear()
             self._accounts.clear()
@@ -247,7 +248,7 @@ class SessionTable:
             self.listeners.tell(None)
 
     def all(self, account: str | None = None) -> list[Session]:
-        """Returns the sessions in the order of set-up: all, or those of one account."""
+        """Returns all sessions, or those of one account, in the order of set-up."""
         with self._lock:
             self._expire()
             return [s for s in self._sessions.values() if account is None or s.account == account]
@@ -288,13 +289,14 @@ class SessionTable:
             return _told(name, self._accounts[name])
 
     def counts(self) -> dict[SessionState, int]:
-        """How many sessions are in each state."""
+        """Returns how many sessions are in each state."""
         with self._lock:
             self._expire()
             return {state: self._counts[state] for state in SessionState}
 
     def newest(self, active: int, ended: int) -> list[Session]:
-        """Returns the newest sessions in the order of set-up: at most ``active`` active and ``ended`` ended ones."""
+        """Returns the newest sessions in the order of set-up: at most ``active`` active sessions and ``ended`` ended
+        sessions."""
         with self._lock:
             self._expire()
             order = reversed(self._sessions.values())
@@ -305,7 +307,7 @@ class SessionTable:
 
     @property
     def next_expiry_ms(self) -> int | None:
-        """A time before which no session expires; None: no session can expire."""
+        """Returns a time before which no session expires; None if no session can expire."""
         with self._lock:
             return self._expiries[0][0] if self._expiries else None
 

@@ -1,9 +1,9 @@
 """Makes, reads and checks tokens.
 
-A token of the platform is a compact JSON web token signed with HS256 (source: tokens, general). The claim ``typ``,
-which is not the header field of this name, says its kind. Only a content key token differs: it is an encrypted JWE of
-five parts. In the authorisation header the order is content token, content key token, session token, separated by
-commas.
+A token is a compact JSON web token, signed with HS256 (source: tokens, general). Its claim ``typ`` says which kind of
+token it is; this is not the header field ``typ``. Only a content key token is different: it is an encrypted JWE of five
+parts. The authorisation header has the content token, the content key token and the session token in this order,
+separated by commas.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ class TokenPart:
     """One comma-separated part of an authorisation header.
 
     Attributes:
-        raw: the part as sent, surrounding spaces removed.
+        raw: the part as sent, without spaces at its beginning and end.
         kind: the kind of token, from its ``typ`` claim or from its five parts.
         claims: the payload, empty if it cannot be read.
         signed: whether the HS256 signature is valid for the head-end's key.
-        spaced: whether it has a space before or after it, next to a comma.
+        spaced: whether there is a space between the part and a comma.
     """
 
     raw: str = field(repr=False)
@@ -96,12 +96,14 @@ class TokenPart:
 
     @property
     def short(self) -> str:
-        """A short name for logs, such as ``S:3f2a…#2``: kind, start of the id, sequence number."""
+        """The token's short name for logs, such as ``S:3f2a…#2``: its kind, the start of its id, and its sequence
+        number."""
         return shorten(self.kind, self.jti or hashlib.sha256(self.raw.encode()).hexdigest(), self.seq)
 
     @property
     def account(self) -> str | None:
-        """The owner of the token: the account, else the device, else the token itself."""
+        """The owner of the token: the account; if the token names no account, the device; if it names no device either,
+        the token itself."""
         if self.kind == "content":
             device = self.claims.get("device")
             device = device if isinstance(device, Mapping) else {}
@@ -117,7 +119,7 @@ class TokenPart:
 
     @property
     def device(self) -> str | None:
-        """The device in the token, else None."""
+        """The device that the token names, or None."""
         source: Any = self.claims.get("device") if self.kind == "content" else self.claims
         if not isinstance(source, Mapping):
             return None
@@ -189,7 +191,7 @@ class Authorization:
 
     @property
     def session(self) -> TokenPart | None:
-        """The session token: the last part if that is a session token, else None."""
+        """The session token: the last part, if it is a session token; otherwise None."""
         return self.parts[-1] if self.parts and self.parts[-1].kind == "session" else None
 
     def all(self, kind: TokenKind) -> tuple[TokenPart, ...]:
@@ -222,7 +224,8 @@ class TokenMint:
         self.key_id = key_id
 
     def sign(self, claims: Mapping[str, Any], *, key: bytes | None = None) -> str:
-        """Makes a signed token with exactly these claims; ``key`` replaces the head-end's signing key."""
+        """Makes a signed token with exactly these claims. If ``key`` is set, it is used instead of the head-end's
+        signing key."""
         head = f"{self._header}.{b64url(_json(claims))}"
         jwt = f"{head}.{b64url(self._mac(head, key if key is not None else self._key))}"
         if self._form == "jwt":
@@ -290,7 +293,8 @@ class TokenMint:
         return self.sign(claims)
 
     def session(self, *, session: str, seq: int, account: str, device: str | None, exp: int) -> str:
-        """Makes a session token; ``seq`` counts the rotations. Clients must not read it."""
+        """Makes a session token; ``seq`` counts the tokens of the session. Clients must not read the contents of this
+        token."""
         claims: dict[str, Any] = {"typ": "SSMSession", "ver": "1.0", "tenantId": self._tenant}
         claims |= {"accountId": account, "jti": session, "seq": seq, "exp": exp}
         if device is not None:
@@ -303,11 +307,11 @@ class TokenMint:
         return hashlib.sha256(b"content key tokens: " + self._key).digest()
 
     def read(self, values: Sequence[str], *, strict: bool) -> Authorization:
-        """Splits header values at commas and reads every part; does not check the tokens.
+        """Splits header values at commas, and reads every part. Does not check the tokens.
 
         Args:
             values: the value of each authorisation header line, in order.
-            strict: False: also undoes percent-encoding, which some clients apply.
+            strict: if False, also removes the percent-encoding that some clients use.
         """
         parts: list[TokenPart] = []
         for value in values:
@@ -346,7 +350,7 @@ class TokenMint:
         """Checks form, signature, expiry and tenant of a signed part.
 
         Raises:
-            Refusal: one of these checks failed; it names the first.
+            Refusal: one of these checks failed; the exception names the first failed check.
         """
         if not part.claims:
             raise Refusal(Problem.TOKEN_MALFORMED)
@@ -363,7 +367,7 @@ class TokenMint:
 
 
 def opaque(seed: bytes, form: TokenForm) -> str:
-    """Makes an opaque token from 32 random bytes; the same bytes make the same token."""
+    """Makes an opaque token from 32 random bytes. The same bytes always make the same token."""
     forms: tuple[TokenForm, ...] = ("uuid", "letters", "digits")
     if form == "mixed":
         form = forms[seed[31] % len(forms)]

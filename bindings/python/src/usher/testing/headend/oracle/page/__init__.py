@@ -1,7 +1,7 @@
-"""The head-end's page: one HTML document without further files, and its content security policy.
+"""The head-end's page: one HTML document, which needs no other files, and its Content-Security-Policy.
 
-Style and script are strings of this package, not files, so that every form of installation has them. The
-document never changes. Its data come from ``/_control/events``, and the script inserts them as text only. The
+Style and script are strings in Python modules, not files, so that every form of installation has them. The document
+never changes: the script gets the data from ``/_control/events``, and inserts them only as text, never as HTML. The
 Content-Security-Policy enforces this: it requires Trusted Types and allows no Trusted Types policy.
 """
 
@@ -16,7 +16,7 @@ from .style import STYLE
 
 
 def _source(text: str) -> str:
-    """Returns the Content-Security-Policy source (a hash) that allows one inline element."""
+    """Returns the source expression (a hash) with which the Content-Security-Policy allows one inline element."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
 
 

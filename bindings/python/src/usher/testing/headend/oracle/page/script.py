@@ -1,4 +1,4 @@
-"""The page's JavaScript. It sets all data as text and never parses any as HTML."""
+"""The page's JavaScript. It inserts all data as text, and never parses data as HTML."""
 
 from __future__ import annotations
 
