@@ -6,8 +6,8 @@
  */
 #include "support.h"
 
-static usher_completion asked[3]; /* the newest question of each callback (licence, heartbeat, teardown); 0: no question
-*/
+/* The newest question of each callback (licence, heartbeat, teardown); 0: no question. */
+static usher_completion asked[3];
 static int questions[3], renewals, told_count, told_before, events[32];
 static int32_t told_status;
 static int64_t told_code;

@@ -83,8 +83,7 @@ int main(int argc, char **argv) {
     pid_t child = fork();
     if (child == 0) {
       alarm((unsigned)limit);
-      execl(argv[0], argv[0], ways[index], (char *)NULL); /* not /proc/self/exe, because under valgrind this is the file
-      of valgrind itself */
+      execl(argv[0], argv[0], ways[index], (char *)NULL); /* under valgrind /proc/self/exe is valgrind */
       _exit(127);
     }
     waitpid(child, &status, 0);

@@ -394,8 +394,8 @@ int main(void) {
   const char *wanted = getenv("USHER_TEST_ROUNDS");
   if (!fail_nth) return tell(0, "fail_calls.c is preloaded") - 1;
   signal(SIGALRM, on_hang);
-  without_own_memory(); /* must be the first test, because a child of fork() can use the library only if the parent has
-  made no context yet */
+  /* Must be first: a child of fork() can use the library only if its parent has made no context yet. */
+  without_own_memory();
   initialised_later();
   each_call(wanted ? atoi(wanted) : 4);
   no_more_threads();

@@ -32,14 +32,12 @@ static void run_threads(void) {
   for (index = 0; index < THREADS; index++) pthread_create(&threads[index], NULL, work, (void *)(intptr_t)index);
   for (; now_s() < until; sleep_ms(20)) {
     __atomic_store_n(
-        &calm, (int)((now_s() - since) * 2) % 7 > 1, __ATOMIC_RELAXED); /* 1 s with many calls, then 2.5 s with few
-        calls */
+        &calm, (int)((now_s() - since) * 2) % 7 > 1, __ATOMIC_RELAXED); /* 1 s of storm, 2.5 s of calm */
     usher_context_advance(
         (usher_context *)look(&contexts[MANUAL]), 20, 0); /* moves the manual clock, for which all threads may wait */
   }
   for (index = 0; index < THREADS; index++) before[index] = get(&busy[index]);
-  until = now_s() + 13 * patience(); /* longer than the longest call: a synchronous play, or a free that waits for its
-  time-out */
+  until = now_s() + 13 * patience(); /* longer than the longest call takes */
   do {
     sleep_ms(20);
     usher_context_advance((usher_context *)look(&contexts[MANUAL]), 20, 0);

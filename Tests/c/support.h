@@ -184,8 +184,7 @@ MAY_BE_UNUSED static void nothing_left(const char *who) {
    test's account. Waits for a short time, because the library tears sessions down in the background if the host frees
    them without a close. */
 MAY_BE_UNUSED static void nothing_held(const char *who) {
-  int found = held(), tries = 500 * patience(); /* sessions that a test left on purpose expire after four periods of one
-  second */
+  int found = held(), tries = 500 * patience(); /* left sessions expire after four periods of 1 s */
   while (found != 0 && tries-- > 0) {
     sleep_ms(20);
     found = held();

@@ -66,7 +66,8 @@ class Crowd:
     """`count` playbacks; playback number n has the fault number n modulo the number of kinds.
 
     Args:
-        column: the operation that all playbacks start at once. kinds: the faults.
+        column: the operation that all playbacks start at once.
+        kinds: the faults.
     """
 
     def __init__(self, authority: Authority, column: Column, count: int, kinds: tuple[Fault, ...] = KINDS) -> None:

@@ -6,7 +6,7 @@ one line of JSON:
     play         starts every playback, and replies when all sessions have started
     license MS   requests a licence for the first playback, with this time limit
     late MS      makes the I/O thread late (late.c must be preloaded)
-    end closes everything, and replies with all events and the status of the licence
+    end          closes everything, and replies with all events and the status of the licence
 """
 
 from __future__ import annotations

@@ -165,8 +165,8 @@ class Column:
 
     Attributes:
         operation: a key of ``ACTS``.
-        lasting: True if the fault affects every try for two periods; False if it affects only the first try. rotation:
-        which session tokens the head-end accepts.
+        lasting: True if the fault affects every try for two periods; False if it affects only the first try.
+        rotation: which session tokens the head-end accepts.
     """
 
     name: str
@@ -199,11 +199,12 @@ class Fault:
         title: the description of the fault on the page.
         begin: starts the fault; called before the operation.
         end: ends the fault.
-        strike: starts a fault that must begin during the operation. door: how the requests of the operation reach the
-        head-end, see ``Scene``. fails_after_ms: the time after which a try fails. spares_others: the fault does not
-        affect other playbacks. takes_effect: the head-end processes the request, so a new session token may be lost
-        with the reply. breaks: the rules of the head-end that the library breaks because of this fault, and which the
-        test therefore does not check.
+        strike: starts a fault that must begin during the operation.
+        door: how the requests of the operation reach the head-end, see ``Scene``.
+        fails_after_ms: the time after which a try fails.
+        spares_others: whether the fault does not affect other playbacks.
+        takes_effect: whether the head-end executes the request, so that a new session token may be lost with the reply.
+        breaks: the rules of the head-end that the library breaks because of this fault. The test does not check them.
     """
 
     key: str

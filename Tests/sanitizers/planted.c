@@ -3,7 +3,7 @@
  * this error, with a stack frame of the library.
  *   race        one thread writes a structure while usher_context_new() reads it
  *   after-free  usher_context_new() reads a structure that was freed
- *   leak the program allocates memory and forgets the address; the library has no part in this
+ *   leak        the program allocates memory and forgets the address; the library has no part in this
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -11,8 +11,8 @@ from stage import HEADER, Stage
 class Tokens:
     """A token callback that first returns `answers`, then a new token at each call, and records its calls.
 
-    hold: if True, the callback stores every request and does not answer it. single_use: if True, each token is valid
-    for only one licence.
+    hold: if True, the callback stores every request and does not answer it.
+    single_use: if True, each token is valid for only one licence.
     """
 
     def __init__(self, stage: Stage, *answers: Any, hold: bool = False, single_use: bool = False) -> None:

@@ -1,6 +1,7 @@
 /*
  * load_time.c - loads libraries in the order of its arguments, and measures the time that dlopen() takes for the last
- *   one: load_time libcurl.so.4 libjson-c.so.5 /path/to/libusher.so
+ * one:
+ *   load_time libcurl.so.4 libjson-c.so.5 /path/to/libusher.so
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "bench.h"
