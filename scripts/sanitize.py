@@ -225,7 +225,7 @@ class Tool:
 class Sanitizer(Tool):
     """ThreadSanitizer or AddressSanitizer, compiled into library and hosts.
 
-    Python is compiled without them, so it must load their run-time library first.
+    Python is not compiled with them, so Python must load the sanitizer's run-time library first.
     """
 
     def __init__(self, name: str, title: str, build: str, patience: int, toolchain: Toolchain) -> None:

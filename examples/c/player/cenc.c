@@ -1,9 +1,9 @@
 /*
  * cenc.c - see cenc.h.
  *
- * This player gives libavformat no key. So libavformat leaves encrypted packets as they are, and attaches to each the
- * data for its decryption. Therefore no key is in an option string, every key id can have a different key, and the
- * player reports a missing key as an error instead of decoding noise.
+ * This player gives libavformat no key. So libavformat leaves encrypted packets as they are, and attaches to each
+ * packet the data for its decryption. Therefore no key is in an option string, every key id can have a different key,
+ * and the player reports a missing key as an error instead of decoding noise.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

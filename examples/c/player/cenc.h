@@ -9,12 +9,12 @@
 enum cenc_result {
   CENC_CLEAR, /* the packet was not encrypted */
   CENC_DECRYPTED, /* the packet is decrypted now */
-  CENC_NO_KEY, /* its key id is not in the ring */
-  CENC_SCHEME, /* another scheme than `cenc` (e.g. `cbcs`) */
-  CENC_MALFORMED /* its encryption data do not fit its size, or libcrypto failed */
+  CENC_NO_KEY, /* the ring does not have the packet's key id */
+  CENC_SCHEME, /* the packet has another scheme than `cenc` (e.g. `cbcs`) */
+  CENC_MALFORMED /* the encryption data do not fit the packet's size, or libcrypto failed */
 };
 
-/** Decrypts a packet in place with the key whose id its side data has (AV_PKT_DATA_ENCRYPTION_INFO). */
+/** Decrypts a packet in place. The packet's side data (AV_PKT_DATA_ENCRYPTION_INFO) has the id of the key. */
 enum cenc_result cenc_decrypt(AVPacket *packet, const struct keyring *ring);
 
 /** Describes a result in one line. */

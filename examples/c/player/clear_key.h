@@ -6,7 +6,7 @@
 
 #define CLEAR_KEY_REQUEST_MAX (64 + KEYRING_MAX * (BASE64URL_KEY_SIZE + 3))
 
-/** Writes {"kids":["..."],"type":"temporary"} for every id in the ring; returns its length. */
+/** Writes {"kids":["..."],"type":"temporary"} for every id in the ring; returns the length of the text. */
 size_t clear_key_request(const struct keyring *ring, char out[CLEAR_KEY_REQUEST_MAX]);
 
 /** Copies the keys of a licence into the ring. @return the number of copied keys; -1 if it is no Clear Key licence. */

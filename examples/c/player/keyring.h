@@ -18,7 +18,7 @@ struct content_key {
 struct keyring {
   struct content_key keys[KEYRING_MAX];
   size_t count;
-  bool one_for_all; /* the first key fits every key id (--key, --kid) */
+  bool one_for_all; /* use the first key for every key id (--key, --kid) */
 };
 
 /** Adds a key id, unless the ring has it. @return false if the ring is full. */

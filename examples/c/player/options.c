@@ -80,7 +80,7 @@ static enum options_result wrong(const char *why) {
   return OPTIONS_WRONG;
 }
 
-/* Checks the combination: a clear file, a key from the command line, or a licence server. */
+/* Checks that the options fit together: --clear, --key and --license-url exclude each other, and one is required. */
 static enum options_result check(const struct options *o) {
   if (o->clear && (o->key_hex || o->license_url || o->ssm_url))
     return wrong("--clear plays without key, licence and session");

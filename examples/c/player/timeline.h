@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <usher/usher.h>
 
-/* A copy of a usher_error that outlives its event, with its explanation. */
+/* A copy of a usher_error, with its explanation. It stays valid after the event. */
 struct failure {
   int32_t status, origin, operation, http_status, must_stop, orphan_possible;
   int64_t service_code;
@@ -21,7 +21,7 @@ struct moment {
   int32_t event; /* USHER_EVENT_..., 0: a step of the player */
   const char *what; /* title; static */
   char detail[120]; /* details, or "" */
-  uint32_t count; /* number of keep-alives: consecutive ones are one moment */
+  uint32_t count; /* number of keep-alives; consecutive ones share one moment */
   uint64_t last_ms; /* time of the last of these keep-alives */
   uint64_t period_ms;
   uint64_t lateness_ms; /* the largest lateness of these keep-alives */
