@@ -13,8 +13,7 @@ static void on_event(const usher_event *event, void *user_data) {
   if (event->error.must_stop) stop_set(session->stop, STOP_EVENT);
 }
 
-/* Payload callback: each renewal that keeps the session alive needs a challenge. Clear Key's challenge never changes.
-    */
+/* Payload callback: each renewal for the session needs a challenge. Clear Key's challenge never changes. */
 static void on_payload(
     usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
   struct session *session = user_data;
