@@ -159,7 +159,7 @@ static inline int curl_shim_check_file(const char *path) {
   close(fd);
   return is_good ? 0 : CURL_SHIM_TLS_INVALID;
 }
-/* A pin is a list of "sha256//" with the base64 of 32 bytes, or a file with the public key. */
+/* A pin is the name of a file with the public key, or a list: each element is "sha256//" and the base64 of 32 bytes. */
 static inline int curl_shim_check_pin(const char *pin) {
   static const char mark[] = "sha256//", digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   enum { mark_size = sizeof mark - 1, digits_size = 43 };

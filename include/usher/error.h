@@ -120,7 +120,7 @@ typedef struct usher_error {
   int64_t service_code;
   /** The server's message without secrets, or one line from the library. If the server's message has coded characters
       such as %41, the library withholds it, and this text says so. UTF-8, one line of at most 512 bytes, never NULL.
-      Lives as long as the event or response that contains this struct. */
+      Valid as long as the event or response that contains this struct. */
   const char *message;
   /** 1: the host must stop playback. */
   int32_t must_stop;

@@ -214,7 +214,7 @@ package struct PlaybackMachine {
     UsherError(.noToken, operation: operation, message: "content token unavailable")
   }
 
-  /// Called with the answer of the token callback; nil if it has no token or its deadline passed.
+  /// Called with the token that the token callback supplied; nil if it supplied none or missed its deadline.
   package mutating func tokenAnswered(_ token: Secret?, now: Milliseconds) -> [Action] {
     guard contentToken.isAsking, !isClosing else { return [] }
     guard let token else { return tokenMissing(now: now) }

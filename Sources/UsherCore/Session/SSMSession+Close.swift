@@ -79,7 +79,7 @@ extension SSMSession {
     }
   }
 
-  /// Whether the server may hold the session under another token, after it refused our newest token as unknown.
+  /// Whether the server may hold the session under another token, although it refused the newest token as unknown.
   private var mayBeHeldByAnotherToken: Bool { newest.mayHaveSuccessor || isBeatInFlight || licensesInFlight > 0 }
 
   /// - Parameter mayHaveTakenEffect: an earlier teardown, which carried another token, may have ended the session.

@@ -176,7 +176,8 @@ package final class PumpedExecutor: CallbackExecutor {
     }
   }
 
-  /// Runs the due jobs on the calling thread, which frees the context. Returns false if no job was due.
+  /// Runs the due jobs on the calling thread. Only the thread that frees the context calls this. Returns false if no
+  /// job was due.
   package func runDue() -> Bool {
     let taken = monitor.locked { () -> Int in
       while isTurn { monitor.wait() }

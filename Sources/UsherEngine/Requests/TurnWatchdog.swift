@@ -15,7 +15,7 @@ final class TurnWatchdog {
   private static var pause: Int64 { 15 }
   private static var alertPause: Int64 { 2 }
   private static var alertTime: Int64 { 2000 }
-  /// How often it looks again at a turn that it has seen already, in milliseconds.
+  /// How often the watchdog looks again at a turn that it has seen already, in milliseconds.
   private static var closePause: Int64 { 5 }
   /// The limit of bytes that the I/O thread may read from one connection in one turn; see `allowed`. Above it, the
   /// server floods.
