@@ -1,68 +1,77 @@
 /*
- * fairplay_loader.c - the FairPlay resource loader of the seed, ported line by line to C.
+ * fairplay_loader.c - the FairPlay resource loader of the seed, ported line by line to C. S4:67 is line 67 of the
+ * seed S4.
  *
- *   fairplay_loader USE_CASE SERVER_URL SKD_URL [device_registered]
+ *   fairplay_loader USE_CASE SERVER_URL SKD_URL CERTIFICATE CLIP CONTENT_ID [device_registered]
  *
- * USE_CASE 1: SERVER_URL is an on-premise FairPlay server. 2: SERVER_URL is the entitlement server. 3: the `skd:` URL
- * is the ExpressPlay token URL. Prints "CKC <size>" or the error, then each event's name.
+ * USE_CASE 0: SERVER_URL is the ExpressPlay token URL, hard-coded for a test. 1: SERVER_URL is an on-premise FairPlay
+ * server. 2: SERVER_URL is the entitlement server; "-": the `skd:` URL has it. 3: the `skd:` URL is the ExpressPlay
+ * token URL. CERTIFICATE is a file. CONTENT_ID: what the application knows if the `skd:` URL has no content id.
+ * Prints the pictures of the clip or the error, and each event's name.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <stdio.h>
+#include "av_player.h"
 #include <stdlib.h>
-#include <string.h>
 #include <usher/usher.h>
 
 typedef struct app {
   int use_case;
-  const char *server;
+  const char *server, *content_id;
+  spc asked;
 } app;
 
-/* getMyAssetIdentifierFromURL(url): the packager of this example writes skd://<content id>, or puts the content id
-   after a semicolon. */
-static size_t my_asset_identifier(const uint8_t *url, size_t size, uint8_t *asset_id) {
-  size_t start = size;
-  while (start > 0 && url[start - 1] != ';') start--;
-  if (start == 0) start = size < 6 ? size : 6;
-  memcpy(asset_id, url + start, size - start);
-  return size - start;
+/* S4:77  getMyAssetIdentifierFromURL(url): the packager of this example writes skd:{entitlement_server_url}?cid={content_id}, S4:31,
+ * skd://...;{content_id} or skd://{content_id}. S4:33: the URL may also have no content id. */
+static const char *my_asset_identifier(const app *me, const uint8_t *url, size_t size, char text[2048]) {
+  static const char *const marks[] = {"?cid=", ";", "skd://", "skd:"};
+  size_t i;
+  snprintf(text, 2048, "%.*s", (int)size, (const char *)url);
+  for (i = 0; i < sizeof marks / sizeof marks[0]; i++) {
+    const char *mark = strstr(text, marks[i]);
+    if (mark && mark[strlen(marks[i])] && strcmp(mark, "skd://") != 0) return mark + strlen(marks[i]);
+  }
+  return me->content_id;
 }
 
-/* The application decides to which server the licence request goes, and how to get the ExpressPlay token. */
+/* S4:17-21  The application decides to which server the request goes, and how to get the ExpressPlay token. */
 static void should_wait_for_loading(const usher_server_request *request, void *user_data) {
-  const app *me = user_data;
-  uint8_t asset_id[1024];
+  const app *me = (const app *)user_data;
+  char text[2048], derived[2048];
+  const char *asset_id = my_asset_identifier(me, request->url, request->url_size, text);
   usher_entitlement wanted = USHER_ENTITLEMENT_INIT;
-  if (request->url_size > sizeof asset_id) {
-    usher_complete_server(request->completion, NULL, NULL);
-    return;
-  }
-  wanted.content_id_size = my_asset_identifier(request->url, request->url_size, asset_id);
-  wanted.content_id = asset_id;
+  wanted.content_id = (const uint8_t *)asset_id;
+  wanted.content_id_size = strlen(asset_id);
   switch (me->use_case) {
-  case 1: /* strUrl = getOnPremiseServerUrl(strUrl, assetId) */
+  case 0: /* S4:48  NSString* const EXPRESSPLAY_TOKEN = @"https://..." */
+    usher_complete_server(request->completion, me->server, NULL);
+    break;
+  case 1: /* S4:85  strUrl = getOnPremiseServerUrl(strUrl, assetId) */
     usher_complete_server(request->completion, me->server, "X-Asset: on-premise");
     break;
-  case 2: /* strUrl = getExpressPlayTokenUrlFromEntilementServer(strUrl, assetId, true, &error) */
+  case 2: /* S4:106  strUrl = getExpressPlayTokenUrlFromEntilementServer(strUrl, assetId, true, &error) */
     wanted.url = me->server;
-    wanted.token_kind = request->token_kind; /* bEnforceDeviceID: false registers the device, true needs it */
+    if (strcmp(me->server, "-") == 0) { /* S4:67  strUrl: "skd://" replaced; here by http, for loopback */
+      const char *strUrl = strstr(text, "//") ? strstr(text, "//") + 2 : text + strlen("skd:");
+      snprintf(derived, sizeof derived, "http://%.*s", (int)strcspn(strUrl, "?"), strUrl);
+      wanted.url = derived;
+    }
+    wanted.token_kind = request->token_kind; /* S4:99-103  bEnforceDeviceID: false registers, true needs the device */
     usher_complete_entitlement(request->completion, &wanted);
     break;
-  default: /* strUrl is already the ExpressPlay token URL; only its scheme skd:// must become http(s):// */
+  default: /* S4:109  "strUrl is already the ExpressPlay Token Url": skd:// becomes http(s)://, S4:167 */
     usher_complete_builtin(request->completion);
   }
 }
 
-/* Makes the SPC: [loadingRequest streamingContentKeyRequestDataForApp:appCert contentIdentifier:assetId ...], with a
-   test CDM. */
+/* S4:120  Makes the SPC: [loadingRequest streamingContentKeyRequestDataForApp:appCert contentIdentifier:assetId ...] */
 static void make_spc(const usher_spc_request *request, void *user_data) {
-  uint8_t spc[2048] = "\0\0\0\1USPC";
-  (void)user_data;
-  memcpy(spc + 40, "sixteen bytes nrthis tv", 23);
-  if (request->url_size > sizeof spc - 72) {
-    usher_complete_payload(request->completion, NULL, 0);
-    return;
-  }
-  usher_complete_payload(request->completion, spc, 72 + my_asset_identifier(request->url, request->url_size, spc + 72));
+  app *me = (app *)user_data;
+  char text[2048];
+  const char *asset_id = my_asset_identifier(me, request->url, request->url_size, text);
+  cdm_make_spc(
+      &me->asked, request->certificate, request->certificate_size, (const uint8_t *)asset_id, strlen(asset_id));
+  memcpy(me->asked.bytes + 56, "this tv", 7); /* the device */
+  usher_complete_payload(request->completion, me->asked.bytes, me->asked.size);
 }
 
 static void on_event(const usher_event *event, void *user_data) {
@@ -79,9 +88,12 @@ int main(int argc, char **argv) {
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
   app me;
   int32_t status;
-  if (argc < 4) return 2;
+  if (argc < 7) return 2;
+  memset(&me, 0, sizeof me);
   me.use_case = atoi(argv[1]);
   me.server = argv[2];
+  me.content_id = argv[6];
+  options.certificate_file = argv[4]; /* S4:114-117 */
   options.server = should_wait_for_loading;
   options.spc = make_spc;
   options.user_data = &me;
@@ -91,13 +103,13 @@ int main(int argc, char **argv) {
   if (me.use_case == 2) {
     options.device_binding = 1;
     options.customer_cookie = "household-1";
-    options.device_registered = argc > 4;
+    options.device_registered = argc > 7;
   }
   if (me.use_case == 3) options.route = USHER_ROUTE_TOKEN_URL;
 
   status = usher_context_new(NULL, &context);
   if (!status) status = usher_context_add_observer(context, on_event, NULL, NULL, NULL);
-  /* [[PTDefaultMediaPlayerClientFactory defaultFactory] registerPTAVAssetResourceLoader:resourceLoader] */
+  /* S4:174-175  [[PTDefaultMediaPlayerClientFactory defaultFactory] registerPTAVAssetResourceLoader:resourceLoader] */
   if (!status) status = usher_context_add_loader(context, &options, &loader);
   if (!status) status = usher_player_new(context, &player);
   if (!status) status = usher_player_play(player, &item, &playback);
@@ -106,9 +118,9 @@ int main(int argc, char **argv) {
     usher_response_info info = USHER_RESPONSE_INFO_INIT;
     status = usher_playback_get_resource(playback, (const uint8_t *)argv[3], strlen(argv[3]), 0, &response);
     usher_response_get(response, &info);
-    /* finishLoadingWithResponse: or finishLoadingWithError: */
-    if (status) printf("error %s: %s\n", usher_status_name(status), info.error.message ? info.error.message : "");
-    if (!status) printf("CKC %d\n", (int)info.data_size);
+    if (!status) cdm_play(argv[5], &me.asked, info.data, info.data_size); /* S4:136  finishLoadingWithResponse: */
+    if (status) /* S4:141  finishLoadingWithError: */
+      printf("error %s: %s\n", usher_status_name(status), info.error.message ? info.error.message : "");
     usher_response_free(response);
   }
   usher_context_close(context, 0, NULL);

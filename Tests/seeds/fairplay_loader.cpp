@@ -1,74 +1,84 @@
 /*
  * fairplay_loader.cpp - the FairPlay resource loader of the seed, ported line by line to C++. Arguments and output are
- * those of fairplay_loader.c.
+ * those of fairplay_loader.c. S4:67 is line 67 of the seed S4.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <cstdio>
+#include "av_player.h"
 #include <string>
 #include <usher/usher.hpp>
 
-// getMyAssetIdentifierFromURL(url): the packager of this example writes skd://<content id>, or puts the content id
-// after a semicolon.
-static std::string my_asset_identifier(const std::string &url) {
-  const auto semicolon = url.rfind(';');
-  return url.substr(semicolon == std::string::npos ? 6 : semicolon + 1);
+// S4:77  getMyAssetIdentifierFromURL(url): the packager of this example writes skd:{entitlement_server_url}?cid={content_id}, S4:31,
+// skd://...;{content_id} or skd://{content_id}. S4:33: the URL may also have no content id.
+static std::string my_asset_identifier(const std::string &url, const std::string &known) {
+  for (const std::string mark : {"?cid=", ";", "skd://", "skd:"}) {
+    const auto at = url.find(mark);
+    if (at != std::string::npos && at + mark.size() < url.size() && url != "skd://")
+      return url.substr(at + mark.size());
+  }
+  return known;
 }
 
-static std::string text(usher::bytes_view bytes) { return std::string(bytes.begin(), bytes.end()); }
-static usher::bytes_view bytes(const std::string &text) {
-  return usher::bytes_view(reinterpret_cast<const uint8_t *>(text.data()), text.size());
+// S4:67  "skd://" is replaced; here by http, for loopback.
+static std::string server_in(const std::string &url) {
+  const auto start = url.compare(0, 6, "skd://") == 0 ? 6 : 4;
+  return "http://" + url.substr(start, url.find('?') - start);
 }
 
 int main(int argc, char **argv) {
-  if (argc < 4) return 2;
+  if (argc < 7) return 2;
   const int use_case = std::stoi(argv[1]);
-  const std::string server = argv[2], url = argv[3];
+  const std::string server = argv[2], url = argv[3], content_id = argv[6];
+  spc asked;
   try {
     usher::context context;
     context.add_observer([](const usher::event &event) { std::printf("event %s\n", event.name()); });
 
     usher::loader_options options;
-    // The application decides to which server the licence request goes, and how to get the ExpressPlay token.
+    // S4:17-21  The application decides to which server the request goes, and how to get the ExpressPlay token.
     options.server = [&](usher::server_request request) {
-      const std::string asset_id = my_asset_identifier(text(request.url()));
-      if (use_case == 1) { // strUrl = getOnPremiseServerUrl(strUrl, assetId)
+      const std::string strUrl(request.url().text());
+      const std::string asset_id = my_asset_identifier(strUrl, content_id);
+      if (use_case == 0) { // S4:48  NSString* const EXPRESSPLAY_TOKEN = @"https://..."
+        request.answer(server);
+      } else if (use_case == 1) { // S4:85  strUrl = getOnPremiseServerUrl(strUrl, assetId)
         request.answer(server, "X-Asset: on-premise");
-      } else if (use_case == 2) { // strUrl = getExpressPlayTokenUrlFromEntilementServer(strUrl, assetId, true, &error)
+      } else if (use_case == 2) { // S4:106  strUrl = getExpressPlayTokenUrlFromEntilementServer(strUrl, assetId, ...)
         usher::entitlement wanted;
-        wanted.url = server;
-        wanted.content_id = bytes(asset_id);
-        wanted.token_kind = request.token_kind(); // bEnforceDeviceID: false registers the device, true needs it
+        wanted.url = server == "-" ? server_in(strUrl) : server;
+        wanted.content_id = asset_id;
+        wanted.token_kind = request.token_kind(); // S4:99-103  bEnforceDeviceID: false registers, true needs the device
         request.ask_entitlement(wanted);
-      } else { // strUrl is already the ExpressPlay token URL: skd:// becomes http(s)://
+      } else { // S4:109  "strUrl is already the ExpressPlay Token Url": skd:// becomes http(s)://, S4:167
         request.use_builtin();
       }
     };
-    // Makes the SPC: [loadingRequest streamingContentKeyRequestDataForApp:appCert contentIdentifier:assetId ...], with
-    // a test CDM.
-    options.spc = [](usher::spc_request request) {
-      std::string spc(72, '\0');
-      spc.replace(0, 8, std::string("\0\0\0\1USPC", 8));
-      spc.replace(40, 23, "sixteen bytes nrthis tv");
-      request.answer(bytes(spc + my_asset_identifier(text(request.url()))));
+    // S4:120  Makes the SPC: [loadingRequest streamingContentKeyRequestDataForApp:appCert contentIdentifier:assetId ...]
+    options.spc = [&](usher::spc_request request) {
+      const usher::bytes_view certificate = request.certificate();
+      const std::string asset_id = my_asset_identifier(std::string(request.url().text()), content_id);
+      cdm_make_spc(&asked, certificate.data(), certificate.size(), usher::bytes_view(asset_id).data(), asset_id.size());
+      memcpy(asked.bytes + 56, "this tv", 7); // the device
+      request.answer({asked.bytes, asked.size});
     };
+    options.certificate_file = argv[4]; // S4:114-117
     options.content_id_rule = usher::content_id_rule::host;
     options.allowed_hosts = "127.0.0.1:*";
     options.derived_scheme = "http";
     if (use_case == 2) {
       options.device_binding = true;
       options.customer_cookie = "household-1";
-      options.device_registered = argc > 4;
+      options.device_registered = argc > 7;
     }
     if (use_case == 3) options.route = usher::route::token_url;
-    // [[PTDefaultMediaPlayerClientFactory defaultFactory] registerPTAVAssetResourceLoader:resourceLoader]
+    // S4:174-175  [[PTDefaultMediaPlayerClientFactory defaultFactory] registerPTAVAssetResourceLoader:resourceLoader]
     const auto loader = context.add_loader(std::move(options));
     const auto player = context.new_player();
     const auto playback = player.play({});
-    const auto ckc = playback.get_resource(bytes(url));
-    std::printf("CKC %zu\n", ckc.data().size()); // finishLoadingWithResponse:
+    const auto ckc = playback.get_resource(url);
+    cdm_play(argv[5], &asked, ckc.data().data(), ckc.data().size()); // S4:136  finishLoadingWithResponse:
     context.close();
-  } catch (const usher::error &error) { // finishLoadingWithError:
+  } catch (const usher::error &error) { // S4:141  finishLoadingWithError:
     std::printf("error %s: %s\n", usher::status_name(error.status()), error.what());
     return 1;
   }

@@ -1,43 +1,60 @@
 """The FairPlay resource loader of the seed, ported line by line to Python.
 
-Arguments and output are those of fairplay_loader.c.
+Arguments and output are those of fairplay_loader.c. S4:67 is line 67 of the seed S4.
 """
 
 from __future__ import annotations
 
 import sys
 
+from av_player import say, show
+
 import usher
+from usher.testing import fairplay
 
 
-def my_asset_identifier(url: str) -> str:
-    """getMyAssetIdentifierFromURL(url): the packager of this example writes the content id after skd://, or after a
-    semicolon."""
-    _, semicolon, content_id = url.rpartition(";")
-    return content_id if semicolon else url[len("skd://") :]
+def my_asset_identifier(url: str, known: str) -> str:
+    """S4:77  getMyAssetIdentifierFromURL(url): the packager of this example writes skd:{entitlement_server_url}?cid={content_id},
+    S4:31, skd://...;{content_id} or skd://{content_id}. S4:33: the URL may also have no content id."""
+    for mark in ("?cid=", ";", "skd://", "skd:"):
+        _, found, content_id = url.partition(mark)
+        if found and content_id and url != "skd://":
+            return content_id
+    return known
 
 
-def make_spc(request: usher.SPCRequest) -> bytes:
-    """Makes the SPC: [loadingRequest streamingContentKeyRequestDataForApp:appCert contentIdentifier:assetId ...], with
-    a test CDM."""
-    head = b"\0\0\0\1USPC" + bytes(32) + b"sixteen bytes nr" + b"this tv".ljust(16, b"\0")
-    return head + my_asset_identifier(request.url).encode()
+def server_in(url: str) -> str:
+    """S4:67  "skd://" is replaced; here by http, for loopback."""
+    return "http://" + url.removeprefix("skd:").removeprefix("//").partition("?")[0]
 
 
-def main(use_case: str, server: str, url: str, *registered: str) -> int:
+def main(use_case: str, server: str, url: str, certificate: str, clip: str, content_id: str, *registered: str) -> int:
+    spcs: list[bytes] = []
+
     def should_wait_for_loading(request: usher.ServerRequest) -> object:
-        """The application decides to which server the licence request goes, and how to get the ExpressPlay token."""
-        asset_id = my_asset_identifier(request.url)
-        if use_case == "1":  # strUrl = getOnPremiseServerUrl(strUrl, assetId)
-            return server, {"X-Asset": "on-premise"}
-        if use_case == "2":  # strUrl = getExpressPlayTokenUrlFromEntilementServer(strUrl, assetId, true, &error)
-            # bEnforceDeviceID: false registers the device, true needs it.
-            request.ask_entitlement(server, asset_id.encode(), request.token_kind)
-        else:  # strUrl is already the ExpressPlay token URL: skd:// becomes http(s)://
-            request.answer_builtin()
+        """S4:17-21  The application decides to which server the request goes, and how to get the ExpressPlay token."""
+        asset_id = my_asset_identifier(request.url, content_id)
+        match use_case:
+            case "0":  # S4:48  NSString* const EXPRESSPLAY_TOKEN = @"https://..."
+                return server
+            case "1":  # S4:85  strUrl = getOnPremiseServerUrl(strUrl, assetId)
+                return server, {"X-Asset": "on-premise"}
+            case "2":  # S4:106  strUrl = getExpressPlayTokenUrlFromEntilementServer(strUrl, assetId, true, &error)
+                # S4:99-103  bEnforceDeviceID: false registers the device, true needs it
+                asked = server_in(request.url) if server == "-" else server
+                request.ask_entitlement(asked, asset_id.encode(), request.token_kind)
+            case _:  # S4:109  "strUrl is already the ExpressPlay Token Url": its scheme is replaced, S4:167
+                request.answer_builtin()
         return None
 
+    def make_spc(request: usher.SPCRequest) -> bytes:
+        """S4:120  Makes the SPC: [loadingRequest streamingContentKeyRequestDataForApp:appCert contentIdentifier:assetId ...]"""
+        asset_id = my_asset_identifier(request.url, content_id)
+        spcs.append(fairplay.make_spc(asset_id, request.certificate or b"", device=b"this tv"))
+        return spcs[-1]
+
     options: usher.LoaderOptions = {
+        "certificate_file": certificate,  # S4:114-117
         "content_id_rule": usher.ContentIDRule.HOST,
         "allowed_hosts": ["127.0.0.1:*"],
         "derived_scheme": "http",
@@ -51,16 +68,16 @@ def main(use_case: str, server: str, url: str, *registered: str) -> int:
     if use_case == "3":
         options["route"] = usher.Route.TOKEN_URL
     with usher.Context() as context:
-        context.add_observer(lambda event: print(f"event {event.type.name}\n", end="", flush=True))
-        # [[PTDefaultMediaPlayerClientFactory defaultFactory] registerPTAVAssetResourceLoader:resourceLoader]
+        context.add_observer(lambda event: say(f"event {event.type.name}"))
+        # S4:174-175  [[PTDefaultMediaPlayerClientFactory defaultFactory] registerPTAVAssetResourceLoader:resourceLoader]
         usher.ResourceLoader(context, make_spc, should_wait_for_loading, **options)
         playback = usher.Player(context).play()
         try:
             ckc = playback.get_resource(url)
-        except usher.UsherError as error:  # finishLoadingWithError:
-            print(f"error {error.status.name}: {error}\n", end="")
+        except usher.UsherError as error:  # S4:141  finishLoadingWithError:
+            say(f"error {error.status.name}: {error}")
             return 1
-        print(f"CKC {len(ckc)}\n", end="")  # finishLoadingWithResponse:
+        show(clip, spcs[-1], ckc)  # S4:136  finishLoadingWithResponse:
     return 0
 
 

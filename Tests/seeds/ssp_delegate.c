@@ -48,7 +48,7 @@ static void observer(const usher_event *event, void *user_data) {
   }
 }
 
-/* FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back (S0:28). */
+/* FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back, S0:28. */
 static void key_request(app *me) {
   usher_license_request request = USHER_LICENSE_REQUEST_INIT;
   usher_response *certificate = NULL, *content_id = NULL, *ckc = NULL;

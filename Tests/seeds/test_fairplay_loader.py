@@ -1,25 +1,50 @@
-"""Tests the FairPlay resource loader of the seed in C, C++ and Python: its three ways to get a licence, and device
-binding."""
+"""Tests the FairPlay resource loader (seed S4) in C, C++ and Python: its ways to get a licence, and device binding."""
 
 from __future__ import annotations
 
 import json
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from seeds.clips import MEDIA, Clip
 from seeds.ports import LANGUAGES, Ports
 
-from stage import KEY, KID
+from usher.testing import media
 from usher.testing.headend import Entry, HeadEnd
 
 CONTENT = "movie-1"
-CKC_BYTES = 68
+Load = Callable[..., list[str]]
 
 
 @pytest.fixture
-def headend() -> HeadEnd:
+def headend(clips: list[Clip]) -> Iterator[HeadEnd]:
     with HeadEnd(clock="system", control=False) as running:
-        running.add_key(KID, KEY, CONTENT)
+        key = media.read(MEDIA)[0].keys[0]
+        running.add_key(key.kid, key.key, CONTENT)
         yield running
+
+
+@pytest.fixture
+def load(headend: HeadEnd, ports: Ports, clips: list[Clip], tmp_path: Path) -> Load:
+    """Runs a port, with the head-end's certificate in a file; returns its lines."""
+    certificate = tmp_path / "my_certificate.cer"
+    with urllib.request.urlopen(headend.fps_certificate_url) as reply:
+        certificate.write_bytes(reply.read())
+
+    def run(
+        language: str, use_case: str, server: str, url: str, *more: str, known: str = "unknown", status: int = 0
+    ) -> list[str]:
+        arguments = use_case, server, url, str(certificate), str(clips[0].file), known, *more
+        return ports.run("fairplay_loader", language, *arguments, status=status)
+
+    return run
+
+
+def played(clips: list[Clip], *events: str) -> list[str]:
+    """What a port says that got the right CKC."""
+    return [clips[0].pictures, *(f"event {event}" for event in sorted((*events, "LICENSE", "PLAYBACK_CLOSED")))]
 
 
 def routes(headend: HeadEnd) -> list[Entry]:
@@ -27,46 +52,70 @@ def routes(headend: HeadEnd) -> list[Entry]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_useCase1_onPremiseServer_theApplicationNamesIt(headend: HeadEnd, ports: Ports, language: str) -> None:
-    told = ports.run("fairplay_loader", language, "1", headend.fps_url, f"skd://{CONTENT}")
-    assert told == [f"CKC {CKC_BYTES}", "event LICENSE", "event PLAYBACK_CLOSED"]
+def test_hardCodedTokenURL_givesTheKey(headend: HeadEnd, load: Load, clips: list[Clip], language: str) -> None:
+    """For a test the application has the ExpressPlay token URL hard-coded; the SPC goes there, with port and query."""
+    url = headend.rights_token_url(CONTENT)
+    assert load(language, "0", url, f"skd://{CONTENT}") == played(clips)
+    (sent,) = routes(headend)
+    assert headend.url + sent.path == url
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_useCase1_onPremiseServer_theApplicationNamesIt(
+    headend: HeadEnd, load: Load, clips: list[Clip], language: str
+) -> None:
+    assert load(language, "1", headend.fps_url, f"skd:{CONTENT}") == played(clips)
     (sent,) = routes(headend)
     assert (sent.route, sent.header("x-asset")) == ("ckc", "on-premise")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_urlHasNothing_theApplicationKnowsTheContent(
+    headend: HeadEnd, load: Load, clips: list[Clip], language: str
+) -> None:
+    """The `skd:` URL has no content id, because the application knows the content from elsewhere; the key server gets
+    the SPC for this content."""
+    assert load(language, "1", headend.fps_url, "skd://", known=CONTENT) == played(clips)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_useCase2_entitlementServer_namesTheTokenURL_andBindsTheDevice(
-    headend: HeadEnd, ports: Ports, language: str
+    headend: HeadEnd, load: Load, clips: list[Clip], language: str
 ) -> None:
     """The first run registers the device (bEnforceDeviceID = false). The second run knows that the device is
     registered, and asks for a token that only this device can use."""
-    arguments = ("fairplay_loader", language, "2", headend.entitlement_url, f"skd://{CONTENT}")
-    assert ports.run(*arguments) == [
-        f"CKC {CKC_BYTES}",
-        "event DEVICE_REGISTERED",
-        "event LICENSE",
-        "event PLAYBACK_CLOSED",
-    ]
-    assert ports.run(*arguments, "device_registered") == [f"CKC {CKC_BYTES}", "event LICENSE", "event PLAYBACK_CLOSED"]
+    arguments = (language, "2", headend.entitlement_url, f"skd://{CONTENT}")
+    assert load(*arguments) == played(clips, "DEVICE_REGISTERED")
+    assert load(*arguments, "device_registered") == played(clips)
     asked = [json.loads(entry.body) for entry in routes(headend) if entry.route == "entitlement"]
     assert [(body["requestType"], body["contentID"]) for body in asked] == [(2, CONTENT), (3, CONTENT)]
     assert [entry.route for entry in routes(headend)] == ["entitlement", "rights"] * 2
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_useCase2_entitlementDenied_isTheErrorOfTheLoadingRequest(
-    headend: HeadEnd, ports: Ports, language: str
+def test_useCase2_entitlementServerInTheURL_isAskedForItsCid(
+    headend: HeadEnd, load: Load, clips: list[Clip], language: str
 ) -> None:
+    """The packager wrote skd:{entitlement_server_url}?cid={content_id}; the application needs no hard-coded server."""
+    url = headend.entitlement_url.replace("http://", "skd:") + f"?cid={CONTENT}"
+    assert load(language, "2", "-", url) == played(clips, "DEVICE_REGISTERED")
+    assert [entry.route for entry in routes(headend)] == ["entitlement", "rights"]
+    assert json.loads(routes(headend)[0].body)["contentID"] == CONTENT
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_useCase2_entitlementDenied_isTheErrorOfTheLoadingRequest(headend: HeadEnd, load: Load, language: str) -> None:
     headend.deny(CONTENT, "not in your package", 17)
-    told = ports.run("fairplay_loader", language, "2", headend.entitlement_url, f"skd://{CONTENT}", status=1)
+    told = load(language, "2", headend.entitlement_url, f"skd://{CONTENT}", status=1)
     assert any("REFUSED" in line and "not in your package" in line for line in told)
     assert [entry.route for entry in routes(headend)] == ["entitlement"]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_useCase3_tokenURLInTheContent_itsSchemeIsReplaced(headend: HeadEnd, ports: Ports, language: str) -> None:
+def test_useCase3_tokenURLInTheContent_itsSchemeIsReplaced(
+    headend: HeadEnd, load: Load, clips: list[Clip], language: str
+) -> None:
     url = "skd" + headend.rights_token_url(CONTENT).removeprefix("http") + f"&x=1;{CONTENT}"
-    told = ports.run("fairplay_loader", language, "3", "-", url)
-    assert told == [f"CKC {CKC_BYTES}", "event LICENSE", "event PLAYBACK_CLOSED"]
+    assert load(language, "3", "-", url) == played(clips)
     (sent,) = routes(headend)
     assert "skd" + headend.url.removeprefix("http") + sent.path == url
