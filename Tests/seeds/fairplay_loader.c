@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
 
   status = usher_context_new(NULL, &context);
   if (!status) status = usher_context_add_observer(context, on_event, NULL, NULL, NULL);
-  /* S4:174-175  [[PTDefaultMediaPlayerClientFactory defaultFactory] registerPTAVAssetResourceLoader:resourceLoader] */
+  /* S4:174  [[PTDefaultMediaPlayerClientFactory defaultFactory] registerPTAVAssetResourceLoader:resourceLoader] */
   if (!status) status = usher_context_add_loader(context, &options, &loader);
   if (!status) status = usher_player_new(context, &player);
   if (!status) status = usher_player_play(player, &item, &playback);

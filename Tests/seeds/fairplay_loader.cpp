@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
       options.device_registered = argc > 7;
     }
     if (use_case == 3) options.route = usher::route::token_url;
-    // S4:174-175  [[PTDefaultMediaPlayerClientFactory defaultFactory] registerPTAVAssetResourceLoader:resourceLoader]
+    // S4:174  [[PTDefaultMediaPlayerClientFactory defaultFactory] registerPTAVAssetResourceLoader:resourceLoader]
     const auto loader = context.add_loader(std::move(options));
     const auto player = context.new_player();
     const auto playback = player.play({});

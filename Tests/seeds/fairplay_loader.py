@@ -69,7 +69,7 @@ def main(use_case: str, server: str, url: str, certificate: str, clip: str, cont
         options["route"] = usher.Route.TOKEN_URL
     with usher.Context() as context:
         context.add_observer(lambda event: say(f"event {event.type.name}"))
-        # S4:174-175  [[PTDefaultMediaPlayerClientFactory defaultFactory] registerPTAVAssetResourceLoader:resourceLoader]
+        # S4:174  [[PTDefaultMediaPlayerClientFactory defaultFactory] registerPTAVAssetResourceLoader:resourceLoader]
         usher.ResourceLoader(context, make_spc, should_wait_for_loading, **options)
         playback = usher.Player(context).play()
         try:

@@ -60,6 +60,7 @@ def test_stop_thenTeardown_freesTheSlotForTheNextItem(
     sent = [entry for entry in headend.journal if entry.route != "certificate"]
     assert [entry.route for entry in sent] == ["license", "teardown"] * 2
     assert [part.raw for part in sent[0].parts] == [content_token]
+    assert headend.journal.count("certificate") == 1
     assert not headend.sessions.active()
     headend.assert_clean()
 

@@ -68,6 +68,15 @@ def test_contentToken_of16kB_passes(stage: Stage) -> None:
     assert stage.clear_keys(playback)
 
 
+def test_contentToken_thatIsNoJwt_isSentUnread(stage: Stage) -> None:
+    """The host gives a content token without claims; the library sends it as it is, and the head-end decides."""
+    stage.play("opaque~token=1/x")
+    stage.settle()
+    sent = stage.headend.journal.last("setup")
+    assert sent.header("nv-authorizations") == "opaque~token=1/x"
+    assert stage.events.error(E.SETUP_ERROR).service_code == sent.error_code
+
+
 @pytest.mark.parametrize("key", ["heartbeat", "heartBeat"])
 def test_period_inEitherSpelling_isRead(stage_factory: StageFactory, key: str) -> None:
     stage = stage_factory(headend={"heartbeat_key": key, "period_s": 30})

@@ -136,7 +136,8 @@ private:
   }
 };
 
-/** One play of one item. The destructor closes it if it is still open, without waiting. */
+/** One play of one item. The destructor frees the handle as usher_playback_free() does: it closes the playback if it is
+    still open, and waits only with a sync delegate. */
 class playback : public playback_ref {
 public:
   playback() noexcept = default;

@@ -92,7 +92,8 @@ protected:
   detail::shared_faults kept_;
 };
 
-/** One screen. The destructor stops it without waiting. */
+/** One screen. The destructor frees the handle as usher_player_free() does: it stops the player, and waits only with a
+    sync delegate. */
 class player : public player_ref {
 public:
   player() noexcept = default;
