@@ -20,8 +20,9 @@ typedef struct app {
   spc asked;
 } app;
 
-/* S4:77  getMyAssetIdentifierFromURL(url): the packager of this example writes skd:{entitlement_server_url}?cid={content_id}, S4:31,
- * skd://...;{content_id} or skd://{content_id}. S4:33: the URL may also have no content id. */
+/* S4:77  getMyAssetIdentifierFromURL(url). The packager of this example writes one of the URLs of S4:31,
+ * skd:{entitlement_server_url}?cid={content_id} and skd:{content_id}, or puts the content id after a semicolon.
+ * S4:33: the URL may also have no content id. */
 static const char *my_asset_identifier(const app *me, const uint8_t *url, size_t size, char text[2048]) {
   static const char *const marks[] = {"?cid=", ";", "skd://", "skd:"};
   size_t i;
@@ -63,7 +64,7 @@ static void should_wait_for_loading(const usher_server_request *request, void *u
   }
 }
 
-/* S4:120  Makes the SPC: [loadingRequest streamingContentKeyRequestDataForApp:appCert contentIdentifier:assetId ...] */
+/* S4:120  Makes the SPC, as [loadingRequest streamingContentKeyRequestDataForApp:...] does */
 static void make_spc(const usher_spc_request *request, void *user_data) {
   app *me = (app *)user_data;
   char text[2048];

@@ -8,8 +8,9 @@
 #include <string>
 #include <usher/usher.hpp>
 
-// S4:77  getMyAssetIdentifierFromURL(url): the packager of this example writes skd:{entitlement_server_url}?cid={content_id}, S4:31,
-// skd://...;{content_id} or skd://{content_id}. S4:33: the URL may also have no content id.
+// S4:77  getMyAssetIdentifierFromURL(url). The packager of this example writes one of the URLs of S4:31,
+// skd:{entitlement_server_url}?cid={content_id} and skd:{content_id}, or puts the content id after a semicolon.
+// S4:33: the URL may also have no content id.
 static std::string my_asset_identifier(const std::string &url, const std::string &known) {
   for (const std::string mark : {"?cid=", ";", "skd://", "skd:"}) {
     const auto at = url.find(mark);
@@ -35,7 +36,7 @@ int main(int argc, char **argv) {
     context.add_observer([](const usher::event &event) { std::printf("event %s\n", event.name()); });
 
     usher::loader_options options;
-    // S4:17-21  The application decides to which server the request goes, and how to get the ExpressPlay token.
+    // S4:17-21  The application decides to which server the request goes, and how to get the token.
     options.server = [&](usher::server_request request) {
       const std::string strUrl(request.url().text());
       const std::string asset_id = my_asset_identifier(strUrl, content_id);
@@ -53,7 +54,7 @@ int main(int argc, char **argv) {
         request.use_builtin();
       }
     };
-    // S4:120  Makes the SPC: [loadingRequest streamingContentKeyRequestDataForApp:appCert contentIdentifier:assetId ...]
+    // S4:120  Makes the SPC, as [loadingRequest streamingContentKeyRequestDataForApp:...] does
     options.spc = [&](usher::spc_request request) {
       const usher::bytes_view certificate = request.certificate();
       const std::string asset_id = my_asset_identifier(std::string(request.url().text()), content_id);

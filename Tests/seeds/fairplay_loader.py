@@ -14,8 +14,9 @@ from usher.testing import fairplay
 
 
 def my_asset_identifier(url: str, known: str) -> str:
-    """S4:77  getMyAssetIdentifierFromURL(url): the packager of this example writes skd:{entitlement_server_url}?cid={content_id},
-    S4:31, skd://...;{content_id} or skd://{content_id}. S4:33: the URL may also have no content id."""
+    """S4:77  getMyAssetIdentifierFromURL(url). The packager of this example writes one of the URLs of S4:31,
+    skd:{entitlement_server_url}?cid={content_id} and skd:{content_id}, or puts the content id after a semicolon.
+    S4:33: the URL may also have no content id."""
     for mark in ("?cid=", ";", "skd://", "skd:"):
         _, found, content_id = url.partition(mark)
         if found and content_id and url != "skd://":
@@ -32,7 +33,7 @@ def main(use_case: str, server: str, url: str, certificate: str, clip: str, cont
     spcs: list[bytes] = []
 
     def should_wait_for_loading(request: usher.ServerRequest) -> object:
-        """S4:17-21  The application decides to which server the request goes, and how to get the ExpressPlay token."""
+        """S4:17-21  The application decides to which server the request goes, and how to get the token."""
         asset_id = my_asset_identifier(request.url, content_id)
         match use_case:
             case "0":  # S4:48  NSString* const EXPRESSPLAY_TOKEN = @"https://..."
@@ -48,7 +49,7 @@ def main(use_case: str, server: str, url: str, certificate: str, clip: str, cont
         return None
 
     def make_spc(request: usher.SPCRequest) -> bytes:
-        """S4:120  Makes the SPC: [loadingRequest streamingContentKeyRequestDataForApp:appCert contentIdentifier:assetId ...]"""
+        """S4:120  Makes the SPC, as [loadingRequest streamingContentKeyRequestDataForApp:...] does"""
         asset_id = my_asset_identifier(request.url, content_id)
         spcs.append(fairplay.make_spc(asset_id, request.certificate or b"", device=b"this tv"))
         return spcs[-1]
