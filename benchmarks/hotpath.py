@@ -26,7 +26,8 @@ from server import Server
 
 SESSIONS = 64
 ROUNDS = (10, 60)
-"""Heartbeats per session in two runs; the difference of the runs is the cost of heartbeats without start and set-up."""
+"""The numbers of heartbeats per session in two runs. The difference between the runs is the cost of heartbeats alone,
+without start and set-up."""
 SHOWN = 20
 SYSCALLS = (
     "sendto",
@@ -55,7 +56,8 @@ class Cost:
     ours: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     """Instructions of each function of libusher.so, without calls."""
     called: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
-    """Instructions of other libraries with everything they call, by the function of libusher.so that called them."""
+    """The instructions of other libraries, including all functions that these call, by the function of libusher.so that
+    called them."""
 
     @property
     def total(self) -> float:
@@ -68,8 +70,8 @@ class Cost:
 def read(file: Path) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str, str]]]:
     """Reads callgrind's output.
 
-    Returns the own instructions of each (object, function), and the instructions of the calls of each
-    (caller's function, callee's object, callee's function).
+    Returns two mappings: for each pair (object, function) the instructions of the function itself; and for each triple
+    (caller's function, callee's object, callee's function) the instructions of these calls.
     """
     names: dict[str, dict[str, str]] = {"ob": {}, "fn": {}}
     own: Counter[tuple[str, str]] = Counter()

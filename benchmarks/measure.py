@@ -1,4 +1,5 @@
-"""Runs programs in turn and summarises their figures: medians, quartiles, ratios of runs of the same round."""
+"""Runs programs in turn, and summarises their figures: medians, quartiles, and ratios between runs of the same
+round."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ class Run:
     """The libusher.so with which the C programs are linked."""
     repetitions: int
     quick: bool
-    """Check only that everything runs; the figures are not valid."""
+    """Whether the run only checks that everything works; its figures are not valid."""
     bounds: tuple[int, ...]
     """The values of `requests_per_origin_max` to compare; 0 means the library's default."""
     pictures: Path | None
@@ -59,7 +60,8 @@ class Program:
     name: str
     command: list[str]
     cpu_us: list[float] = field(default_factory=list)
-    """Microseconds per operation, one value per repetition; the same for `wall_us`."""
+    """The CPU time in microseconds per operation, one value for each round. `wall_us` has the real time in the same
+    form."""
     wall_us: list[float] = field(default_factory=list)
 
     def run(self) -> None:
@@ -97,7 +99,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def ratio(ours: Sequence[float], base: Sequence[float]) -> Spread:
-    """The median and quartiles of ours / base; each ratio is of two runs in the same repetition."""
+    """Returns the median and quartiles of the ratio ours / base. Each ratio compares two runs of the same round."""
     return spread([mine / theirs for mine, theirs in zip(ours, base, strict=True)])
 
 

@@ -37,7 +37,7 @@ class Section:
 
 @dataclass
 class Part:
-    """The results of one part. `make bench` can run each part alone."""
+    """The results of one part of the benchmarks. `make bench` can run each part alone."""
 
     name: str
     when: str
@@ -45,7 +45,7 @@ class Part:
     revision: str
     repetitions: int
     load: tuple[float, float]
-    """Load average of the machine before and after."""
+    """The load average of the machine before and after the run."""
     sections: list[Section]
 
     def store(self, folder: Path) -> None:

@@ -73,7 +73,8 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix="usher-bench-"))
         self.folder.chmod(0o755)
         self.log = self.folder / "beats.log"
-        """With `logs`: for each set-up and heartbeat its time, and the ids of the tokens in reply and request."""
+        """With `logs`, returns for each set-up and heartbeat the time, and the ids of the tokens in the reply and in
+        the request."""
         try:
             self.ca = make_certificates(self.folder)
             self._ports = dict(zip(("http", "https", "http2"), free_ports(3), strict=True))
@@ -117,7 +118,8 @@ class Server:
                 time.sleep(0.01)
 
     def base(self, path: str = "", scheme: str = "http") -> str:
-        """The SSM's URL with the version. `scheme`: http, https (HTTP/1.1 over TLS) or http2 (HTTP/2 over TLS)."""
+        """Returns the SSM's URL with the version. `scheme`: http, https (HTTP/1.1 over TLS) or http2 (HTTP/2 over
+        TLS)."""
         return f"{'http' if scheme == 'http' else 'https'}://127.0.0.1:{self._ports[scheme]}{path}/v1"
 
     def stop(self) -> None:
@@ -147,7 +149,8 @@ def nginx() -> str:
 
 
 def make_certificates(folder: Path) -> Path:
-    """Makes a certificate authority and a certificate for 127.0.0.1; returns the authority's file."""
+    """Makes a certificate authority, and a certificate for 127.0.0.1. Returns the file with the authority's
+    certificate."""
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
     signer = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial")
     (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n", encoding="utf-8")
@@ -177,7 +180,7 @@ def make_certificates(folder: Path) -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Finds free ports. Keeps them bound until it has `count` of them, so that it finds no port twice."""
+    """Finds free ports. Keeps each port bound until it has found `count` ports, so that it finds no port twice."""
     with contextlib.ExitStack() as held:
         probes = [held.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:

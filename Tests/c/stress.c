@@ -31,8 +31,7 @@ static void run_threads(void) {
   double since = now_s(), until = since + atof(setting("USHER_TEST_SECONDS"));
   for (index = 0; index < THREADS; index++) pthread_create(&threads[index], NULL, work, (void *)(intptr_t)index);
   for (; now_s() < until; sleep_ms(20)) {
-    __atomic_store_n(
-        &calm, (int)((now_s() - since) * 2) % 7 > 1, __ATOMIC_RELAXED); /* 1 s of storm, 2.5 s of calm */
+    __atomic_store_n(&calm, (int)((now_s() - since) * 2) % 7 > 1, __ATOMIC_RELAXED); /* 1 s of storm, 2.5 s of calm */
     usher_context_advance(
         (usher_context *)look(&contexts[MANUAL]), 20, 0); /* moves the manual clock, for which all threads may wait */
   }

@@ -1,4 +1,4 @@
-"""Shared by the Python programs: the same command line and output line as in the C programs."""
+"""Parts that the Python programs share: the same command line and line of results as in the C programs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read() -> Options:
 
 
 class Stopwatch:
-    """CPU time of this process with all its threads, and wall time."""
+    """Returns the CPU time of this process with all its threads, and the real time."""
 
     def __init__(self) -> None:
         self.start()

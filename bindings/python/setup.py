@@ -1,8 +1,8 @@
 """Bundles libusher.so: `pip install ./bindings/python` and `pip wheel` build it from the checkout, which needs Swift 6.
 
 They run scripts/build-library, or bundle the library that the environment variable USHER_PREBUILT names. An editable
-install builds nothing: it uses the library that USHER_LIBRARY names. The wheel fits any Python 3 of the platform, since
-ctypes loads the library; libcurl and json-c come from the system.
+install builds no library: it uses the library that USHER_LIBRARY names. The wheel works with every Python 3 of the
+platform, since ctypes loads the library. libcurl and json-c come from the system.
 """
 
 from __future__ import annotations

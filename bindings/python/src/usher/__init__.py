@@ -9,10 +9,11 @@
             keys = playback.get_license(KeySystem.CLEARKEY, clear_key_request([kid])).clear_keys()
             ...                                   # decode; stop when an event says must_stop
 
-``usher.aio`` offers the same objects for asyncio. For every other event loop use ``Context(callbacks="pumped")``.
+``usher.aio`` has the same objects for asyncio. For any other event loop use ``Context(callbacks="pumped")``.
 
-Times are integers in milliseconds. Functions raise subclasses of ``UsherError``. The library itself (libusher.so) is
-loaded, and its version checked, when the first of the names below is used; ``usher.testing`` works without it.
+Times are integers in milliseconds. Functions raise subclasses of ``UsherError``. Python loads the library itself
+(libusher.so), and checks its version, when a program first uses one of the names below; ``usher.testing`` works without
+the library.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ __all__ = sorted([*_MODULE_OF, "aio", "library_version"])
 
 
 def library_version() -> str:
-    """The version of the library in use, "MAJOR.MINOR.PATCH"."""
+    """Returns the version of the loaded library, "MAJOR.MINOR.PATCH"."""
     from ._c import ffi
 
     return ffi.text(ffi.lib.usher_version())

@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class Promise(Future[Result]):
-    """The future of a request that cannot be cancelled."""
+    """The future for a request that the host cannot cancel."""
 
     def cancel(self) -> bool:
         return False
@@ -50,7 +50,7 @@ class Inquiry(Generic[Result]):
         self.name = name
 
     def answered(self, info: Any) -> None:
-        """Handles the answer of the library; the library calls it once."""
+        """Handles the answer of the library. The library calls this method once."""
         if self.future.set_running_or_notify_cancel():
             try:
                 self.future.set_result(self.read(read(info)))

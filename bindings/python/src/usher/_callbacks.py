@@ -1,4 +1,5 @@
-"""Keeps the host's functions that C calls by their ``user_data``, and reports the exceptions that they raise."""
+"""Stores the host's functions that C calls, by their ``user_data``, and reports the exceptions that these functions
+raise."""
 
 from __future__ import annotations
 
@@ -38,10 +39,10 @@ class HostFunction:
 
 
 class _Unseen(threading.local):
-    """What ctypes would only print, for the thread that pumps."""
+    """For each thread that pumps, the interrupts that ctypes would otherwise only print."""
 
     depth = 0
-    """How many calls of kept_interrupts() the thread is in."""
+    """How many calls of kept_interrupts() are active on this thread."""
     interrupt: BaseException | None = None
 
 
@@ -61,10 +62,11 @@ def _on_unraisable(unraisable: Any) -> None:
 
 @contextlib.contextmanager
 def kept_interrupts(keep: Callable[[BaseException], None]) -> Iterator[None]:
-    """Passes to `keep` an interrupt that Python raises in a callback before the callback's own ``try``.
+    """If Python raises an interrupt in a callback before the callback's own ``try``, passes this interrupt to `keep`.
 
-    A signal handler may run at the first instruction of a callback. No ``try`` of the callback catches its exception,
-    and ctypes gives it to ``sys.unraisablehook``, which prints it. So this function replaces that hook meanwhile.
+    A signal handler may run at the first instruction of a callback. No ``try`` of the callback catches the exception of
+    this handler, and ctypes passes the exception to ``sys.unraisablehook``, which prints it. So this function replaces
+    ``sys.unraisablehook`` for a time.
     """
     global _hook_users, _hook_before
     with _hook_lock:
@@ -87,18 +89,20 @@ def kept_interrupts(keep: Callable[[BaseException], None]) -> Iterator[None]:
 
 
 def register(context: Context, name: str, function: Callable[..., Any]) -> int:
-    """Keeps a function of the host until C calls ``destroy`` for it; returns the number to give C as ``user_data``."""
+    """Keeps a function of the host until C calls ``destroy`` for it. Returns the number to pass to C as
+    ``user_data``."""
     return registry.add(HostFunction(weakref.ref(context), name, function))
 
 
 def subject(handle: abi.PlaybackHandle, tag: int) -> tuple[Playback | None, object]:
-    """Returns the playback of a callback, or None if Python has freed it; and the `tag` given to Player.play()."""
+    """Returns two values: the playback of a callback, or None if Python has freed it; and the `tag` that the host gave
+    to Player.play()."""
     item = registry.get(tag)
     return (None, None) if item is None else (item.playback(handle), item.tag)
 
 
 def report(hook: CallbackErrorHook | None, name: str, error: BaseException) -> None:
-    """Passes an exception of a callback to the hook.
+    """Passes an exception of a callback to the hook `on_callback_error`.
 
     Passes it to ``threading.excepthook`` if there is no hook, or if the hook raises.
     """
@@ -115,7 +119,7 @@ def report(hook: CallbackErrorHook | None, name: str, error: BaseException) -> N
 
 
 def report_to(context: Context | None, name: str, error: BaseException) -> None:
-    """Like report(), with the hook of a context; `context` is None if Python has freed the context."""
+    """Does the same as report(), with the hook of a context. `context` is None if Python has freed the context."""
     if context is None:
         report(None, name, error)
     else:
@@ -123,7 +127,7 @@ def report_to(context: Context | None, name: str, error: BaseException) -> None:
 
 
 def end(context: Context, function: Callable[..., object], *arguments: object) -> None:
-    """Calls a library function that closes or frees something of the context.
+    """Calls a library function that closes or frees an object of the context.
 
     Does nothing if the context is closed, and ignores the stale handle if another thread closes it meanwhile.
     """

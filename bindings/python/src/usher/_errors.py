@@ -1,4 +1,5 @@
-"""Errors: one class per status. Each is also the fitting builtin exception, so ``except TimeoutError`` works too."""
+"""The error classes, one for each status. Where a built-in exception has the same meaning, the class is a subclass of
+it, so ``except TimeoutError`` works too."""
 
 from __future__ import annotations
 
@@ -25,13 +26,14 @@ class Explanation:
 
 @dataclass(frozen=True)
 class LegacyCodes:
-    """An error in the numbers that other players use, for hosts that migrate from them; see usher_legacy_codes.
+    """The numbers that other players use for an error, for hosts that migrate from these players; see
+    usher_legacy_codes.
 
     Attributes:
         react_native: 6001 set-up, 6002 teardown, 6003 heartbeat, 6004 too many sessions, 50xx licences; 0: no number
             fits.
         android_what: -1352 set-up, -1353 heartbeat, -1354 teardown; 0: no number fits.
-        android_extra: the SSM's ``errorCode``, else 0.
+        android_extra: the ``errorCode`` of the SSM; 0 if there is none.
         apple_internal: 3010 set-up, 3020 teardown, 3030 heartbeat, 3040 customer callback, 3050 request; 0: no number
             fits.
         apple_code: the HTTP status, -1 without an HTTP reply.
@@ -45,20 +47,21 @@ class LegacyCodes:
 
 
 class UsherError(Exception):
-    """An error of the library or of a server. Functions raise it; futures and events (``Event.error``) carry it.
+    """An error of the library or of a server. Functions raise it, and futures and events (``Event.error``) contain it.
 
     Attributes:
         status: ``Status``: the library's code for the reason.
         origin: ``Origin``: the server that replied; ``Origin.LOCAL`` for the library itself.
         operation: ``Operation``: the operation that failed.
-        http_status: HTTP status, -1 without an HTTP reply.
-        service_code: the server's own ``errorCode``, 0 if it sent none. The same number means different things at
+        http_status: the HTTP status; -1 if there was no HTTP reply.
+        service_code: the ``errorCode`` of the server; 0 if it sent none. The same number has different meanings at
             different origins.
-        message: the server's own message, or one line from the library; never a token or key.
-        must_stop: playback must stop.
-        orphan_possible: the head-end may hold a session whose token the library did not get; it ends when it expires.
-        already_reported: a licence request failed because its session failed, and SETUP_ERROR or HEARTBEAT_ERROR has
-            reported this; do not show it on the screen a second time.
+        message: the message of the server, or one line of the library. It never contains a token or key.
+        must_stop: the player must stop this playback.
+        orphan_possible: the head-end may hold a session whose token the library did not get. This session ends when it
+            expires.
+        already_reported: a licence request failed because its session failed, and the event SETUP_ERROR or
+            HEARTBEAT_ERROR has already reported this failure. Do not show it on the screen a second time.
     """
 
     def __init__(
@@ -99,14 +102,15 @@ class UsherError(Exception):
         return type(self), (self.message,), self.__dict__
 
     def explain(self) -> Explanation:
-        """Explains the error in words, with the code table of its origin if there is one. Threads: any."""
+        """Explains the error in words. If its origin has a table of codes, the words are those of the code. Threads:
+        any."""
         from ._c.ffi import explain
 
         return explain(self.origin, self.status, self.service_code)
 
     @property
     def legacy_codes(self) -> LegacyCodes:
-        """The error in the numbers that other players use. Threads: any."""
+        """The numbers that other players use for this error. Threads: any."""
         from ._c.ffi import legacy_codes
 
         return legacy_codes(self)
@@ -133,11 +137,11 @@ class NoDelegateError(UsherError, LookupError):
 
 
 class UsherTimeoutError(UsherError, TimeoutError):
-    """The time ran out. The operation may still continue."""
+    """The time limit has passed. The operation may still continue."""
 
 
 class WouldDeadlockError(UsherError, RuntimeError):
-    """A call that blocks was made inside a callback or on the thread that pumps, where it could never return."""
+    """A function that waits was called inside a callback or on the thread that pumps, where it could wait for ever."""
 
 
 class ForkedError(UsherError, RuntimeError):
@@ -153,7 +157,7 @@ class CallbackError(UsherError, RuntimeError):
 
 
 class InvalidCompletionError(UsherError, ValueError):
-    """The library's question has its answer already, or its deadline is over."""
+    """The question of the library already has an answer, or its deadline has passed."""
 
 
 class StateError(UsherError, RuntimeError):
@@ -189,15 +193,17 @@ class TooLargeError(UsherError, OverflowError):
 
 
 class NoTokenError(UsherError, LookupError):
-    """There is no content token: the host gave none, and the token callback returned none in time."""
+    """There is no content token: the host gave no token, and the token callback returned no token in time."""
 
 
 class RedirectError(UsherError, ConnectionError):
-    """The library refused a redirect: it sends a request with a token only to the URL that it was made for."""
+    """The server replied with a redirect, and the library does not follow redirects: a token goes only to the
+    configured URL."""
 
 
 class SessionError(UsherError, RuntimeError):
-    """The session is over (killed, expired, or its set-up failed); the licence request was not sent."""
+    """The session has ended (it was killed, it expired, or its set-up failed), so the library did not send the licence
+    request."""
 
 
 class RenewalMissedError(SessionError):
@@ -248,5 +254,5 @@ BY_STATUS: dict[Status, type[UsherError]] = {
 
 
 def error_class(status: int) -> type[UsherError]:
-    """The class for a status; UsherError for a status that these bindings do not know."""
+    """Returns the class for a status; UsherError for a status that these bindings do not know."""
     return BY_STATUS.get(Status(status), UsherError)

@@ -1,4 +1,4 @@
-"""Loading requests of a playback: each asks for the key of a URL in the content."""
+"""The loading requests of a playback. Each of them asks for the key for a URL in the content."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ class LoadingRequest(Future[bytes]):
 
 
 class LoadCauses(Causes):
-    """Like Causes, for the loading requests of one URL, because requests for several keys run at the same time."""
+    """The ``Causes`` for the loading requests of one URL. Each URL has separate causes, because requests for several
+    keys run at the same time."""
 
     def __init__(self, playback: Causes) -> None:
         """`playback`: the causes for the events of the playback."""
@@ -77,7 +78,7 @@ class LoadCauses(Causes):
 
 
 class Loads:
-    """The part of a playback that uses resource loaders."""
+    """The methods of a playback that use resource loaders."""
 
     context: Context
     _handle: abi.PlaybackHandle
@@ -91,8 +92,8 @@ class Loads:
 
         Args:
             url: 1 byte to 64 kB; text is encoded as UTF-8.
-            timeout_ms: limit for the whole request, milliseconds on the context's clock; 0 means 20000; OFF: only the
-                single steps have limits.
+            timeout_ms: the limit for the whole request, in milliseconds on the context's clock; 0 means 20000. OFF: no
+                limit for the whole request, only for each step.
 
         Returns:
             The bytes: for a `skd:` URL the CKC.
@@ -100,9 +101,12 @@ class Loads:
         Raises:
             DeclinedError: there is no loader for the scheme.
             NotAllowedError: the URL, or the entitlement server, names a host that is not in `allowed_hosts`.
-            RefusedError: the entitlement server or the key server refused; message and ``service_code`` are from the
-            server. CallbackError: the SPC callback gave no SPC. InvalidArgumentError: the URL is malformed or names
-            no content. UsherError: another error of the servers. InvalidHandleError, WouldDeadlockError, ClosedError.
+            RefusedError: the entitlement server or the key server refused; message and ``service_code`` are from this
+                server.
+            CallbackError: the SPC callback gave no SPC.
+            InvalidArgumentError: the URL is malformed or names no content.
+            UsherError: another error of the servers.
+            InvalidHandleError, WouldDeadlockError, ClosedError.
         """
         text, timeout, out = (
             ffi.as_bytes(url) or b"",
@@ -125,8 +129,8 @@ class Loads:
         """Starts to load the resource of a URL and returns at once. `url` and `timeout_ms` as for get_resource().
 
         Args:
-            callback: a function that gets the finished future, also if it was cancelled. It runs as other callbacks do
-                (see Context), in order with those of the playback.
+            callback: a function that gets the finished future, also if the request was cancelled. It runs on the same
+                threads as other callbacks (see Context), in order with the other callbacks of the playback.
 
         Returns:
             A future that gets the bytes or the error, exactly once. Its cancel() cancels the request.

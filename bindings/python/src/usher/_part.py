@@ -1,4 +1,5 @@
-"""The base of delegates, players, playbacks and loaders: objects of a context that have a handle."""
+"""The base class of delegates, players, playbacks and loaders, which are the objects of a context that have a
+handle."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class Part(ffi.Owner):
-    """Has a handle and frees it once: in close(), at the end of a ``with`` block, or with its last reference."""
+    """An object with a handle, which it frees exactly once: in close(), at the end of a ``with`` block, or when its
+    last reference is gone."""
 
     _free: ClassVar[Any]
     """The library function that frees the handle."""
@@ -27,7 +29,7 @@ class Part(ffi.Owner):
         self._handle = handle
         self._lock = threading.Lock()
         self._has_handle = False
-        """True after the library has made the object and before the handle is freed."""
+        """True from the time when the library has made the object until its handle is freed."""
 
     def close(self) -> None:
         """Frees the object. A second call does nothing."""

@@ -1,4 +1,5 @@
-"""Questions of the library: it asks a callback for a value (token, payload …), which the host gives now or later."""
+"""Questions of the library. The library asks a callback for a value, such as a token or payload, and the host gives it
+at once or later."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ LATER = Later.LATER
 
 
 class Causes:
-    """The newest exceptions that callbacks of one playback raised, to be the ``__cause__`` of errors. Threads: any."""
+    """The newest exceptions that the callbacks of one playback have raised. They become the ``__cause__`` of errors.
+    Threads: any."""
 
     def __init__(self) -> None:
         self._newest: dict[Status, BaseException] = {}
@@ -71,14 +73,16 @@ class Question(Generic[Answer]):
         self.tag = tag
         self._completion = completion
         self._answered = False
-        # Held until the library has the answer, so that a thread that this answer wakes sees `answered` as True.
+        # A lock that is held until the library has the answer. The answer may wake another thread; this thread then
+        # sees `answered` as True.
         self._lock = threading.RLock()
-        # A weak reference, because an exception that is kept as a cause refers to this object through its stack frames.
+        # This reference is weak, because an exception that is kept as a cause refers to this object through its stack
+        # frames.
         self._reference = None if playback is None else weakref.ref(playback)
         self._causes = causes or (Causes() if playback is None else playback._causes)
 
     def _copy(self, kind: type[Kind], playback: Any, tag: object) -> Kind:
-        """Returns the same question as an object of class `kind`, with another playback object and tag.
+        """Returns an object of class `kind` for the same question, with another playback object and tag.
 
         The host may answer either object; the first answer counts.
         """
@@ -96,7 +100,7 @@ class Question(Generic[Answer]):
 
     @property
     def answered(self) -> bool:
-        """Whether answer() or fail() was called. Waits for such a call in another thread to return."""
+        """Whether answer() or fail() was called. If another thread is in such a call, waits until the call returns."""
         with self._lock:
             return self._answered
 
@@ -104,7 +108,8 @@ class Question(Generic[Answer]):
         """Gives the value to the library.
 
         Raises:
-            InvalidCompletionError: the question has an answer already, or the deadline is over. The call does nothing.
+            InvalidCompletionError: the question already has an answer, or its deadline has passed. The call does
+                nothing.
             InvalidArgumentError: not a valid value. You may answer again.
         """
         self._complete(value)
@@ -139,7 +144,8 @@ class Question(Generic[Answer]):
         raise NotImplementedError
 
     def _give(self, value: Answer | None) -> None:
-        """Answers with a callback's return value. Does nothing after the deadline, which the library has reported."""
+        """Answers with the return value of a callback. Does nothing after the deadline, since the library has already
+        reported an error then."""
         with contextlib.suppress(InvalidCompletionError):
             if value is None:
                 self.fail()
@@ -147,17 +153,20 @@ class Question(Generic[Answer]):
                 self.answer(value)
 
     def _give_up(self, cause: BaseException) -> None:
-        """Fails because the callback raised. Does nothing after the deadline, which the library has reported."""
+        """Answers without a value, because the callback raised an exception. Does nothing after the deadline, since the
+        library has already reported an error then."""
         with contextlib.suppress(InvalidCompletionError):
             self.fail(cause)
 
 
 Reply = Union[Answer, "Future[Answer]", "Future[Answer | None]", Later, None]
-"""What a callback that must give a value returns: the value, None (no value), LATER, or a Future of the value."""
+"""The return value of a callback that must give a value: the value, None (no value), LATER, or a Future for the
+value."""
 
 
 def ask(question: Question[Any], callback: Callable[[Any], Any], report: Callable[[BaseException], None]) -> None:
-    """Runs a callback that must give a value. If the callback raises, the library gets a failure as the answer."""
+    """Runs a callback that must give a value. If the callback raises an exception, the library gets a failure as the
+    answer."""
 
     def settle(future: Future[Any]) -> None:
         try:

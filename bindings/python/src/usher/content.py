@@ -1,4 +1,5 @@
-"""Reads how content is protected and which keys it needs. Pure functions: no context, no thread, no I/O.
+"""Functions that read how content is protected, and which keys it needs. They need no context, start no thread and do
+no I/O.
 
 for way in usher.read_hls_keys(playlist):
     if way.key_system is usher.KeySystem.FAIRPLAY:
@@ -28,8 +29,8 @@ class Protection:
         key_ids: key ids of 16 bytes each, in the byte order of the UUID's text.
         content_id: the content identifier.
         init_data: init data for the CDM: the pssh box.
-        uri: URI of the key (HLS) or URL of the licence server (DASH, PlayReady). repr() does not show it, because it
-            may have a token or a key (``data:``).
+        uri: the URI of the key (HLS) or the URL of the licence server (DASH, PlayReady). repr() does not show it,
+            because it may contain a token or a key (``data:``).
         iv: initialisation vector, 8 or 16 bytes.
         scheme: encryption scheme as a four-letter code: "cenc", "cbcs", …, "aes1" for whole segments.
         crypt_blocks, skip_blocks: numbers of encrypted and clear blocks of a pattern (tenc); 0: no pattern.
@@ -62,7 +63,8 @@ def read_pssh(data: bytes) -> tuple[Protection, ...]:
 
 
 def read_tenc(data: bytes) -> tuple[Protection, ...]:
-    """Reads tenc boxes, bare or inside an init segment (moov). Arguments and errors as read_pssh()."""
+    """Reads tenc boxes: separate ones, or those inside an init segment (moov). Arguments and errors are those of
+    read_pssh()."""
     return _read(ffi.lib.usher_read_tenc, data)
 
 
@@ -104,8 +106,8 @@ def content_id(url: str | bytes, rule: ContentIDRule | int = ContentIDRule.DECOD
 def rewrite_hls_keys(playlist: bytes | str, uri_prefix: str, scheme: str | None = None) -> bytes:
     """Replaces the key URIs of one scheme in a playlist, for a demuxer that refuses URIs of that scheme.
 
-    Each such URI becomes `uri_prefix` plus the number of the URI in the playlist, from 0; equal URIs get the same
-    number. Everything else stays the same, byte for byte.
+    The function replaces each such URI by `uri_prefix` and the number of the URI in the playlist, from 0; equal URIs
+    get the same number. All other bytes stay the same.
 
     Args:
         playlist: 1 byte to 1 MiB.
@@ -136,7 +138,8 @@ def _read(function: Any, given: bytes | str) -> tuple[Protection, ...]:
         except BaseException as error:  # raised below, because no exception may pass through C
             failures.append(error)
 
-    # Called on this thread and before the function returns, so it needs no registry.
+    # C calls this function on the same thread before the C function returns, so the callback needs no entry in the
+    # registry.
     function(ffi.c_bytes(data), len(data), abi.ProtectionFn(told), None, None)
     if failures:
         raise failures[0]
@@ -165,7 +168,8 @@ _KEY_SYSTEMS = {system.value: system for system in KeySystem}
 
 
 def _copied(ask: Callable[[Any, Any], object]) -> bytes:
-    """Calls a C function twice: the first call returns the size of the result, the second call the result."""
+    """Calls a C function twice: the first call returns the size of the result, and the second call returns the
+    result."""
     size = ctypes.c_size_t(0)
     with contextlib.suppress(TooLargeError):
         ask(None, ctypes.byref(size))

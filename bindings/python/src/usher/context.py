@@ -1,4 +1,4 @@
-"""Contexts, each an independent instance of the library, and their observers."""
+"""Contexts and their observers. Each context is an independent instance of the library."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _CALLBACKS = {"threaded": Callbacks.THREADED, "pumped": Callbacks.PUMPED}
 _live: weakref.WeakSet[Context] = weakref.WeakSet()
 """The contexts that the library has not freed yet."""
 _live_lock = threading.RLock()
-"""Held while a context is made, so that none is made when _close_all() has begun."""
+"""A lock that is held while a context is made, so that no thread makes a context after _close_all() has begun."""
 _is_exiting = False
 _inherited = 0
 """How many entries the registry had when this process was forked."""
 _EXIT_S = 10.0
-"""How long the exit of the interpreter waits for contexts that other threads close: longer than a close takes."""
+"""How long the exit of the interpreter waits for contexts that other threads are closing. A close takes less time."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ class Context(ffi.Owner):
     request_certificate() and events there, or ``usher.aio``. wait_closed() on another thread may return before pump()
     reports PLAYBACK_CLOSED.
 
-    **Exceptions in callbacks** never reach the library. The context keeps the last one in ``last_callback_error`` and
-    calls ``on_callback_error(name, error)`` (default: ``threading.excepthook``, which prints it). If the callback had
-    to give a value, the library continues without a value: the request fails with NoTokenError, CallbackError or, for
-    headers, DeclinedError. Calls, futures and events carry that error with your exception as its ``__cause__``. In
-    pumped mode, pump() and close() raise KeyboardInterrupt and SystemExit again.
+    **Exceptions in callbacks** never reach the library. The context stores the last exception in
+    ``last_callback_error``, and calls ``on_callback_error(name, error)`` (default: ``threading.excepthook``, which
+    prints the exception). If the callback had to give a value, the library continues without a value: the request fails
+    with NoTokenError, CallbackError or, for headers, DeclinedError. The error in calls, futures and events has your
+    exception as its ``__cause__``. In pumped mode, pump() and close() raise KeyboardInterrupt and SystemExit again.
     """
 
     def __init__(
@@ -113,7 +113,8 @@ class Context(ffi.Owner):
         wipe_freed_memory: bool = False,
         on_callback_error: CallbackErrorHook | None = None,
     ) -> None:
-        """Makes a context and starts its threads. 0 and None mean the default that usher_context_options documents.
+        """Makes a context and starts its threads. For each option, 0 and None mean the default that the comment of
+        usher_context_options names.
 
         Args:
             clock: "manual" for tests: time passes only in advance() and jump().
@@ -121,15 +122,16 @@ class Context(ffi.Owner):
             log: a function that gets each log line, without newline and without secrets, up to `log_level`
                 (default INFO).
             http2: use HTTP/2 for https if the server offers it. Default: HTTP/1.1.
-            ca_file: PEM file with the certificate authorities to trust; no others are trusted. Default: those of the
-                system.
+            ca_file: a PEM file with the certificate authorities to trust; the library then trusts no others. Default:
+                the authorities of the system.
             proxy: URL of the proxy; "" for no proxy. Default: the proxy that the environment variables name.
             on_callback_error: a function that gets exceptions of callbacks; see the class.
 
         Raises:
             InvalidArgumentError: an option is out of range or malformed, or a certificate file cannot be read.
-            TLSError: certificate, key and pass phrase do not belong together, or a file has none.
-            StateError: `wipe_freed_memory`, and libcurl or OpenSSL was in use before (``import ssl`` uses OpenSSL).
+            TLSError: certificate, key and pass phrase do not belong together, or a file contains no certificate or key.
+            StateError: `wipe_freed_memory` is set, but the process has already used libcurl or OpenSSL (``import ssl``
+                uses OpenSSL).
             ResourceError: the operating system refused memory, a thread or a file descriptor.
             ClosedError: the interpreter exits.
         """
@@ -184,9 +186,11 @@ class Context(ffi.Owner):
     # ---- observers and delegate --------------------------------------------------------------------------------------
 
     def add_observer(self, observer: EventCallback) -> Observer:
-        """Adds a function that gets every event from now on, in order for one playback, in parallel for different ones.
+        """Adds an observer, a function that gets every event from now on: in order for one playback, in parallel for
+        different playbacks.
 
-        The class says on which threads. The context keeps the function until Observer.remove() or close().
+        The docstring of the class says on which threads it runs. The context keeps the function until Observer.remove()
+        or close().
 
         Raises:
             InvalidHandleError, ClosedError.
@@ -222,10 +226,10 @@ class Context(ffi.Owner):
         ffi.lib.usher_context_resume(self._handle)
 
     def network_changed(self) -> None:
-        """Call it when the network is back or has changed. Raises InvalidHandleError.
+        """Tells the library that the network is back or has changed. Raises InvalidHandleError.
 
-        The library then uses no connection that it opened before, and retries failed keep-alives at once. Without this
-        call it retries them when they are due next.
+        From then on the library uses only new connections, and it retries failed keep-alives at once. Without this call
+        it would retry them at the next time of its schedule.
         """
         ffi.lib.usher_context_network_changed(self._handle)
 
@@ -234,8 +238,8 @@ class Context(ffi.Owner):
     def pump(self) -> int:
         """Runs the queued callbacks on the calling thread. Never blocks.
 
-        Callbacks that the library queues meanwhile wait for the next call. Any thread may call it, one at a time;
-        usually the thread of the host's event loop does.
+        If the library queues further callbacks meanwhile, these wait for the next call. Any thread may call pump(), but
+        only one thread at a time; usually this is the thread of the host's event loop.
 
         Returns:
             The number of callbacks that ran.
@@ -270,7 +274,7 @@ class Context(ffi.Owner):
     # ---- closing -----------------------------------------------------------------------------------------------------
 
     def shutdown(self, timeout_ms: int = 0) -> int:
-        """Closes all playbacks in parallel and waits until they are closed. Afterwards no playback can start.
+        """Closes all playbacks in parallel, and waits until they are closed. After this call no playback can start.
 
         You may call it again to wait again.
 
@@ -294,10 +298,10 @@ class Context(ffi.Owner):
     def close(self, timeout_ms: int = 0) -> int:
         """Calls shutdown(), then frees the context with its players, playbacks, delegates and loaders.
 
-        These objects raise InvalidHandleError afterwards. When close() returns, no callback of the context runs or will
+        After that these objects raise InvalidHandleError. When close() returns, no callback of the context runs or will
         run. In pumped mode close() first runs the callbacks that are still queued. Inside a callback close() returns at
-        once, and the library frees the context in the background (in pumped mode: before that pump() returns). A second
-        call does nothing.
+        once, and the library frees the context in the background (in pumped mode: before pump() returns). A second call
+        does nothing.
 
         Returns:
             The number of playbacks that did not close in time.
@@ -342,11 +346,12 @@ class Context(ffi.Owner):
         """Moves a manual clock forward by `ms` milliseconds and runs each timer at its time. Not in callbacks.
 
         Args:
-            settle_ms: longest wait at each timer for requests and callbacks, milliseconds of real time; 0: no wait.
+            settle_ms: how long to wait at each timer for requests and callbacks, in milliseconds of real time; 0: no
+                wait.
 
         Raises:
-            UsherTimeoutError: requests or callbacks still ran when the wait at a timer was over. The clock has moved
-            anyway.
+            UsherTimeoutError: requests or callbacks were still running when the wait at a timer was over. The clock has
+            still moved.
             StateError: the context uses the system clock.
         """
         ffi.lib.usher_context_advance(self._handle, ffi.integer(ms, 64, "ms"), ffi.integer(settle_ms, 32, "settle_ms"))
@@ -360,7 +365,7 @@ class Context(ffi.Owner):
         ffi.lib.usher_context_jump(self._handle, ffi.integer(ms, 64, "ms"))
 
     def settle(self, transfers: int = 0, callbacks: int = 0, timeout_ms: int = 5000) -> None:
-        """Waits until at most ``transfers`` requests are running, and at most ``callbacks`` callbacks.
+        """Waits until at most ``transfers`` requests and at most ``callbacks`` callbacks are running.
 
         Do not call it in a callback.
 
@@ -368,7 +373,7 @@ class Context(ffi.Owner):
             timeout_ms: longest wait, milliseconds of real time.
 
         Raises:
-            UsherTimeoutError: more are still running.
+            UsherTimeoutError: more requests or callbacks are still running.
         """
         ffi.lib.usher_context_settle(
             self._handle,
@@ -404,9 +409,10 @@ class Context(ffi.Owner):
             raise interrupt
 
     def _close_at_exit(self) -> None:
-        """Closes the context before the interpreter shuts down, because afterwards no callback may run.
+        """Closes the context before the interpreter shuts down, because after that no callback may run.
 
-        Moves a manual clock forward, because the deadlines of closing would never pass otherwise.
+        If the context has a manual clock, moves the clock forward, because otherwise the deadlines of the close would
+        never pass.
         """
         if self._manual:
             callbacks = 2**32 - 1 if self._pumped else 0  # in pumped mode close() runs them, so do not wait
@@ -424,7 +430,7 @@ class Context(ffi.Owner):
 class Observer(ffi.Owner):
     """An observer of a context.
 
-    remove() ends the observer, and so does leaving a ``with`` block. Deleting the Python object does not.
+    remove(), or the end of a ``with`` block, ends the observer. If Python frees this object, the observer continues.
     """
 
     def __init__(self, context: Context, number: int) -> None:
@@ -433,7 +439,7 @@ class Observer(ffi.Owner):
         self._removed = False
 
     def remove(self) -> None:
-        """Removes the observer. It may still get events that the library has queued already.
+        """Removes the observer. It may still get events that the library has already queued.
 
         A second call, or a call after the context was closed, does nothing.
         """
@@ -499,7 +505,8 @@ _on_event = abi.EventFn(_told_event)
 
 @atexit.register
 def _close_all() -> None:
-    """Closes all contexts, and waits for those that other threads close now: afterwards no callback may run."""
+    """Closes all contexts, and waits for the contexts that other threads are closing. After that no callback may
+    run."""
     global _is_exiting
     with _live_lock:
         _is_exiting = True

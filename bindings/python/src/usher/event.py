@@ -21,17 +21,17 @@ class Event:
 
     Attributes:
         type: what happened.
-        left: for SESSION_ENDED: the library left the session at the head-end on purpose.
+        left: for SESSION_ENDED: whether the library left the session at the head-end on purpose.
         sequence: the number of the event in its context, from 1, in the order in which events happened.
-        time_ms: when it happened, milliseconds on the context's clock, which starts at 0.
+        time_ms: when the event happened, in milliseconds on the context's clock, which starts at 0.
         playback: its playback; None if Python has freed the object.
         player: its player; None if Python has freed the object.
         tag: the `tag` given to Player.play().
         period_ms: for SESSION_STARTED: keep-alive period in milliseconds; 0: no keep-alives.
         lateness_ms: for KEPT_ALIVE: how many milliseconds after its due time the keep-alive was sent.
         error: the error; None for events that report no error.
-        orphan_possible: the head-end may hold a session whose token the library did not get; it ends when it expires.
-            Can also be set for PLAYBACK_CLOSED, which is no error.
+        orphan_possible: whether the head-end may hold a session whose token the library did not get. This session ends
+            when it expires. PLAYBACK_CLOSED may have this flag too, although it is no error.
     """
 
     type: EventType

@@ -29,7 +29,8 @@ class License:
     type: LicenseType = LicenseType.REQUEST
 
     def clear_keys(self) -> dict[bytes, bytes]:
-        """The keys of a Clear Key licence by key id, 16 bytes each, without entries whose ``kty`` is not "oct".
+        """Returns the keys of a Clear Key licence by key id; key ids and keys have 16 bytes each. Leaves out entries
+        whose ``kty`` is not "oct".
 
         Raises:
             ProtocolError: `data` is not a Clear Key licence (W3C EME, "License Format" of Clear Key).
@@ -43,9 +44,9 @@ class License:
 
 
 def clear_key_request(kids: Iterable[bytes]) -> bytes:
-    """The Clear Key licence request for these key ids, 16 bytes each: the `payload` for get_license().
+    """Makes the Clear Key licence request for these key ids, 16 bytes each. It is the `payload` for get_license().
 
-    It has the form that Chromium's EME sends.
+    The request has the same form as the requests of Chromium's EME.
     """
     request = {"kids": [_encode(kid) for kid in kids], "type": "temporary"}
     return json.dumps(request, separators=(",", ":")).encode("ascii")
@@ -56,7 +57,7 @@ def _encode(value: bytes) -> str:
 
 
 def _decode(value: str) -> bytes:
-    """Decodes base64url without padding; refuses other characters."""
+    """Decodes base64url without padding. Raises an exception if the text has any other characters."""
     try:
         return base64.b64decode(value + "=" * (-len(value) % 4), altchars=b"-_", validate=True)
     except binascii.Error as error:

@@ -1,4 +1,4 @@
-"""The FairPlay resource loader: from the `skd:` URL in a playlist to the key for the CDM."""
+"""The FairPlay resource loader, which gets the key for the CDM from the `skd:` URL in a playlist."""
 
 from __future__ import annotations
 
@@ -23,25 +23,28 @@ if TYPE_CHECKING:
 
 
 class LoaderOptions(TypedDict, total=False):
-    """Options of resource loaders; see usher_loader_options. 0 and None mean the default documented there.
+    """Options of resource loaders; see usher_loader_options. 0 and None mean the default.
 
     scheme: the scheme of the URLs that the loader handles. Default "skd".
     route: where the loader sends the SPC: to `license_url` (KEY_SERVER), to the token URL in the reply of
         `entitlement_url` (ENTITLEMENT), or to the `skd:` URL with `derived_scheme` (TOKEN_URL).
     content_id_rule: the part of the URL that is the content identifier.
-    license_url, entitlement_url: default: the URL inside the `skd:` URL, if its host is allowed.
-    allowed_hosts: hosts that URLs in the content or from an entitlement server may have: "host", "host:port", "host:*",
-        "*.example.com"; without a port: the default port of the scheme. Default: the loader uses no such URL.
+    license_url, entitlement_url: the URLs of these servers. Default: the URL inside the `skd:` URL, if its host is
+        allowed.
+    allowed_hosts: the hosts that URLs in the content or from an entitlement server may have: "host", "host:port",
+        "host:*", "*.example.com". An entry without a port allows the default port of the scheme. Default: the loader
+        uses no such URLs.
     derived_scheme: the scheme that replaces `scheme`: "https", or "http" for loopback.
-    certificate, certificate_file, certificate_url: the application certificate; give one of the three. The loader reads
-        a file at once. It downloads from a URL at the first request; if that fails, the next request tries again.
+    certificate, certificate_file, certificate_url: the application certificate; set one of the three. The loader reads
+        a file at once. It downloads a URL at the first request; if the download fails, it tries again at the next
+        request.
     extra_headers: "Name: value" lines for the key server, separated by newlines.
     request_format, spc_urlencode, spc_field, content_id_field: the format of the request with the SPC.
     response_format, response_path: the format of the reply with the CKC; the path ("a.b") is for JSON.
-    device_binding: the entitlement server binds the device: the first request registers it, later ones use the binding.
-        Needs `customer_cookie`.
-    customer_cookie: for the entitlement server, up to 32 bytes of UTF-8.
-    device_registered: an earlier run of the program had the event DEVICE_REGISTERED. Needs `device_binding`.
+    device_binding: whether the entitlement server binds tokens to the device: the first request registers the device,
+        and later requests use this registration. Needs `customer_cookie`.
+    customer_cookie: the cookie for the entitlement server, up to 32 bytes of UTF-8.
+    device_registered: whether an earlier run of the program got the event DEVICE_REGISTERED. Needs `device_binding`.
     spc_timeout_ms: how long the SPC callback may take, milliseconds. Default 5000.
     server_timeout_ms: how long each of the callbacks `server` and `token_url` may take, milliseconds. Default 10000.
     """
@@ -107,13 +110,13 @@ concurrent.futures.Future, or LATER if it keeps the request to answer it later."
 
 
 class ServerRequest(Question["Server"]):
-    """The question which server gets the SPC. Answer with one of answer(), ask_entitlement() and answer_builtin().
+    """The library asks to which server it sends the SPC. Answer with answer(), ask_entitlement() or answer_builtin().
 
     Attributes:
         url: the URL of the loading request.
         content_id: the content identifier for the SPC; b"": the URL has none.
         entitlement_id: the content identifier for an entitlement server; b"": the URL has none.
-        entitlement_url: the entitlement server that the library would ask; None: none is known.
+        entitlement_url: the entitlement server that the library would ask; None: it knows none.
         token_kind: the token that the library would ask for.
     """
 
@@ -145,10 +148,10 @@ class ServerRequest(Question["Server"]):
         content_id: bytes | None = None,
         token_kind: TokenKind | int = TokenKind.BY_LOADER,
     ) -> None:
-        """Answers: the library asks an entitlement server for the token URL.
+        """Answers that the library must ask an entitlement server for the token URL.
 
-        The SPC goes to that URL if `allowed_hosts` lists its host. If the loader has the callback `token_url`, the
-        library calls it first.
+        The library sends the SPC to this token URL if `allowed_hosts` lists its host. If the loader has the callback
+        `token_url`, the library calls this callback first.
 
         Args:
             url: the entitlement server. None: `entitlement_url`.
@@ -166,7 +169,8 @@ class ServerRequest(Question["Server"]):
         self._tell(ffi.lib.usher_complete_entitlement, ctypes.byref(structure))
 
     def answer_builtin(self) -> None:
-        """Answers: the library does what it does without the callback. Raises InvalidCompletionError like answer()."""
+        """Answers that the library must do what it would do without the callback. Raises InvalidCompletionError like
+        answer()."""
         self._tell(ffi.lib.usher_complete_builtin)
 
     def _complete(self, value: Server | None) -> None:
@@ -192,13 +196,14 @@ class _Functions(NamedTuple):
 
 
 class ResourceLoader(Part):
-    """Loads keys for the URLs of one scheme: certificate, SPC, key server, CKC (PTAVAssetResourceLoaderDelegate).
+    """Loads keys for the URLs of one scheme: gets the certificate and an SPC, and asks the key server for the CKC
+    (PTAVAssetResourceLoaderDelegate).
 
         loader = usher.ResourceLoader(context, spc=make_spc, license_url=KEY_SERVER, certificate_file="fairplay.cer")
         cdm.set_key(playback.get_resource("skd://…"))
 
-    It serves every playback of its context. The context keeps it until close(), or until the host registers another
-    loader for its scheme. With a loader, a context can play items without a licence delegate.
+    Every playback of the context can use the loader. The context keeps the loader until close(), or until the host
+    registers another loader for the same scheme. With a loader, a context can play items without a licence delegate.
     """
 
     _free = ffi.lib.usher_loader_free
@@ -211,21 +216,22 @@ class ResourceLoader(Part):
         token_url: ServerCallback | None = None,
         **options: Unpack[LoaderOptions],
     ) -> None:
-        """Makes a loader and registers it; it replaces an earlier loader for the same scheme.
+        """Makes a loader and registers it. The new loader replaces an earlier loader for the same scheme.
 
         The callback runs on a callback thread (in pumped mode inside pump()); for each playback the calls come one
-        after another. It has `spc_timeout_ms` to answer: ``lambda request: spc``. None means no SPC: the request fails
-        with CallbackError. To answer later, return a ``concurrent.futures.Future``; or keep the request, return
-        ``usher.LATER``, and call ``request.answer(spc)`` or ``request.fail()`` from any thread. An exception counts as
-        None and becomes the ``__cause__`` of the CallbackError; see Context. The same holds for `server` and
-        `token_url`, which have `server_timeout_ms`.
+        after another. It must answer within `spc_timeout_ms`: ``lambda request: spc``. None means that there is no SPC:
+        the request fails with CallbackError. To answer later, return a ``concurrent.futures.Future``; or keep the
+        request, return ``usher.LATER``, and call ``request.answer(spc)`` or ``request.fail()`` from any thread. If the
+        callback raises an exception, this counts as None, and the exception becomes the ``__cause__`` of the
+        CallbackError; see Context. The callbacks `server` and `token_url` work in the same way, but must answer within
+        `server_timeout_ms`.
 
         Args:
-            context: the loader serves its playbacks.
+            context: the context whose playbacks can use the loader.
             spc: a function that makes an SPC with the CDM.
-            server: a function that decides for each URL to which server the SPC goes, and with which headers; see
-                ``ServerRequest``. None: `route` decides.
-            token_url: a function that gets the token URL, instead of the library's request to the entitlement server.
+            server: a function that decides for each URL to which server the library sends the SPC, and with which
+                headers; see ``ServerRequest``. None: `route` decides.
+            token_url: a function that gets the token URL; the library then sends no request to the entitlement server.
             options: ``LoaderOptions``.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Playbacks: each is one play of one item, with its session and its licences."""
+"""Playbacks. Each of them is one item that plays on a player, with its session and its licences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class PayloadRequest(Question[bytes]):
-    """The library must renew a licence and needs a new challenge from the CDM, 1 byte to 1 MiB.
+    """The library must renew a licence, and needs a new challenge from the CDM, 1 byte to 1 MiB.
 
     Attributes:
         key_system: a ``KeySystem`` value.
@@ -96,7 +96,7 @@ class Playback(Loads, Part):
     def wait_closed(self, timeout_ms: int = abi.OFF) -> None:
         """Waits until the playback is closed; does not close it. Not in callbacks.
 
-        In threaded mode it also waits until the observers got PLAYBACK_CLOSED.
+        In threaded mode it also waits until the observers have got PLAYBACK_CLOSED.
 
         Args:
             timeout_ms: longest wait, milliseconds on the context's clock. Default: no limit.
@@ -110,18 +110,19 @@ class Playback(Loads, Part):
         """Gives the content token to a playback that was started without one and still waits for it.
 
         Raises:
-            StateError: the playback has a token already, or its wait for a token is over.
-            InvalidHandleError, InvalidArgumentError, ClosedError.
+            StateError: the playback already has a token, or no longer waits for a token.
+            InvalidHandleError,
+            InvalidArgumentError, ClosedError.
         """
         ffi.lib.usher_playback_set_content_token(self._handle, ffi.c_string(token, "token"))
 
     def suspend(self) -> None:
-        """Call it when the host goes to sleep or does not show this item for a while.
+        """Tells the library that the host goes to sleep, or does not show this item for some time.
 
         Raises InvalidHandleError.
 
-        Background mode and picture-in-picture do not need it. If the delegate's `suspend` option is KEEP, nothing
-        changes; if it is PAUSE, the library sends no keep-alives until resume().
+        Do not call it for background mode and picture-in-picture, which need no change. If the delegate's option
+        `suspend` is KEEP, the call changes nothing. If it is PAUSE, the library sends no keep-alives until resume().
         """
         ffi.lib.usher_playback_suspend(self._handle)
 
@@ -152,8 +153,8 @@ class Playback(Loads, Part):
                 MiB.
             asset_id: the `skd:` URL or asset ID (base64 of JSON with "ContentId"), up to 64 kB. Overridden methods of
                 the delegate get it, and a multi-instance delegate uses it to find the content token.
-            timeout_ms: limit for the whole request, including the wait for the session, milliseconds on the context's
-                clock; 0 means 20000; OFF: only the single steps have limits.
+            timeout_ms: the limit for the whole request, including the wait for the session, in milliseconds on the
+                context's clock; 0 means 20000. OFF: no limit for the whole request, only for each step.
 
         Raises:
             UsherError: the request failed; a subclass gives the reason.
@@ -180,8 +181,8 @@ class Playback(Loads, Part):
         """Asks for a licence and returns at once. The other arguments as for get_license().
 
         Args:
-            callback: a function that gets the finished future. It runs as other callbacks do (see Context), in order
-                with those of the playback.
+            callback: a function that gets the finished future. It runs on the same threads as other callbacks (see
+                Context), in order with the other callbacks of the playback.
 
         Returns:
             A future that gets the licence or the error, exactly once. You cannot cancel it; close the playback instead.
@@ -198,9 +199,9 @@ class Playback(Loads, Part):
         return inquiry.future
 
     def get_certificate(self, timeout_ms: int = 0) -> bytes:
-        """Returns the delegate's certificate: the bytes that the server sent, DER. Not in callbacks.
+        """Returns the certificate of the delegate: the bytes that the server sent, which are DER. Not in callbacks.
 
-        The delegate fetches it once and then keeps it in memory.
+        The delegate downloads the certificate once, and then keeps it in memory.
 
         Args:
             timeout_ms: longest wait, milliseconds on the context's clock; 0 means 10000.
@@ -215,7 +216,7 @@ class Playback(Loads, Part):
         return self._bytes(out, status, "usher_playback_get_certificate")
 
     def request_certificate(self, callback: Callable[[Future[bytes]], object] | None = None) -> Future[bytes]:
-        """Asks for the delegate's certificate. Future and callback as for request_license().
+        """Asks for the delegate's certificate. The future and the callback work as those of request_license().
 
         Raises:
             StateError: the delegate has no certificate URL.
@@ -230,8 +231,8 @@ class Playback(Loads, Part):
 
         Not in callbacks.
 
-        The built-in rule strips the scheme, cuts at "?" or "#", percent-decodes, and decodes any variant of base64.
-        Text that is not base64 of JSON is used as the identifier itself.
+        The built-in rule removes the scheme, cuts the text at "?" or "#", percent-decodes it, and decodes any variant
+        of base64. If the text is not base64 of JSON, the text itself is the identifier.
 
         Args:
             url: 1 byte to 64 kB.
@@ -251,7 +252,7 @@ class Playback(Loads, Part):
     def request_content_id(
         self, url: str | bytes, callback: Callable[[Future[bytes]], object] | None = None
     ) -> Future[bytes]:
-        """Asks for the content identifier of a URL. Future and callback as for request_license()."""
+        """Asks for the content identifier of a URL. The future and the callback work as those of request_license()."""
         inquiry = Inquiry(weakref.ref(self.context), self._causes, as_data, callback)
         text = ffi.as_bytes(url) or b""
         given = ffi.c_bytes(text), len(text)
@@ -272,14 +273,14 @@ class Playback(Loads, Part):
     def close(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
         """Closes the playback. `mode` says whether the library tears the session down or leaves it.
 
-        Licence requests that wait fail with ClosedError. The call returns at once; with a sync delegate it waits until
-        the playback is closed, at most `teardown_timeout_ms`. PLAYBACK_CLOSED is the last event of the playback. A
-        call after free() does nothing. A second call does nothing, unless the session was left: TEARDOWN then tears it
-        down, and SESSION_ENDED follows again.
+        Licence requests that still wait fail with ClosedError. The call returns at once; with a sync delegate it waits
+        until the playback is closed, at most for `teardown_timeout_ms`. PLAYBACK_CLOSED is the last event of the
+        playback. A call after free() does nothing. A second call does nothing, with one exception: if the first call
+        left the session, a second call with TEARDOWN tears it down, and the library reports SESSION_ENDED again.
 
         Raises:
             InvalidArgumentError: `mode` is not a ``CloseMode``.
-            StateError: the session was left, and the library never got its token.
+            StateError: the host left the session, and the library never got the token of this session.
         """
         if not self._has_handle:
             return
@@ -301,7 +302,7 @@ class Playback(Loads, Part):
         self.free()
 
     def _adopt(self, handle: abi.PlaybackHandle) -> None:
-        """Sets the handle: after play(), or in a callback that runs before play() returns."""
+        """Sets the handle, either after play(), or in a callback that runs before play() returns."""
         if not self._handle.value:
             self._handle = abi.PlaybackHandle(handle.value)
             self.context._playbacks[handle.value or 0] = self

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Player(Part):
-    """One screen. It plays one playback at a time; starting the next one is a zap.
+    """One screen. It plays one playback at a time; to start the next one is a zap.
 
     close() frees it, also at the end of a ``with`` block. Threads: any.
     """
@@ -44,11 +44,11 @@ class Player(Part):
         payload: PayloadCallback | None = None,
         renewed: RenewedCallback | None = None,
     ) -> Playback:
-        """Starts the next item. First closes the current item; tears down its session before it sets up the new one.
+        """Starts the next item. First closes the current item: its session is torn down before the next one is set up.
 
-        The result arrives as the event SESSION_STARTED or SETUP_ERROR. The call returns at once. With a sync delegate
-        it first waits until set-up has succeeded or failed, at most `setup_timeout_ms`; such a call is not allowed in
-        callbacks. In pumped mode it pumps while it waits.
+        The call returns at once; the result arrives as the event SESSION_STARTED or SETUP_ERROR. With a sync delegate
+        the call waits until set-up has succeeded or failed, at most for `setup_timeout_ms`, and is not allowed in
+        callbacks. In pumped mode such a call pumps while it waits.
 
         Args:
             content_token: a header value: not empty, no CR, LF or NUL, at most 64 kB; commas are allowed. Default: the
@@ -58,7 +58,7 @@ class Player(Part):
             content_id: the content identifier, bytes, or text that is encoded as UTF-8. A multi-instance delegate uses
                 it to find the content token.
             clear: the item is not encrypted; it has no session and needs no token.
-            tag: any object of the host; events and requests to callbacks carry it.
+            tag: any object of the host; events and questions have it as their `tag`.
             payload: a function that makes a new challenge when the library must renew a licence. It returns bytes, or
                 answers later, like a token callback. Default: the library sends the event RENEWAL_DUE instead (a
                 customer delegate gets the last payload again).
@@ -93,9 +93,9 @@ class Player(Part):
         self, wanted: abi.PlaybackOptions, item: Item, delegate: Delegate | None, out: abi.PlaybackHandle
     ) -> bool:
         """Calls usher_player_play(). Returns False if another thread just replaced and freed the context's delegate."""
-        # Another thread may replace the context's delegate meanwhile. So this method passes the delegate of the context
-        # explicitly, and keeps that delegate alive. If the host has freed the handle of that delegate, this method
-        # passes none, and the library uses the context's delegate.
+        # Another thread may replace the context's delegate during this call. So this method passes the delegate of the
+        # context explicitly, and keeps this delegate alive. If the host has freed the handle of this delegate, the
+        # method passes no delegate, and the library uses the context's delegate.
         chosen = self.context._delegate if delegate is None else delegate
         named = chosen is not None and (delegate is not None or chosen._has_handle)
         wanted.delegate = chosen._handle if chosen is not None and named else abi.DelegateHandle()
@@ -111,13 +111,13 @@ class Player(Part):
         return True
 
     def stop(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
-        """Closes the current playback, and those that still wait to start, like Playback.close().
+        """Closes the current playback, and the playbacks that still wait to start, as Playback.close() does.
 
-        If nothing plays and the session of the last playback was left, TEARDOWN tears it down.
+        If no item plays, and the host left the session of the last playback, TEARDOWN tears this session down.
 
         Raises:
-            StateError: that session was left, and the library does not have its token: it never got the token, or you
-                have freed the playback.
+            StateError: the host left this session, and the library does not have its token: either it never got the
+                token, or you have freed the playback.
             InvalidHandleError, InvalidArgumentError.
         """
         ffi.lib.usher_player_stop(self._handle, mode)

@@ -2,8 +2,8 @@
 
 Importing this module loads the library.
 
-It tries in this order: the file that the environment variable ``USHER_LIBRARY`` names, ``libusher.so*`` in the package
-(in a wheel), the system's ``libusher.so.0``.
+It tries these files in this order: the file that the environment variable ``USHER_LIBRARY`` names; ``libusher.so*`` in
+the package, if the package was installed from a wheel; the system's ``libusher.so.0``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ UNCHECKED = frozenset(
         "usher_playback_get_resource",
     }
 )
-"""Functions for which `errcheck` does not raise: the caller reads the status, because it also needs the result."""
+"""The functions for which `errcheck` does not raise an exception: the caller reads the status itself, because it also
+needs the result."""
 
 
 def find_library() -> str:
@@ -46,7 +47,7 @@ def find_library() -> str:
 
 
 def _check(result: int, function: Any, arguments: tuple[Any, ...]) -> int:
-    """The ``errcheck`` function for ctypes: raises for every status except USHER_OK."""
+    """The ``errcheck`` function for ctypes. Raises an exception for every status except USHER_OK."""
     if result != Status.OK:
         raise from_status(result, function.__name__)
     return result
@@ -74,7 +75,7 @@ def _load() -> ctypes.CDLL:
 def _check_version(path: str, text: str) -> None:
     """Raises if the library has another major version, or is older than these bindings.
 
-    It may be newer, because within a major version names and fields are only added.
+    The library may be newer than the bindings, because within a major version names and fields are only added.
     """
     try:
         version = tuple(int(part) for part in text.split("."))
@@ -86,7 +87,8 @@ def _check_version(path: str, text: str) -> None:
 
 
 def from_status(status: int, what: str = "") -> UsherError:
-    """Makes the exception for a status without further details; `what` is the name of the function that returned it."""
+    """Makes the exception for a status without further details. `what` is the name of the function that returned the
+    status."""
     line = text(lib.usher_status_message(status))
     return error_class(status)(f"{what}: {line}" if what else line, status=Status(status))
 
@@ -139,7 +141,8 @@ def text(value: bytes | None) -> str:
 
 
 def c_string(value: str | os.PathLike[str] | None, name: str) -> bytes | None:
-    """Converts a str to a C string. Raises for a NUL, because C would ignore the text after it."""
+    """Converts a str to a C string. Raises an exception if the text has a NUL, because C would ignore the text after
+    the NUL."""
     if value is None:
         return None
     encoded = _utf8(os.fspath(value), name)
@@ -172,7 +175,8 @@ def as_bytes(value: bytes | str | None) -> bytes | None:
 
 
 def _utf8(text: str, name: str) -> bytes:
-    """Encodes a text as UTF-8. Its error does not contain the text, which may be a token; a UnicodeEncodeError does."""
+    """Encodes a text as UTF-8. The text may be a token, so the error of this function does not contain it; a
+    UnicodeEncodeError would."""
     with contextlib.suppress(UnicodeEncodeError):
         return text.encode("utf-8", "surrogateescape")
     raise InvalidArgumentError(f"{name} has a character that is not in UTF-8", status=Status.INVALID_ARGUMENT)
@@ -184,7 +188,7 @@ def copied(pointer: Any, size: int) -> bytes | None:
 
 
 def integer(value: int, bits: int, name: str) -> int:
-    """Raises for a number that does not fit its C type, because ctypes would silently truncate it."""
+    """Raises an exception if a number does not fit its C type, because ctypes would silently truncate the number."""
     number = int(value)
     if not 0 <= number < 1 << bits:
         raise InvalidArgumentError(f"{name} is {number}, not in 0..2**{bits}-1", status=Status.INVALID_ARGUMENT)
@@ -195,7 +199,7 @@ _UNSIGNED = {ctypes.c_uint32: 32, ctypes.c_uint64: 64, ctypes.c_size_t: 8 * ctyp
 
 
 def filled(structure: type[Structure], given: Mapping[str, Any]) -> Structure:
-    """Makes an option structure from the given fields; None: the default of the field.
+    """Makes an option structure from these fields. None means the default of a field.
 
     Raises TypeError for an unknown name.
     """
@@ -218,14 +222,14 @@ def filled(structure: type[Structure], given: Mapping[str, Any]) -> Structure:
 
 
 class Owner:
-    """An object that has a handle. It cannot be copied or pickled, because the handle is freed once."""
+    """An object that has a handle. It cannot be copied or pickled, because each handle must be freed exactly once."""
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(f"a {type(self).__name__} has a handle that is freed once: it cannot be copied or pickled")
 
 
 def free_quietly(function: Any, handle: Any) -> None:
-    """Frees a handle from a finalizer. Errors are ignored, because no caller could catch them."""
+    """Frees a handle in a finalizer. Ignores errors, because no caller could catch them."""
     with contextlib.suppress(UsherError):
         function(handle)
 

@@ -1,8 +1,9 @@
 """The Python objects behind C's ``user_data``, which is a number, never an address.
 
-C gets only a few function pointers, which live as long as the process. The number in ``user_data`` identifies the
-Python object that a call is for. C's ``destroy``, the last call with a number, removes the object. So Python never
-frees an object that C may still use, and a late call finds no object and does nothing.
+C gets only a few function pointers, which live as long as the process. When C calls such a function, the number in
+``user_data`` identifies the Python object for this call. C's ``destroy``, the last call with a number, removes the
+object from this registry. So Python never frees an object that C may still use; and if a call came too late, it would
+find no object and do nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _ids = itertools.count(1)
 
 
 def add(entry: Any) -> int:
-    """Keeps `entry` alive until C calls ``destroy`` for it; returns the number to pass to C as ``user_data``."""
+    """Keeps `entry` alive until C calls ``destroy`` for it. Returns the number to pass to C as ``user_data``."""
     number = next(_ids)
     _entries[number] = entry
     return number
@@ -34,5 +35,5 @@ def count() -> int:
 
 
 destroy = abi.DestroyFn(_entries.pop)
-"""Removes an entry. This is a function written in C: in one written in Python a signal handler could raise an exception
-before the entry is removed. It holds no lock, because the finalizers of objects that are freed may call C."""
+"""Removes an entry. This is a built-in function, because in a Python function a signal handler could raise an exception
+before the entry is removed. It holds no lock, because it may free objects whose finalizers call C."""

@@ -1,4 +1,5 @@
-"""The asyncio form of the package: the same objects with awaitable methods, on the thread of the event loop.
+"""The package for asyncio: the same objects as in ``usher``, with methods that a program awaits on the thread of the
+event loop.
 
     async with usher.aio.Context() as context:
         # fetch_token may be a coroutine function.
@@ -8,15 +9,15 @@
             async for event in context.events():
                 ...                               # decode; stop when an event says must_stop
 
-It uses a pumped context and ``loop.add_reader``, so it needs no callback threads. The library's I/O thread keeps
-sessions alive even if the loop is busy. Use all objects on the thread of the loop in which you made the Context; only
-answer() and fail() of a kept request are allowed on any thread. No call blocks the loop, with one exception: see
-Context.close().
+This package uses a pumped context and ``loop.add_reader``, so it needs no callback threads. The library's I/O thread
+keeps sessions alive even if the event loop is busy. Use all objects on the thread of the event loop in which you made
+the Context. There is one exception: any thread may call answer() and fail() of a request. No call blocks the event
+loop, except in one case: see Context.close().
 
 **Time-outs.** get_license() and the close methods take a time-out; for other calls use ``asyncio.timeout()`` or
-``wait_for()``. On a manual clock the close methods wait without limit, because the test moves time. **Cancelling** a
-task ends only its wait: the library drops a licence that arrives later, and a close continues. The methods raise the
-same errors as in the blocking form.
+``wait_for()``. On a manual clock the close methods wait without limit, because the test moves time. If you **cancel** a
+task, only its wait ends: the library drops a licence that arrives later, and a close continues. The methods raise the
+same errors as those of ``usher``.
 """
 
 from __future__ import annotations

@@ -29,12 +29,13 @@ _CLOSE_MS = 6000
 
 
 class Context:
-    """One independent instance of the library on the running event loop. close() ends it, also after ``async with``.
+    """One independent instance of the library on the running event loop. close() ends it; the end of an ``async with``
+    block calls close().
 
-    Callbacks run on the loop's thread; a coroutine function runs as a task. ``usher.Context`` says where **exceptions
-    in callbacks** and in such tasks go. If the callback had to give a value, the library continues without one, and the
-    exception is the ``__cause__`` of the error that follows. When the context has closed, it cancels the tasks that
-    still run.
+    Callbacks run on the thread of the event loop; a coroutine function runs as a task. ``usher.Context`` says what
+    happens to **exceptions in callbacks** and in such tasks. If the callback had to give a value, the library continues
+    without a value, and the exception is the ``__cause__`` of the error that follows. When the context has closed, it
+    cancels the tasks that still run.
 
     Attributes:
         blocking: the pumped ``usher.Context`` underneath, for virtual time: settle(), advance(), jump(), pending().
@@ -47,7 +48,8 @@ class Context:
             options: those of ``usher.Context``, without `callbacks`.
 
         Raises:
-            RuntimeError: no loop runs in this thread. InvalidArgumentError, ResourceError, TypeError.
+            RuntimeError: no loop runs in this thread.
+            InvalidArgumentError, ResourceError, TypeError.
         """
         self._loop = asyncio.get_running_loop()
         self._open: set[Play] = set()
@@ -74,14 +76,15 @@ class Context:
         return self.blocking.last_callback_error
 
     def events(self) -> EventStream:
-        """A stream of all events from now on: ``async for event in context.events()``.
+        """Returns a stream of all events from now on: ``async for event in context.events()``.
 
         It keeps the events that you have not read yet, and ends when the context has closed.
         """
         return EventStream(self)
 
     def add_observer(self, observer: EventCallback) -> None:
-        """Adds a function, plain or a coroutine function, that the context calls with every event from now on."""
+        """Adds an observer: a plain function or a coroutine function, which the context calls with every event from now
+        on."""
         self._observers.append(observer)
 
     def remove_observer(self, observer: EventCallback) -> None:
@@ -89,7 +92,8 @@ class Context:
         self._observers.remove(observer)
 
     def set_delegate(self, delegate: Delegate | None) -> None:
-        """Sets the delegate for playbacks started without one; None clears it. Errors as for ``usher.Context``."""
+        """Sets the delegate for playbacks that are started without a delegate; None clears it. Raises the same errors
+        as in ``usher.Context``."""
         self.blocking.set_delegate(None if delegate is None else delegate.blocking)
         self._delegate = delegate
 
@@ -108,9 +112,9 @@ class Context:
     async def close(self, timeout_ms: int = 0) -> int:
         """Closes all playbacks in parallel, waits for their PLAYBACK_CLOSED, frees the context and ends its streams.
 
-        If you cancel the call, closing continues in the background; a second call waits until it is complete. If a
-        server has not replied to teardowns when the time runs out, freeing the context waits for the replies for up to
-        6 more seconds and blocks the loop.
+        If you cancel the call, the close continues in the background; a second call waits until it is complete. If a
+        server has not replied to teardowns when the time limit has passed, the call waits for these replies for up to 6
+        more seconds, and blocks the event loop meanwhile.
 
         Args:
             timeout_ms: longest wait, milliseconds of real time; 0: 6000.
@@ -155,14 +159,15 @@ class Context:
         return still_open
 
     async def _wait_closed(self, closed: list[asyncio.Future[None]], timeout_s: float | None) -> None:
-        """Waits until all playbacks are closed, at most `timeout_s`; on a manual clock without limit."""
+        """Waits until all playbacks are closed, at most for `timeout_s`. With a manual clock there is no limit."""
         if closed:
             await asyncio.wait(closed, timeout=None if self.blocking._manual else timeout_s)
 
     async def _let_teardowns_end(self, deadline: float) -> None:
-        """Waits until the library has finished its teardowns. Otherwise freeing the context would block the loop.
+        """Waits until the library has finished its teardowns. Otherwise the call that frees the context would block the
+        event loop.
 
-        Does not wait on a manual clock, because freeing the context then moves the clock.
+        With a manual clock this function does not wait, because the call that frees the context moves the clock.
         """
         while not self.blocking._manual and self._loop.time() < deadline:
             try:
@@ -204,7 +209,7 @@ class Context:
         resolve(play.closed, None)
 
     def _call(self, name: str, callback: Callable[..., object], *arguments: object) -> None:
-        """Runs a callback that gives no value; if it returns a coroutine, a task awaits it."""
+        """Runs a callback that gives no value. If the callback returns a coroutine, a task awaits this coroutine."""
         try:
             outcome = callback(*arguments)
             if inspect.isawaitable(outcome) and self._runs(outcome):
@@ -213,7 +218,8 @@ class Context:
             self.blocking._callback_failed(name, error)
 
     def _ask(self, name: str, callback: Callable[[Any], Any], request: Question[Any]) -> Any:
-        """Runs a callback that must give a value; if it returns a coroutine, a task awaits this and answers."""
+        """Runs a callback that must give a value. If the callback returns a coroutine, a task awaits this coroutine and
+        then answers."""
         outcome = callback(request)
         if not inspect.isawaitable(outcome):
             return LATER if request.answered else outcome
@@ -223,7 +229,8 @@ class Context:
         return LATER
 
     def _runs(self, outcome: Awaitable[object]) -> bool:
-        """Whether the loop can still run a coroutine: a program that ends may close the loop before the context."""
+        """Whether the event loop can still run a coroutine. A program that ends may close the event loop before the
+        context."""
         if not self._loop.is_closed():
             return True
         if inspect.iscoroutine(outcome):
@@ -255,7 +262,8 @@ class Context:
 
 
 class EventStream:
-    """An asynchronous iterator over the events of a context, beginning with the call of Context.events()."""
+    """An asynchronous iterator over the events of a context. The first one is the next event after the call of
+    Context.events()."""
 
     def __init__(self, context: Context) -> None:
         """Only Context.events() calls it."""
@@ -266,7 +274,7 @@ class EventStream:
             self.close()
 
     def close(self) -> None:
-        """Ends the stream. The host can still read the events that the stream has queued."""
+        """Ends the stream. The host can still read the events that are queued in the stream."""
         if not self._ended:
             self._ended = True
             self._queue.put_nowait(None)

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from ._context import Context
 
 Made = Reply[Answer] | Awaitable[Answer | None]
-"""The return value of a delegate's method: as in the blocking form, or an awaitable of that value."""
+"""The return value of a delegate's method: a value as in ``usher``, or an awaitable for such a value."""
 Blocking = TypeVar("Blocking", bound=_delegate.Delegate)
 
 
 class Delegate:
-    """Like ``usher.Delegate``. close(), or the end of a ``with`` block, frees it without waiting.
+    """The ``usher.Delegate`` for asyncio. close(), or the end of a ``with`` block, frees it without waiting.
 
     Attributes:
         context: the context whose playbacks may use it.
@@ -53,7 +53,7 @@ class Delegate:
         self.context = context
 
     def close(self) -> None:
-        """Frees it. Playbacks that use it continue. A second call does nothing."""
+        """Frees the delegate. Playbacks that use it continue. A second call does nothing."""
         self.blocking.close()
 
     def __enter__(self) -> Self:
@@ -64,9 +64,10 @@ class Delegate:
 
 
 class HTTPDelegate(Delegate):
-    """Like ``usher.HTTPDelegate``: a subclass overrides steps of a licence request.
+    """The ``usher.HTTPDelegate`` for asyncio: a subclass overrides steps of a licence request.
 
-    The methods run on the loop's thread and may be coroutine functions. Await the built-in value:
+    The methods run on the thread of the event loop, and may be coroutine functions. To get the built-in value, await
+    it:
 
         class Portal(usher.aio.SSPDelegate):
             async def http_headers(self, call):
@@ -179,8 +180,8 @@ class SSPDelegate(_SSPDelegate):
         """Makes a delegate.
 
         Args:
-            options: those of ``usher.SSPDelegate``, without `sync_setup_teardown`, which would block the loop: await
-                Playback.wait_session() and Playback.close() instead.
+            options: those of ``usher.SSPDelegate``, except `sync_setup_teardown`, which would block the event loop.
+                Await Playback.wait_session() and Playback.close() instead.
 
         Raises:
             InvalidHandleError, InvalidArgumentError, ClosedError.
@@ -224,7 +225,7 @@ class MultiInstanceDelegate(_SSPDelegate, CommonDelegate):
 
     @property
     def tokens(self) -> _tokens.TokenMap:
-        """The map of content tokens, the same as in the blocking form, because none of its methods waits."""
+        """The map of content tokens. It is the same class as in ``usher``, because none of its methods waits."""
         return self.blocking.tokens
 
     def set_stream_token(self, token: str, content_id: bytes | str) -> None:
@@ -235,7 +236,8 @@ class MultiInstanceDelegate(_SSPDelegate, CommonDelegate):
 
 
 class CustomerDelegate(Delegate):
-    """Like ``usher.CustomerDelegate``; the callbacks run on the loop's thread and may be coroutine functions."""
+    """The ``usher.CustomerDelegate`` for asyncio: the callbacks run on the thread of the event loop, and may be
+    coroutine functions."""
 
     blocking: _customer.CustomerDelegate
     _has_sessions = True
@@ -286,5 +288,6 @@ class CustomerDelegate(Delegate):
 
 
 def _bare(kind: type[Blocking]) -> Blocking:
-    """A blocking delegate whose __init__ has not run; the callbacks of the usher.aio delegate are attached instead."""
+    """Makes a delegate of the blocking package without its __init__, and gives it the callbacks of the usher.aio
+    delegate."""
     return kind.__new__(kind)

@@ -25,17 +25,17 @@ the form that ``usher.ResourceLoader`` takes."""
 
 
 class ResourceLoader:
-    """Like ``usher.ResourceLoader``. close(), or the end of a ``with`` block, frees it without waiting.
+    """The ``usher.ResourceLoader`` for asyncio. close(), or the end of a ``with`` block, frees it without waiting.
 
     Attributes:
-        context: the context whose playbacks it serves.
+        context: the context whose playbacks use the loader.
         blocking: the ``usher.ResourceLoader`` underneath.
     """
 
     def __init__(self, context: Context, spc: SPCCallback, **options: Unpack[_loader.LoaderOptions]) -> None:
         """Makes a loader and registers it.
 
-        Arguments and errors as ``usher.ResourceLoader``; `spc` runs on the loop's thread.
+        Arguments and errors are those of ``usher.ResourceLoader``; `spc` runs on the thread of the event loop.
         """
         self.context = context
         self.blocking = _loader.ResourceLoader(

@@ -65,7 +65,7 @@ def resolve(future: asyncio.Future[None], error: BaseException | None) -> None:
 
 
 def pass_on(done: concurrent.futures.Future[T], answer: asyncio.Future[T]) -> None:
-    """Passes the answer to the coroutine that awaits it; does nothing if that coroutine was cancelled."""
+    """Passes the answer to the coroutine that awaits it. Does nothing if this coroutine was cancelled."""
     if done.cancelled() or answer.done() or answer.get_loop().is_closed():
         return
     error = done.exception()

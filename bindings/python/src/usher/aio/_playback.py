@@ -1,4 +1,4 @@
-"""Playbacks: one play of one item each."""
+"""Playbacks. Each of them is one item that plays on a player."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class Playback:
-    """One play of one item; Player.play() makes it. ``async with`` closes and frees it.
+    """One item that plays on a player; Player.play() makes this object. The end of an ``async with`` block closes and
+    frees it.
 
     Attributes:
         context, player: the context and the player on which it plays.
@@ -86,9 +87,9 @@ class Playback:
         return await answer
 
     async def get_certificate(self) -> bytes:
-        """Returns the delegate's certificate: the bytes that the server sent, DER.
+        """Returns the certificate of the delegate: the bytes that the server sent, which are DER.
 
-        The delegate fetches it once and then keeps it in memory.
+        The delegate downloads the certificate once, and then keeps it in memory.
 
         Raises:
             StateError: the delegate has no certificate URL.
@@ -138,8 +139,7 @@ class Playback:
     async def close(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
         """Closes the playback and waits for PLAYBACK_CLOSED, at most the delegate's `teardown_timeout_ms` of real time.
 
-        It also returns when that time has run out. Closing then continues in the background, as it does if you cancel
-        the wait.
+        If this time passes, or you cancel the wait, the close continues in the background.
 
         Raises:
             InvalidArgumentError: `mode` is not a ``CloseMode``.

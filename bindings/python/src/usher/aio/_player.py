@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Player:
-    """One screen. It plays one playback at a time; playing the next one is a zap."""
+    """One screen. It plays one playback at a time; to start the next one is a zap."""
 
     def __init__(self, context: Context) -> None:
         """Makes a player. Raises InvalidHandleError, ClosedError."""
@@ -40,7 +40,7 @@ class Player:
         payload: PayloadCallback | None = None,
         renewed: RenewedCallback | None = None,
     ) -> Playback:
-        """Starts the next item and returns without waiting. Arguments as ``usher.Player.play``.
+        """Starts the next item, and returns without waiting. The arguments are those of ``usher.Player.play``.
 
         Playback.wait_session() waits for the session.
 
@@ -76,7 +76,7 @@ class Player:
         return playback
 
     async def stop(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
-        """Closes the current playback and waits like Playback.close(). Does nothing without a playback.
+        """Closes the current playback, and waits as Playback.close() does. Does nothing if there is no playback.
 
         Raises:
             InvalidHandleError, InvalidArgumentError.
@@ -86,7 +86,8 @@ class Player:
             await self._playback._until_closed()
 
     async def close(self) -> None:
-        """Closes the current playback, waits like Playback.close(), frees the player. A second call does nothing."""
+        """Closes the current playback, waits as Playback.close() does, and frees the player. A second call does
+        nothing."""
         self._blocking.close()
         playback, self._playback = self._playback, None
         if playback is not None:

@@ -1,4 +1,4 @@
-"""Events and requests to callbacks whose `playback` and `player` are objects of usher.aio."""
+"""The events and questions of usher.aio: their `playback` and `player` are objects of usher.aio."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Event(_event.Event):
 
 
 class Here:
-    """The first base class of each question of usher.aio: makes `playback` a ``usher.aio.Playback``."""
+    """The first base class of each question of usher.aio. With it `playback` is a ``usher.aio.Playback``."""
 
     @property
     def playback(self) -> Playback | None:
@@ -65,9 +65,9 @@ class HookCall(Here, _hooks.HookCall[Answer], Generic[Answer]):  # type: ignore[
     """
 
     async def builtin(self) -> Answer:  # type: ignore[override]  # awaited here
-        """Returns the value of the built-in behaviour; the step still needs an answer.
+        """Returns the value of the built-in behaviour. The step still needs an answer after that.
 
-        If it must wait for a certificate, a thread of the loop's executor waits.
+        If the call must wait for a certificate, a thread of the event loop's executor waits.
 
         Raises:
             UsherError: the built-in behaviour failed.
@@ -79,7 +79,7 @@ class HookCall(Here, _hooks.HookCall[Answer], Generic[Answer]):  # type: ignore[
 
 
 def question_here(kind: type[Kind], asked: Question[Any]) -> Kind:
-    """Copies a question of the blocking package into `kind`, the corresponding class of usher.aio.
+    """Makes an object of `kind`, the corresponding class of usher.aio, for a question of the blocking package.
 
     `playback` and `tag` become the usher.aio playback and the tag that the host gave.
     """

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class Delegate(Part):
     """Decides how the library asks for licences. Make an object of one of the subclasses.
 
-    close() frees it; so does the end of a ``with`` block, and Python when the last reference is gone. The library keeps
-    its internal object while playbacks or the context use the delegate, and keeps the Python object while the library
-    may call methods of that object.
+    close() frees the delegate; so does the end of a ``with`` block, and Python does so when the last reference is gone.
+    While playbacks or the context use the delegate, the library keeps its own object for it. The Python object also
+    lives as long as the library may call its methods.
     """
 
     _free = ffi.lib.usher_delegate_free
@@ -31,7 +31,7 @@ class Delegate(Part):
         super().__init__(context, abi.DelegateHandle())
 
     def close(self) -> None:
-        """Frees it. Playbacks that use it continue. A second call does nothing."""
+        """Frees the delegate. Playbacks that use it continue. A second call does nothing."""
         super().close()
 
     @property
@@ -41,7 +41,8 @@ class Delegate(Part):
 
 
 class TokenRequest(Question[str]):
-    """The library needs a new content token: a header value, not empty, without CR, LF and NUL, at most 64 kB."""
+    """The library needs a new content token. A token is a header value: not empty, without CR, LF and NUL, at most 64
+    kB."""
 
     _fails_as = Status.NO_TOKEN
 

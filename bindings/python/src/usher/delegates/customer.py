@@ -26,14 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LicenseResponse:
-    """The licence from the host's servers (OTVSSMLicenseResponse), or the reason why they gave none.
+    """The licence from the host's servers (OTVSSMLicenseResponse), or the reason why these servers gave no licence.
 
     Attributes:
-        license: the licence for the CDM, up to 1 MiB. None: no licence; `http_status`, `service_code` and `message` say
-            why. repr() does not show it.
-        heartbeat_s: period of heartbeats or renewals in seconds, 0 to 1e9; 0: no period. A later answer changes it.
-        renew_type: ENFORCED, the default: the library calls license() for a renewal each period; HEARTBEAT: it calls
-            heartbeat(); NONE: neither. The first answer decides.
+        license: the licence for the CDM, up to 1 MiB. None: there is no licence, and `http_status`, `service_code` and
+            `message` give the reason. repr() does not show the licence.
+        heartbeat_s: the period of heartbeats or renewals in seconds, 0 to 1e9; 0: no period. A later answer may change
+            the period.
+        renew_type: what the library does each period. ENFORCED (the default): it calls license() for a renewal.
+            HEARTBEAT: it calls heartbeat(). NONE: it does nothing. The first answer decides this.
         http_status: HTTP status of the server, for the error; 0: none.
         service_code: the server's code, for the error; 1007 means too many sessions. 0: none.
         message: one line for the error.
@@ -98,7 +99,8 @@ class CustomerRequest(Question[LicenseResponse]):
 class SessionCall(Question[Status]):
     """The library needs a heartbeat or teardown from the host.
 
-    The call is done when the callback returns; after LATER, when answer() or fail() is called.
+    The heartbeat or teardown is done when the callback returns; if it returns LATER, when the host calls answer() or
+    fail().
 
     Attributes:
         tag: the `tag` given to Player.play().
@@ -117,11 +119,12 @@ class SessionCall(Question[Status]):
         """Gives the result.
 
         Args:
-            value: OK: it succeeded. SESSION, REFUSED, LIMIT: the server has ended the session, playback must stop. Any
-                other status: it failed; the library retries a heartbeat, as long as the option `retry_permille` allows.
+            value: the status of the call. OK: the call succeeded. SESSION, REFUSED, LIMIT: the server has ended the
+                session, and playback must stop. Any other status: the call failed; the library retries a heartbeat as
+                long as the option `retry_permille` allows.
 
         Raises:
-            InvalidCompletionError: the call has its answer, or its deadline is over.
+            InvalidCompletionError: the call already has an answer, or its deadline has passed.
             InvalidArgumentError: `value` is not a status. The call still needs its answer.
         """
         super().answer(value)
@@ -157,12 +160,12 @@ LicenseCallback = Callable[[CustomerRequest], Reply[LicenseResponse]]
 """``lambda request: LicenseResponse(…)``. It may also return None (no licence), a concurrent.futures.Future, or LATER
 if it keeps the request to answer it later."""
 SessionCallback = Union[Callable[[SessionCall], Reply[Status]], Callable[[], Reply[Status]]]  # noqa: UP007
-"""``callback()`` or ``callback(call)``; the call is done when the function returns. The function may also return a
-Status, a concurrent.futures.Future, or LATER if it keeps the call to answer it later."""
+"""``callback()`` or ``callback(call)``. When the function returns, the heartbeat or teardown is done. The function may
+also return a Status, a concurrent.futures.Future, or LATER if it keeps the call to answer it later."""
 
 
 class CustomerOptions(TypedDict, total=False):
-    """Options of customer SSM delegates; see usher_customer_options. 0 and None mean the default documented there.
+    """Options of customer SSM delegates; see usher_customer_options. 0 and None mean the default.
 
     license_timeout_ms: how long license() may take, milliseconds. Default 10000. A renewal may take
         `heartbeat_timeout_ms`.
@@ -184,9 +187,9 @@ class CustomerOptions(TypedDict, total=False):
 class CustomerDelegate(Delegate):
     """Customer SSM (OTVCustomerSSMDelegate): the library calls the host instead of sending requests.
 
-    Give functions, or override the methods in a subclass, or call set_callback(). They run on callback threads (in
-    pumped mode inside pump()); for each playback the calls come one after another. The first licence opens the
-    playback's session; SESSION_STARTED has its period.
+    Pass functions, override the methods in a subclass, or call set_callback(). The functions run on callback threads
+    (in pumped mode inside pump()); for each playback the calls come one after another. The first licence opens the
+    playback's session; the event SESSION_STARTED has the period of this session.
 
     An exception counts as a failure and becomes the ``__cause__`` of the errors that follow; see Context.
     """
@@ -205,7 +208,7 @@ class CustomerDelegate(Delegate):
 
         Args:
             context: its playbacks belong to the same context.
-            license, heartbeat, teardown: functions to call instead of the methods with these names.
+            license, heartbeat, teardown: functions that the library calls instead of the methods with these names.
             certificate: the application certificate, up to 1 MiB.
             options: ``CustomerOptions``.
 
@@ -233,8 +236,8 @@ class CustomerDelegate(Delegate):
         """Sets or replaces the object whose methods the library calls (setCallback); None removes the callbacks.
 
         Args:
-            callback: has the method license(request), and may have heartbeat() or heartbeat(call), and teardown(call),
-                like this class. The library keeps it as long as it may call it.
+            callback: an object with the method license(request). Like this class it may also have heartbeat() or
+                heartbeat(call), and teardown(call). The library keeps the object as long as it may call these methods.
 
         Raises:
             InvalidArgumentError: it has no method license().
@@ -253,23 +256,24 @@ class CustomerDelegate(Delegate):
         ffi.lib.usher_delegate_set_customer_callbacks(self._handle, ctypes.byref(given), entry, registry.destroy)
 
     def license(self, request: CustomerRequest) -> Reply[LicenseResponse]:
-        """Override it to get a licence from the host's servers, now or later, within `license_timeout_ms`.
+        """Gets a licence from the host's servers. Override this method; it must answer, at once or later, within
+        `license_timeout_ms`.
 
-        The host sets up its session before it returns the first licence.
+        The host opens its session before it returns the first licence.
         """
         raise NotImplementedError
 
     def heartbeat(self, call: SessionCall) -> Reply[Status]:
-        """Override it to send a heartbeat, within `heartbeat_timeout_ms`.
+        """Sends a heartbeat. Override this method; it must answer within `heartbeat_timeout_ms`.
 
-        Without it, the library sends no heartbeats.
+        If you do not override it, the library sends no heartbeats.
         """
         raise NotImplementedError
 
     def teardown(self, call: SessionCall) -> Reply[Status]:
-        """Override it to end the session, within `teardown_timeout_ms`.
+        """Ends the session. Override this method; it must answer within `teardown_timeout_ms`.
 
-        The library calls it once, when a playback that had a licence closes.
+        The library calls this method once, when a playback that had a licence closes.
         """
         raise NotImplementedError
 
@@ -280,7 +284,7 @@ Run = Callable[[str, Question[Any], Callable[..., Any]], Any]
 class Callbacks:
     """The callbacks of one customer SSM delegate. C's ``user_data`` is the number of this object.
 
-    They are functions, or methods of `target`, an object that the host, playbacks and the context keep alive.
+    They are functions, or methods of `target`. The host, playbacks and the context keep the object `target` alive.
     """
 
     def __init__(
@@ -320,7 +324,7 @@ class Callbacks:
 
 
 def _takes_question(function: Callable[..., Any]) -> bool:
-    """Whether a function takes an argument. A heartbeat or teardown callback may have none."""
+    """Whether a function takes an argument. A heartbeat or teardown callback may have no argument."""
     try:
         signature = inspect.signature(function)
     except ValueError:  # a function of C may have no signature

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DefaultOptions(TypedDict, total=False):
-    """Options of default and common delegates; see usher_default_options. 0 and None mean the default documented there.
+    """Options of default and common delegates; see usher_default_options. 0 and None mean the default.
 
     license_url: URL of the licence server. Required, except for a common delegate that overrides license_url().
     certificate_url: URL of the application certificate.
@@ -61,7 +61,8 @@ class CommonDelegate(HTTPDelegate):
 class DefaultDelegate(CommonDelegate):
     """Licences without sessions: a certificate URL, a licence URL and the headers of set_http_header().
 
-    It is for one stream at a time and needs no token (OTVDefaultLicenseDelegate). A subclass may override steps too.
+    This delegate is for one stream at a time, and needs no token (OTVDefaultLicenseDelegate). A subclass may override
+    steps, too.
     """
 
     def __init__(self, context: Context, **options: Unpack[DefaultOptions]) -> None:

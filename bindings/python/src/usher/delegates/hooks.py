@@ -33,16 +33,17 @@ Headers = Mapping[str, str]
 
 
 class HookCall(Question[Answer], Generic[Answer]):
-    """One step of a licence request whose value a method of a delegate gives.
+    """One step of a licence request. A method of the delegate gives the value of this step.
 
-    The method returns the value; or it returns LATER, and the host calls answer() or fail() from any thread.
+    The method returns the value. Or it returns LATER, and the host later calls answer() or fail() from any thread.
 
     Attributes:
         tag: the `tag` given to Player.play().
         hook: the step.
         type: REQUEST or RENEWAL.
         key_system: a ``KeySystem`` value; "" for content identifier and certificate.
-        asset_id: asset ID of the licence request; for content_identifier() the URL or asset ID. None: not given.
+        asset_id: the asset ID of the licence request; for content_identifier() the URL or asset ID. None: the host gave
+            none.
         data: the CDM's payload; for license_from_reply() the server's reply. None for content identifier and
             certificate.
         http_status: for license_from_reply() the HTTP status of the reply; 0 for the other steps.
@@ -72,13 +73,13 @@ class HookCall(Question[Answer], Generic[Answer]):
         self.http_status = http_status
 
     def builtin(self) -> Answer:
-        """Returns the value of the built-in behaviour; the step still needs an answer.
+        """Returns the value of the built-in behaviour. The step still needs an answer after that.
 
         For a certificate this call may wait for the server.
 
         Raises:
             UsherError: the built-in behaviour failed.
-            InvalidCompletionError: the step has its answer, or its deadline is over.
+            InvalidCompletionError: the step already has an answer, or its deadline has passed.
         """
         out = abi.ResponseHandle()
         status = ffi.lib.usher_hook_builtin(self._completion, ctypes.byref(out))
@@ -123,12 +124,14 @@ keeps the call to answer it later."""
 class HTTPDelegate(Delegate):
     """A delegate that sends requests over HTTP. Make an object of one of the subclasses.
 
-    Your subclass overrides the method of each step that it changes; the other steps stay built in. The library calls
-    the method on a callback thread (in pumped mode inside pump()); for each playback the calls come one after another.
-    The method has `hook_timeout_ms` to answer: it returns the value or a ``concurrent.futures.Future``; or it keeps
-    `call`, returns ``usher.LATER``, and answers from any thread. None means no value: the request fails with
-    CallbackError. An exception counts as None and becomes the ``__cause__`` of that error; see Context.
-    ``call.builtin()``, or the method of the superclass, returns the built-in value:
+    Your subclass overrides the method of each step that it changes; the library does the other steps itself. It calls
+    the methods on a callback thread (in pumped mode inside pump()); for each playback the calls come one after another.
+
+    A method must answer within `hook_timeout_ms`. It returns the value or a ``concurrent.futures.Future``; or it keeps
+    `call`, returns ``usher.LATER``, and your program answers later from any thread. None means that there is no value:
+    the request fails with CallbackError. If the method raises an exception, this counts as None, and the exception
+    becomes the ``__cause__`` of that error; see Context. ``call.builtin()``, or the method of the superclass, returns
+    the built-in value:
 
         class Portal(usher.SSPDelegate):
             def http_headers(self, call):
@@ -140,12 +143,12 @@ class HTTPDelegate(Delegate):
     # ---- steps to override -------------------------------------------------------------------------------------------
 
     def scheme(self) -> str:
-        """The scheme of content URLs; the library removes it from content identifiers. The constructor calls this
-        method once."""
+        """Returns the scheme of content URLs; the library removes this scheme from content identifiers. The constructor
+        calls this method once."""
         return "skd"
 
     def content_identifier(self, call: HookCall[bytes]) -> Made[bytes]:
-        """The content identifier for the SPC, from the URL or asset ID ``call.asset_id``.
+        """Returns the content identifier for the SPC, which it finds in the URL or asset ID ``call.asset_id``.
 
         Apple: contentIdentifier(url:).
         """
@@ -156,7 +159,8 @@ class HTTPDelegate(Delegate):
         return call.builtin()
 
     def http_headers(self, call: HookCall[dict[str, str]]) -> Made[dict[str, str]] | Made[Headers]:
-        """The headers of a licence request, instead of the token header and those of set_http_header().
+        """Returns the headers of a licence request. The library sends them instead of the token header and the headers
+        of set_http_header().
 
         {}: the library sends the request without these headers. None: the library does not send the request, which
         fails with DeclinedError.
@@ -165,21 +169,21 @@ class HTTPDelegate(Delegate):
         return call.builtin()
 
     def license_url(self, call: HookCall[str]) -> Made[str]:
-        """The URL of a licence request. For a renewal add ``renew=true`` if the server needs it.
+        """Returns the URL of a licence request. For a renewal add ``renew=true`` if the server needs this.
 
         Apple: getLicenseRequestUrl().
         """
         return call.builtin()
 
     def license_body(self, call: HookCall[bytes]) -> Made[bytes]:
-        """The body of a licence request; ``call.data`` is the CDM's payload."""
+        """Returns the body of a licence request; ``call.data`` is the CDM's payload."""
         return call.builtin()
 
     def license_from_reply(self, call: HookCall[bytes]) -> Made[bytes]:
-        """The licence in the reply ``call.data``. Apple: getCkcFromLicenseResponse().
+        """Returns the licence in the reply ``call.data``. Apple: getCkcFromLicenseResponse().
 
-        The library does not call it for replies with an HTTP error. The session's fields in the reply are not part
-        of the value: the library reads them itself.
+        The library does not call this method for replies with an HTTP error. The library itself reads the session's
+        fields in the reply, so do not return these.
         """
         return call.builtin()
 
@@ -188,11 +192,11 @@ class HTTPDelegate(Delegate):
     def set_http_header(self, name: str, value: str | None) -> None:
         """Sets a header of the next licence requests, for example the token of the next stream; None removes it.
 
-        If a playback has its own token for this header, the library sends that token. Logs and errors never show the
-        value.
+        If a playback has a token for the same header, the library sends the playback's token instead. Logs and errors
+        never show the value.
 
         Raises:
-            InvalidArgumentError: the value has CR, LF or NUL in it, or is longer than 64 kB.
+            InvalidArgumentError: the value contains CR, LF or NUL, or is longer than 64 kB.
             InvalidHandleError.
         """
         ffi.lib.usher_delegate_set_http_header(self._handle, ffi.c_string(name, "name"), ffi.c_string(value, "value"))
@@ -200,15 +204,15 @@ class HTTPDelegate(Delegate):
     def set_token_callback(self, callback: TokenCallback | None) -> None:
         """Sets or replaces the token callback; None removes it.
 
-        The library calls it in three cases: Player.play() got no token; the host requests another licence after the
-        first has arrived; a server replied 401 or 403.
+        The library calls the callback in three cases: Player.play() got no token; the host requests another licence
+        after the first one has arrived; a server replied with 401 or 403.
 
         The callback runs on a callback thread (in pumped mode inside pump()) and returns the token within
         `token_timeout_ms`: ``lambda request: "token"``.
-        None means no token: the licence request fails with NoTokenError. To answer later, return a
+        None means that there is no token: the licence request fails with NoTokenError. To answer later, return a
         ``concurrent.futures.Future``; or keep the request, return ``usher.LATER``, and call ``request.answer(token)``
-        or ``request.fail()`` from any thread. An exception counts as None and becomes the ``__cause__`` of the
-        NoTokenError; see Context.
+        or ``request.fail()`` from any thread. If the callback raises an exception, this counts as None, and the
+        exception becomes the ``__cause__`` of the NoTokenError; see Context.
 
         Raises:
             InvalidHandleError.
@@ -235,7 +239,8 @@ Run = Callable[[str, HookCall[Any], Callable[..., Any]], Any]
 class Hooked:
     """The hooks of one delegate. C's ``user_data`` is the number of this object.
 
-    It has a weak reference to the object with the methods; the host, playbacks and the context keep that object alive.
+    It has only a weak reference to the object with the methods. The host, playbacks and the context keep this object
+    alive.
     """
 
     def __init__(self, context: Context, target: Any, base: type, run: Run | None = None) -> None:
@@ -272,7 +277,7 @@ _FIELDS = {
 
 
 def hooks_of(context: Context, target: Any, base: type = HTTPDelegate) -> Hooked | None:
-    """The hooks that an object overrides; None if it overrides none."""
+    """Returns the hooks that an object overrides; None if it overrides none."""
     hooks = Hooked(context, target, base)
     return None if hooks.is_empty else hooks
 

@@ -24,8 +24,8 @@ Default = TypeVar("Default")
 class MultiInstanceOptions(SSPOptions, total=False):
     """Options of multi-instance delegates: those of SSP delegates, and the limits of usher_token_map_options.
 
-    tokens_max: limit of the map. If the map is full, a new token replaces the oldest token that no playback uses.
-        Default 0: no limit.
+    tokens_max: the largest number of tokens in the map. If the map is full, a new token replaces the oldest token that
+        no playback uses. Default 0: no limit.
     time_to_live_ms: the map removes a token this many milliseconds after it was set, on the context's clock, unless a
         playback uses the token. Default 0: never.
     """
@@ -50,8 +50,8 @@ class TokenMap:
     def __setitem__(self, content_id: bytes | str, token: str) -> None:
         """Sets or replaces a token (setStreamToken).
 
-        Playbacks that wait for it continue. Playbacks that use the old token send the new one with further licence
-        requests.
+        Playbacks that wait for this token continue. Playbacks that use the old token send the new token with further
+        licence requests.
 
         Raises:
             FullError: the map is full, and playbacks use all its tokens.
@@ -59,7 +59,7 @@ class TokenMap:
         ffi.lib.usher_delegate_set_stream_token(self._handle, *_key(content_id), ffi.c_string(token, "token"))
 
     def __getitem__(self, content_id: bytes | str) -> str:
-        """Returns the token of a content identifier. Raises KeyError if the map has none."""
+        """Returns the token of a content identifier. Raises KeyError if the map has no token for it."""
         out = abi.ResponseHandle()
         try:
             ffi.lib.usher_delegate_get_stream_token(self._handle, *_key(content_id), ctypes.byref(out))
@@ -68,7 +68,8 @@ class TokenMap:
         return ffi.text(take(out, 0, "usher_delegate_get_stream_token").data)
 
     def __delitem__(self, content_id: bytes | str) -> None:
-        """Removes a token from the map; playbacks that use it keep it. Raises KeyError if the map has none."""
+        """Removes a token from the map. Playbacks that use the token keep it. Raises KeyError if the map has no such
+        token."""
         try:
             ffi.lib.usher_delegate_remove_stream_token(self._handle, *_key(content_id))
         except NoTokenError:
@@ -98,7 +99,7 @@ class TokenMap:
     @overload
     def get(self, content_id: bytes | str, default: Default) -> str | Default: ...
     def get(self, content_id: bytes | str, default: Any = None) -> Any:
-        """Returns the token of a content identifier, or `default` if the map has none."""
+        """Returns the token of a content identifier, or `default` if the map has no token for it."""
         try:
             return self[content_id]
         except KeyError:
@@ -119,9 +120,9 @@ def _key(content_id: bytes | str) -> tuple[Any, int]:
 class MultiInstanceDelegate(_SSPDelegate, CommonDelegate):
     """An SSP delegate for several streams at once (MultiInstanceDelegate of the SDK's examples).
 
-    A map has the content tokens. The key is the `content_id` given to Player.play(), or the `asset_id` of licence
-    requests. Each playback has its own session. Without a `content_id` the session starts with the first licence
-    request. A clear stream needs no licence and no token.
+    The content tokens are in a map. The key is the `content_id` that the host gave to Player.play(), or the content
+    identifier in the `asset_id` of a licence request. Each playback has its own session. Without a `content_id` the
+    session starts with the first licence request. A clear stream needs no licence and no token.
     """
 
     def __init__(

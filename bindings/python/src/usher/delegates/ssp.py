@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SSPOptions(TypedDict, total=False):
-    """Options of SSP delegates; see usher_ssp_options. 0 and None mean the default documented there, OFF "none".
+    """Options of SSP delegates; see usher_ssp_options. 0 and None mean the default; OFF means "none".
 
     license_url: URL of the licence server. Required.
     certificate_url: URL of the FairPlay application certificate.
@@ -70,9 +70,9 @@ class SSPV2Options(SSPOptions, total=False):
 
     SSP V2 delegates ignore `setup_url`, `setup_body` and `heartbeat_start`.
 
-    teardown_on_close: close() tears the session down. Default: the session expires at the head-end.
-    leave_on_zap: after a zap the session of the old item expires at the head-end. Default: a zap tears it down, and the
-        next item waits for the teardown.
+    teardown_on_close: whether close() tears the session down. Default: no; the session expires at the head-end.
+    leave_on_zap: whether a zap leaves the session of the old item, so that it expires at the head-end. Default: no; a
+        zap tears this session down, and the next item waits for the teardown.
     token_field, period_field, enforced_field: JSON paths ("a.b") in the licence reply.
     token_reply_header: the reply header with the session token, if the body has none.
     period_default_ms: the period if the reply has none, milliseconds. Default 60000; OFF: the library then sends no
@@ -127,8 +127,8 @@ class SSPDelegate(_SSPDelegate):
 class SSPV2Delegate(_SSPDelegate):
     """SSP V2 (OTVSSPLicenseDelegateV2): the first licence request of a playback sets up the playback's session.
 
-    If the server refuses this request because of too many sessions, the event SETUP_ERROR follows. If the reply has no
-    session token, the playback continues without a session (event NO_SESSION).
+    If the server refuses this request because of too many sessions, the library reports the event SETUP_ERROR. If the
+    reply has no session token, the playback continues without a session (event NO_SESSION).
     """
 
     def __init__(
