@@ -133,7 +133,7 @@ enum Reasons {
 
   static func never(_ coverage: Coverage) -> Int { count(coverage) { !$0.isRare } }
 
-  /// Returns how many of the cells that the run did not reach have a first reason of this kind.
+  /// Counts the cells that the run did not reach. Only cells whose first reason is of this kind count.
   private static func count(_ coverage: Coverage, _ wanted: (Reason) -> Bool) -> Int {
     Phase.allCases.reduce(0) { sum, phase in
       sum

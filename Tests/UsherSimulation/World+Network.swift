@@ -275,7 +275,7 @@ extension World {
     if let input = input(call, outcome, isGood) { subject = (call.play, input) }
   }
 
-  /// Whether a fault made a final reply, so that the library does not send the request again.
+  /// Whether a fault changed the reply into a final error, so that the library does not send the request again.
   private func isFinal(_ call: Call) -> Bool {
     switch call.fault {
     case .forbidden?, .notFound?, .serviceError?: return true

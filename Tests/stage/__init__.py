@@ -219,7 +219,7 @@ class Stage:
         self.until(lambda: (timer := self.context.pending().next_timer_ms) is not None and timer <= at_most_ms)
 
     def until(self, holds: Callable[[], object]) -> None:
-        """Waits until `holds()` returns True, because of the work of another thread."""
+        """Waits until `holds()` returns True. Another thread must make this happen."""
         deadline = time.monotonic() + REAL_TIMEOUT_S
         while not holds():
             assert time.monotonic() < deadline, (

@@ -104,7 +104,7 @@ async def test_headersStep_thatAwaitsNone_doesNotSendTheRequest(stage: AioStage)
 
 @story(headend=NO_SESSIONS, failures=True)
 async def test_step_thatRaises_isTheCauseOfTheFailure(stage: AioStage) -> None:
-    """If a hook coroutine raises, the request fails, and the exception is the `__cause__` of the error."""
+    """If a hook coroutine raises an exception, the request fails, and the exception is the `__cause__` of the error."""
 
     class Own(usher.aio.CommonDelegate):
         async def license_body(self, call: usher.aio.HookCall[bytes]) -> bytes:
@@ -303,7 +303,7 @@ async def test_customer_asCoroutines_isAwaited(stage: AioStage) -> None:
 
 @story(failures=True)
 async def test_customer_coroutineThatRaises_failed(stage: AioStage) -> None:
-    """If the callback raises, the request fails, and the exception is the `__cause__` of the error
+    """If the callback raises an exception, the request fails, and the exception is the `__cause__` of the error
     (customer SSM page)."""
     answers = [True, False]
 

@@ -473,7 +473,7 @@ def test_customer_answerThatMakesNoSense_failsWithItsReason(stage: Stage, answer
 
 @pytest.mark.callback_errors
 def test_customer_callbackThatRaises_isTheCauseOfTheFailure(stage: Stage) -> None:
-    """If the callback raises, the request fails, and the exception is the `__cause__` of the error
+    """If the callback raises an exception, the request fails, and the exception is the `__cause__` of the error
     (customer SSM page)."""
 
     def broken(request: Any) -> Any:
@@ -794,7 +794,8 @@ def test_teardown_thatTakesLong_holdsUpTheNextItemAtMostItsCap(stage: Stage) -> 
 
 @pytest.mark.callback_errors
 def test_teardown_thatRaises_isATeardownError(stage: Stage) -> None:
-    """If the teardown callback raises, the library reports a teardown error (seed-to-api.md: Notifications)."""
+    """If the teardown callback raises an exception, the library reports a teardown error
+    (seed-to-api.md: Notifications)."""
     portal = Portal(stage, BEATS)
     portal.ends = ends(OSError("unreachable"))
     playback = play(stage, portal)

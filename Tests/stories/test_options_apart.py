@@ -1,4 +1,4 @@
-"""An object uses its own options and the defaults of its own kind, not those of another object."""
+"""Each object uses only the options that the host set for it; for all others it uses the defaults of its kind."""
 
 from __future__ import annotations
 

@@ -406,7 +406,7 @@ class StepError(Exception):
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("how", ["raises", "fails later", "future"])
 def test_step_thatRaises_isTheCauseOfTheFailure(stage: Stage, step: str, how: str) -> None:
-    """If a hook raises, the request fails, and the exception is the `__cause__` of the error."""
+    """If a hook raises an exception, the request fails, and the exception is the `__cause__` of the error."""
     raised = StepError("mine")
 
     def broken(delegate: Any, call: usher.HookCall[Any]) -> Any:

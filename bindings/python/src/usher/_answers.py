@@ -76,7 +76,7 @@ class Response:
 
 
 def read(info: Any) -> Response:
-    """Copies a usher_response_info, or raises the error in it."""
+    """Copies a usher_response_info. If it contains an error, raises this error."""
     error = ffi.from_detail(info.error)
     if error is not None:
         raise error
@@ -93,7 +93,7 @@ def as_data(response: Response) -> bytes:
 
 
 def take(handle: abi.ResponseHandle, status: int, what: str) -> Response:
-    """Reads and frees a response handle. Raises if the handle is NULL, or if the response is an error."""
+    """Reads and frees a response handle. Raises an exception if the handle is NULL, or if the response is an error."""
     if not handle.value:
         raise ffi.from_status(status, what)
     try:

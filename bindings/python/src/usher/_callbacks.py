@@ -104,7 +104,7 @@ def subject(handle: abi.PlaybackHandle, tag: int) -> tuple[Playback | None, obje
 def report(hook: CallbackErrorHook | None, name: str, error: BaseException) -> None:
     """Passes an exception of a callback to the hook `on_callback_error`.
 
-    Passes it to ``threading.excepthook`` if there is no hook, or if the hook raises.
+    If there is no hook, or if the hook itself raises an exception, passes the exception to ``threading.excepthook``.
     """
     if hook is not None:
         try:

@@ -111,8 +111,7 @@ class Playback(Loads, Part):
 
         Raises:
             StateError: the playback already has a token, or no longer waits for a token.
-            InvalidHandleError,
-            InvalidArgumentError, ClosedError.
+            InvalidHandleError, InvalidArgumentError, ClosedError.
         """
         ffi.lib.usher_playback_set_content_token(self._handle, ffi.c_string(token, "token"))
 

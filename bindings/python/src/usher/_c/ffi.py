@@ -73,7 +73,7 @@ def _load() -> ctypes.CDLL:
 
 
 def _check_version(path: str, text: str) -> None:
-    """Raises if the library has another major version, or is older than these bindings.
+    """Raises an exception if the library has another major version, or is older than these bindings.
 
     The library may be newer than the bindings, because within a major version names and fields are only added.
     """
