@@ -51,9 +51,9 @@ final class ModelTransport: Transport {
   /// On average one of `faultRate` requests meets a fault; 0: no request meets a fault.
   private let faultRate: UInt64
   private var teardownFaults: [Token: Int] = [:]
-  /// While the network is silent, it loses the first packet of each connection.
+  /// Whether the network loses the first packet of each connection, so that no connection is established.
   private var isSilent = false
-  /// How long a connection takes; 0: requests are sent at once.
+  /// How long it takes to open a connection; 0: the engine sends requests at once.
   private var connectTime: Milliseconds = 0
   /// The requests that wait for a connection.
   private var connecting: [TransferID: HTTPRequest] = [:]
@@ -286,7 +286,7 @@ final class ModelTransport: Transport {
   func change(_ body: (inout HeadEnd) -> Void) { monitor.locked { body(&headEnd) } }
   func setSilent(_ silent: Bool) { monitor.locked { isSilent = silent } }
   func setConnectTime(_ time: Milliseconds) { monitor.locked { connectTime = time } }
-  /// When the engine opened a connection for a request.
+  /// The times at which the engine opened a connection for a request.
   var opened: [Milliseconds] { monitor.locked { connections } }
   func setLatency(_ most: Milliseconds) { monitor.locked { latencyMost = most } }
   var calls: [Call] { monitor.locked { journal } }

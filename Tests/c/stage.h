@@ -43,7 +43,8 @@ static void act(struct stage *s, int kind) {
 }
 static void on_destroy(void *user_data) { add(&((struct stage *)user_data)->destroyed, 1); }
 
-/* Checks that the callback ran, its free succeeded, the context can be freed, and each destroy ran once. */
+/* Checks that the callback ran, that it freed the object, that the context can be freed, and that each destroy ran
+   once. */
 static void finish(struct stage *s, int32_t callbacks, const char *what) {
   int tries;
   if (!comes(s->context, callbacks, &s->acted, 1, 8000)) tell(0, "%s: the callback came", what);

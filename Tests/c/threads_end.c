@@ -22,7 +22,7 @@ static void on_event(const usher_event *event, void *user_data) {
     pthread_setspecific(key, user_data);
     add(&begun, 1);
   }
-  sleep_ms(1); /* keeps this thread busy, so that other playbacks need other threads */
+  sleep_ms(1); /* keeps this thread busy, so that the library needs other threads for other playbacks */
   add(&told_of, 1);
 }
 

@@ -54,7 +54,7 @@ RESULTS = {
 """The result files of each kind of test; each file that exists must contain the tests of that kind."""
 
 CLAIMS = ("C", "C++", "gate")
-"""The kinds of test that print their results (claims) as lines `ok - ...` and `not ok - ...` in a log."""
+"""The kinds of test whose results (claims) are lines `ok - ...` and `not ok - ...` in a log."""
 
 failed = 0
 

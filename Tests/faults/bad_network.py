@@ -81,7 +81,7 @@ class Show:
     context: usher.Context
     headend: HeadEnd
     mended_ms: int = 0
-    """When the network was mended, on the head-end's clock; 0: the scenario does not mend it."""
+    """The time on the head-end's clock when the scenario mended the network; 0 if the scenario does not mend it."""
 
     def mend(self) -> None:
         self.link.mend()
@@ -196,9 +196,9 @@ class Stage:
 
 
 def losses(stage: Stage, mended_ms: int) -> list[dict[str, Any]]:
-    """Each session that the library or the head-end no longer has: how much of its lease was left when the network was
-    mended (negative: the lease had ended), and the last requests of the session that arrived, in ms before the end of
-    the lease."""
+    """Returns the sessions that the library or the head-end has lost. For each session: how much of the lease was left
+    when the network worked again (negative: the lease had already ended), and the last requests of the session that
+    arrived, in ms before the end of the lease."""
     found = []
     for index, playback in enumerate(stage.playbacks):
         session = stage.headend.sessions.all(f"account-{index}")[-1]

@@ -22,8 +22,8 @@ SHORT = {
 }
 """The number of sessions, by scenario."""
 LEAST_LEFT_MS = 500
-"""A session whose lease ends sooner than this after the network is mended may be lost, because on a busy machine the
-mending, the library and the head-end may be late. ``LeaseEndTests.swift`` has the true limit, on virtual time."""
+"""If a lease ends within this time after the network was mended, the session may be lost, because on a busy machine the
+test, the library and the head-end may be late. ``LeaseEndTests.swift`` tests the exact limit on virtual time."""
 
 
 @pytest.fixture(scope="module")

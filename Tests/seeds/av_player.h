@@ -29,7 +29,7 @@ static inline int is(const action *it, const char *name) { return strcmp(word(it
 
 static int main_queue[2];
 
-/* Lines that the test reads must not wait in a buffer. */
+/* The test reads the lines at once, so standard output must not keep them in a buffer. */
 static inline int main_queue_open(void) { return setvbuf(stdout, NULL, _IOLBF, 0) == 0 && pipe(main_queue) == 0; }
 
 /* Adds an action to the main queue. Any thread may call it. */
@@ -100,7 +100,7 @@ static inline void decode(const char *clip, const char *key) {
     if (more && packet->stream_index != stream->index) continue;
     avcodec_send_packet(decoder, more ? packet : NULL);
     for (; avcodec_receive_frame(decoder, frame) == 0; frames++)
-      clip_show(frame, stream, INT64_MIN / 2, seen); /* all pictures are due at once */
+      clip_show(frame, stream, INT64_MIN / 2, seen); /* the demuxer need not wait for the time of each picture */
   }
   av_sha_final(seen, digest);
   for (i = 0; i < 32; i++) snprintf(text + 2 * i, 3, "%02x", digest[i]);

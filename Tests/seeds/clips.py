@@ -22,7 +22,7 @@ class Clip:
         file: the clip.
         clear: the same pictures, not encrypted.
         skd: the URL of its key, as the playlist has it.
-        pictures: what a port says that has decoded all pictures: their number and their hash.
+        pictures: the line that a port prints when it has decoded all pictures: their number and their hash.
     """
 
     content_id: str
@@ -51,7 +51,7 @@ def _clip(content: media.Content, file: Path) -> Clip:
 
 
 def _decrypt(file: Path, clear: Path, key: bytes) -> None:
-    """Writes the same packets without encryption."""
+    """Writes a file with the same packets, but without encryption."""
     with av.open(str(file), options={"decryption_key": key.hex()}) as source, av.open(str(clear), "w") as target:
         pictures = source.streams.video[0]
         stream = target.add_stream_from_template(pictures)

@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A reply. `status` 0: there is none. `json` is NULL if the body is not JSON; free it with json_object_put(). */
+/* A reply. `status` is 0 if there is no reply. `json` is NULL if the body is not JSON; free it with json_object_put().
+   */
 typedef struct http_reply {
   long status;
   size_t size;
@@ -58,13 +59,13 @@ static inline void http_ask(
   if (reply->size && reply->body[0] == '{') reply->json = json_tokener_parse((const char *)reply->body);
 }
 
-/* A member of the JSON; NULL: none. */
+/* Returns a member of the JSON; NULL if there is no such member. */
 static inline json_object *http_member(const http_reply *reply, const char *name) {
   json_object *value = NULL;
   return json_object_object_get_ex(reply->json, name, &value) ? value : NULL;
 }
 
-/* The bytes of a member that is base64; returns their number. */
+/* Decodes a member that is base64. Returns the number of bytes. */
 static inline size_t http_bytes(const http_reply *reply, const char *name, uint8_t *bytes, size_t size) {
   json_object *text = http_member(reply, name);
   const int decoded = text ? av_base64_decode(bytes, json_object_get_string(text), (int)size) : -1;

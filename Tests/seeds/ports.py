@@ -47,7 +47,8 @@ class Host:
         self._process.stdin.flush()
 
     def says(self, *beginnings: str) -> list[str]:
-        """Waits until each of these lines, or a line that begins so, has come since the last call; returns them."""
+        """Waits until the port has printed, since the last call, a line for each of these beginnings. Returns these
+        lines."""
         with self._changed:
             assert self._changed.wait_for(lambda: self._ended or self._found(beginnings), PATIENCE_S), (
                 f"{self.who} does not say {beginnings}; it said {self._lines}"
@@ -58,12 +59,13 @@ class Host:
             return [self._lines[number] for number in found]
 
     def said(self, beginning: str) -> list[str]:
-        """Returns all lines until now that begin so."""
+        """Returns all lines printed so far that begin with this text."""
         with self._changed:
             return [line for line in self._lines if line.startswith(beginning)]
 
     def ends(self) -> list[str]:
-        """Closes standard input, so that the port ends, and waits for that; returns all its lines."""
+        """Closes standard input, so that the port ends, and waits for its end. Returns all lines that it has
+        printed."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         status = self._process.wait(PATIENCE_S)
@@ -77,7 +79,8 @@ class Host:
         self._process.wait()
 
     def _found(self, beginnings: tuple[str, ...]) -> list[int]:
-        """The numbers of the lines that begin so, one line for each beginning; empty if one of them is missing."""
+        """Returns the numbers of the lines with these beginnings, one line for each; an empty list if a beginning is
+        missing."""
         left, found = list(range(self._read, len(self._lines))), list[int]()
         for beginning in beginnings:
             number = next((number for number in left if self._lines[number].startswith(beginning)), None)
@@ -133,7 +136,7 @@ class Ports:
             host.kill()
 
     def close(self) -> None:
-        """Cancels the builds that nobody has waited for."""
+        """Cancels the builds for which no test has waited."""
         self._pool.shutdown(cancel_futures=True)
 
     def _program(self, name: str, language: str) -> list[str]:

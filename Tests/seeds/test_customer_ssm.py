@@ -53,8 +53,8 @@ def play(host: Host, headend: HeadEnd, clip: Clip) -> str:
 def test_pairOfCallbacks_renewsTheLicenceEachPeriod_byDefault(
     start_headend: Callable[..., HeadEnd], ports: Ports, clip: Clip, language: str, renew_type: str
 ) -> None:
-    """The application makes the delegate with its certificate, sets license() and heartbeat(), and names no renewal
-    type or the enforced one; the library calls license() for the first licence and then each period for a renewal, with
+    """The application makes the delegate with its certificate, and sets license() and heartbeat(). It names the renewal
+    type enforced, or none. The library calls license() for the first licence, and then each period for a renewal, with
     the key system as the SDK writes it and the same payload. It never calls heartbeat()."""
     headend = start_headend(enforced={"fairplay"})
     with start(ports, language, headend, renew_type) as host:
@@ -79,8 +79,8 @@ def test_pairOfCallbacks_renewsTheLicenceEachPeriod_byDefault(
 def test_heartbeatCallback_returningIsDone(
     start_headend: Callable[..., HeadEnd], ports: Ports, clip: Clip, language: str
 ) -> None:
-    """The application names the renewal type heartbeat; the library calls heartbeat(), which has no parameters and no
-    result, each period, takes its return as success, and asks for no renewal."""
+    """The application names the renewal type heartbeat. Each period the library calls heartbeat(), which has no
+    parameters and no result; the heartbeat succeeds when it returns. The library asks for no renewal."""
     headend = start_headend()
     with start(ports, language, headend, "heartbeat") as host:
         play(host, headend, clip)
@@ -102,8 +102,8 @@ def test_heartbeatCallback_returningIsDone(
 def test_heartbeatRefused_theApplicationEndsThePlayback(
     start_headend: Callable[..., HeadEnd], ports: Ports, clip: Clip, language: str
 ) -> None:
-    """The operator kills the session, and the next heartbeat of the application is refused; the application closes the
-    playback in its callback, and the library calls heartbeat() no more."""
+    """The operator kills the session, and its server refuses the next heartbeat of the application. The application
+    closes the playback in its callback, and the library never calls heartbeat() again."""
     headend = start_headend()
     with start(ports, language, headend, "heartbeat") as host:
         play(host, headend, clip)
@@ -118,7 +118,8 @@ def test_heartbeatRefused_theApplicationEndsThePlayback(
 def test_licenceNil_failsTheRequest(
     start_headend: Callable[..., HeadEnd], ports: Ports, clip: Clip, language: str
 ) -> None:
-    """The application's session set-up is refused, and license() returns no licence; the licence request fails."""
+    """The head-end refuses the session set-up of the application, so license() returns no licence. The licence request
+    fails."""
     headend = start_headend()
     with start(ports, "C", headend, "heartbeat") as other, start(ports, language, headend, "heartbeat") as host:
         play(other, headend, clip)

@@ -43,7 +43,7 @@ def load(headend: HeadEnd, ports: Ports, clips: list[Clip], tmp_path: Path) -> L
 
 
 def played(clips: list[Clip], *events: str) -> list[str]:
-    """What a port says that got the right CKC."""
+    """The output of a port that got the right CKC."""
     return [clips[0].pictures, *(f"event {event}" for event in sorted((*events, "LICENSE", "PLAYBACK_CLOSED")))]
 
 
@@ -53,7 +53,8 @@ def routes(headend: HeadEnd) -> list[Entry]:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_hardCodedTokenURL_givesTheKey(headend: HeadEnd, load: Load, clips: list[Clip], language: str) -> None:
-    """For a test the application has the ExpressPlay token URL hard-coded; the SPC goes there, with port and query."""
+    """For a test, the ExpressPlay token URL is hard-coded in the application. The library sends the SPC to this URL,
+    with port and query."""
     url = headend.rights_token_url(CONTENT)
     assert load(language, "0", url, f"skd://{CONTENT}") == played(clips)
     (sent,) = routes(headend)
@@ -73,8 +74,8 @@ def test_useCase1_onPremiseServer_theApplicationNamesIt(
 def test_urlHasNothing_theApplicationKnowsTheContent(
     headend: HeadEnd, load: Load, clips: list[Clip], language: str
 ) -> None:
-    """The `skd:` URL has no content id, because the application knows the content from elsewhere; the key server gets
-    the SPC for this content."""
+    """The `skd:` URL has no content id; the application knows the content in another way. The key server gets the SPC
+    for this content."""
     assert load(language, "1", headend.fps_url, "skd://", known=CONTENT) == played(clips)
 
 

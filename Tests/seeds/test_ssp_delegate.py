@@ -62,8 +62,8 @@ def test_playback_hasASession_withLicenceAndTeardown(headend: HeadEnd, ports: Po
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_sync_blocksPlayAndTheEndOfTheItem(headend: HeadEnd, ports: Ports, clip: Clip, language: str) -> None:
-    """The head-end answers set-up and teardown after 150 ms, and the host made its delegate with sync; play returns
-    with the session, and the end of the item blocks until the teardown is done."""
+    """The head-end answers set-up and teardown after 150 ms, and the host uses a sync delegate. play() returns when the
+    session is set up, and the call that ends the item returns when the session is torn down."""
     headend.faults.add("setup", Fault.delay(150))
     headend.faults.add("teardown", Fault.delay(150))
     with start(ports, language, headend, sync=True) as host:
@@ -80,8 +80,8 @@ def test_sync_blocksPlayAndTheEndOfTheItem(headend: HeadEnd, ports: Ports, clip:
 def test_withoutSync_playAndTheEndOfTheItemReturnAtOnce(
     headend: HeadEnd, ports: Ports, clip: Clip, language: str
 ) -> None:
-    """The head-end holds set-up and teardown, and the host made its delegate without sync; play and the end of the item
-    return while the requests are held."""
+    """The head-end holds set-up and teardown back, and the host uses a delegate that is not sync. play() and the call
+    that ends the item return while the requests are held."""
     headend.faults.add("setup", Fault.stall())
     headend.faults.add("teardown", Fault.stall())
     with start(ports, language, headend) as host:
@@ -102,8 +102,8 @@ def test_withoutSync_playAndTheEndOfTheItemReturnAtOnce(
 def test_setupRefused_postsTheErrorNotification_andTheLicenceFails(
     headend: HeadEnd, ports: Ports, clip: Clip, language: str
 ) -> None:
-    """Another screen holds the account's only session; the host gets a set-up error with error code, HTTP status and
-    message, and the licence request fails without having been sent."""
+    """Another screen has the account's only session. The host gets a set-up error with error code, HTTP status and
+    message. The licence request fails, and the library does not send it."""
     with start(ports, "C", headend) as other, start(ports, language, headend) as host:
         play(other, headend, clip)
         other.says(clip.pictures)
@@ -156,7 +156,7 @@ def test_airplay_asksTokenForANewOne_andTheLicenceUsesIt(
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_airplay_tokenReturnsNil_theLicenceFails(headend: HeadEnd, ports: Ports, clip: Clip, language: str) -> None:
-    """token() returns nil for the licence request of AirPlay; this request fails, and nothing is sent for it."""
+    """token() returns nil for the licence request of AirPlay. This request fails, and the library does not send it."""
     with start(ports, language, headend, "-") as host:
         play(host, headend, clip)
         host.says(clip.pictures)

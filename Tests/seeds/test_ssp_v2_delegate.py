@@ -41,8 +41,8 @@ def play(host: Host, headend: HeadEnd, clip: Clip, account: str = "account-1") -
 def test_stop_thenTeardown_freesTheSlotForTheNextItem(
     headend: HeadEnd, ports: Ports, clip: Clip, language: str
 ) -> None:
-    """The licence request opens the session, and the stop leaves it; the application tears it down, and the account's
-    only slot is free for the next item."""
+    """The licence request opens the session, and the stop leaves the session at the head-end. Then the application
+    tears the session down, so that the account's only slot is free for the next item."""
     with start(ports, language, headend) as host:
         content_token = play(host, headend, clip)
         host.says("SESSION_STARTED", clip.pictures)
@@ -69,8 +69,8 @@ def test_stop_thenTeardown_freesTheSlotForTheNextItem(
 def test_stop_withoutTeardown_leavesTheSessionToExpire(
     headend: HeadEnd, ports: Ports, clip: Clip, language: str
 ) -> None:
-    """The application stops and does nothing more; the session stays at the head-end, and the next item is refused with
-    a set-up error."""
+    """The application stops the player, and does not tear the session down. The head-end still holds the session, so
+    the next item gets a set-up error."""
     with start(ports, language, headend) as host:
         play(host, headend, clip)
         host.says(clip.pictures)

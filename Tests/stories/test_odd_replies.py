@@ -96,7 +96,7 @@ class Odd:
         return self.body in TAKEN and self.readable and self.status < 300
 
     def edit(self, reply: Reply) -> Reply:
-        """Changes the head-end's right reply into this one, and returns it."""
+        """Returns this odd reply, which it makes from the right reply of the head-end."""
         change = TAKEN.get(self.body) or FOREIGN.get(self.body) or (lambda _: CONFIRMED[self.body])
         body = change(reply.body or b'{"status":"OK"}')
         if self.coding in ("gzip", "x-gzip", "gzip, gzip", "gzip undeclared"):

@@ -153,8 +153,8 @@ import Testing
     #expect(attempts.dropFirst().allSatisfy { $0 <= 1562 }, "\(attempts)")
   }
 
-  /// Nothing answers. From the last second of the lease until shortly after it, some attempt is in flight at any time,
-  /// and each of them opens more connections until one is established.
+  /// The server does not answer. From the last second of the lease until shortly after it, an attempt is always in
+  /// flight, and each attempt opens more connections until one is established.
   @Test(arguments: [5, 60] as [Double])
   func timeOuts_inTheLastSecondOfTheLease_areFollowedByTheNextAttemptAtOnce(period: Double) {
     var s = SessionDriver.beating(period: period)
@@ -180,8 +180,8 @@ import Testing
     #expect(s.session.connectsAgainFrom == .never, "the lease is over")
   }
 
-  /// A reply is no time-out: the server asks for less load, so the session waits, also when the lease ends. The same
-  /// holds for a connection that is refused at once.
+  /// The server replies with an error, so it may have too much load. The session waits before the next attempt, even
+  /// when the lease ends. It does the same if the server refuses the connection at once.
   @Test(arguments: [false, true])
   func failures_inTheLastSecondOfTheLease_areFollowedByAPause(hasReply: Bool) {
     var s = SessionDriver.beating()

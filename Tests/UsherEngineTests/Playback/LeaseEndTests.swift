@@ -3,12 +3,12 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-/// The network is silent and comes back shortly before the lease of a session ends. The period is 5 s, so the lease
-/// ends 10 s after set-up.
+/// The network loses all packets, and works again shortly before the lease of a session ends. The period is 5 s, so the
+/// lease ends 10 s after set-up.
 @Suite struct LeaseEndTests {
   private static let leaseEnd: Milliseconds = 10_000
 
-  /// Sessions that are all set up at 0, over a network that is silent from 4 s on.
+  /// Makes sessions that are all set up at the time 0, with a network that loses all packets from 4 s on.
   private func silence(sessions: UInt64 = 1, connectTime: Milliseconds = 0) throws -> Simulation {
     let network = ModelTransport(HeadEnd(period: 5000, leasePeriods: 2), seed: 1, latencyMost: 0)
     let s = try #require(Simulation(network))
@@ -30,8 +30,8 @@ import Testing
     return s.playbacks.filter { id in !s.kinds(id).contains(.heartbeatError) && s.kinds(id).contains(.keptAlive) }.count
   }
 
-  /// Whenever the network comes back in the last two seconds of the lease, the library opens a connection soon: in the
-  /// last second within 50 ms. It opens at most 36 connections in this time and until shortly after the lease.
+  /// The network comes back at some time in the last two seconds of the lease. The library soon opens a connection, in
+  /// the last second within 50 ms. From then until shortly after the lease it opens at most 36 connections.
   @Test func silentNetwork_inTheLastSecondOfTheLease_isTriedEvery50Milliseconds() throws {
     let s = try silence()
     s.run(until: Self.leaseEnd + 2000)
@@ -57,8 +57,8 @@ import Testing
     s.finish()
   }
 
-  /// A hundred sessions together open at most ten additional connections within 50 ms. The first reply lets all others
-  /// connect at once.
+  /// A hundred sessions together open at most ten additional connections within 50 ms. After the first reply, all other
+  /// sessions connect at once.
   @Test func sessions_whoseNetworkComesBackLate_areKeptByTheFirstReply() throws {
     let s = try silence(sessions: 100)
     s.run(until: Self.leaseEnd - 51)
@@ -69,7 +69,7 @@ import Testing
     s.finish()
   }
 
-  /// Two sessions retry at the same instants. Each of them opens its connections.
+  /// Two sessions retry at the same time. Each of them opens its own connections.
   @Test func twoSessions_inTheLastSecondOfTheLease_bothOpenConnections() throws {
     let s = try silence(sessions: 2)
     let before = s.network.opened.count
@@ -82,8 +82,8 @@ import Testing
     s.finish()
   }
 
-  /// The connection takes nearly as long as an attempt. The attempt does not end before the reply, which would make the
-  /// head-end replace the token twice.
+  /// It takes nearly the whole time of an attempt to open the connection. The attempt still does not end before the
+  /// reply; otherwise the head-end would replace the token twice.
   @Test(arguments: [600, 500, 400] as [Milliseconds])
   func session_overASlowPath_isKeptByOneRequest(left: Milliseconds) throws {
     let s = try silence(connectTime: 280)

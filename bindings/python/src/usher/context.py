@@ -276,17 +276,17 @@ class Context(ffi.Owner):
     def shutdown(self, timeout_ms: int = 0) -> int:
         """Closes all playbacks in parallel, and waits until they are closed. After this call no playback can start.
 
-        You may call it again to wait again.
+        If the time limit has passed, you may call it again to continue to wait.
 
         Args:
             timeout_ms: longest wait, milliseconds on the context's clock; 0 means 6000.
 
         Returns:
-            The number of playbacks that are not closed yet: 0 unless the time ran out.
+            The number of playbacks that are not closed yet: 0, unless the time limit has passed.
 
         Raises:
             InvalidHandleError.
-            WouldDeadlockError: inside a callback, or on the thread that called pump() last. The playbacks close anyway.
+            WouldDeadlockError: inside a callback, or on the thread that called pump() last. The playbacks still close.
         """
         still_open = ctypes.c_uint32()
         timeout = ffi.integer(timeout_ms, 32, "timeout_ms")

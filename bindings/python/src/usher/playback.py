@@ -126,7 +126,7 @@ class Playback(Loads, Part):
         ffi.lib.usher_playback_suspend(self._handle)
 
     def resume(self) -> None:
-        """Ends suspend(). Raises InvalidHandleError.
+        """Ends the effect of suspend(). Raises InvalidHandleError.
 
         If a keep-alive became due meanwhile, the library sends it at once. Until the server replies, the session is
         doubtful (event SESSION_DOUBTFUL). If the keep-alive fails, HEARTBEAT_ERROR follows.

@@ -110,7 +110,8 @@ class Context:
         self.blocking.network_changed()
 
     async def close(self, timeout_ms: int = 0) -> int:
-        """Closes all playbacks in parallel, waits for their PLAYBACK_CLOSED, frees the context and ends its streams.
+        """Closes all playbacks in parallel, waits until they are closed, frees the context, and ends its streams of
+        events.
 
         If you cancel the call, the close continues in the background; a second call waits until it is complete. If a
         server has not replied to teardowns when the time limit has passed, the call waits for these replies for up to 6

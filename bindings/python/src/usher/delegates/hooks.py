@@ -137,7 +137,7 @@ class HTTPDelegate(Delegate):
             def http_headers(self, call):
                 return {**super().http_headers(call), "X-Device": self.device}
 
-    The object lives at least as long as a playback that uses it.
+    The delegate lives at least as long as a playback that uses it.
     """
 
     # ---- steps to override -------------------------------------------------------------------------------------------

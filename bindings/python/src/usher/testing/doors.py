@@ -73,7 +73,7 @@ class Loop:
         asyncio.run_coroutine_threadsafe(work, self.loop).result(_START_TIMEOUT_S)
 
     def stop(self) -> None:
-        """Stops the loop. A second call does nothing."""
+        """Stops the event loop. A second call does nothing."""
         if self._thread.is_alive():
             self.loop.call_soon_threadsafe(self.loop.stop)
             self._thread.join(_START_TIMEOUT_S)
@@ -173,7 +173,7 @@ class Door:
             if not self._changed.wait_for(lambda: sum(self._waiting.values()) == count, timeout):
                 raise TimeoutError(f"{sum(self._waiting.values())} clients wait after {timeout} s, expected {count}")
 
-    # The methods below run on the loop.
+    # The methods below run on the thread of the event loop.
 
     async def _enter(self, state: State) -> None:
         before, self._state = self._state, state

@@ -110,8 +110,7 @@ def find(
 
 
 def _succeeded(entry: Entry) -> bool:
-    """Whether the client received a reply with a success to its teardown. Otherwise the client may retry the
-    teardown."""
+    """Whether the client received a reply that its teardown succeeded. Otherwise the client may retry the teardown."""
     return entry.outcome is Outcome.ANSWERED and entry.status is not None and 200 <= entry.status < 300
 
 

@@ -85,7 +85,7 @@ def entry_json(entry: Entry, *, tokens: bool = False) -> dict[str, Any]:
 
 
 def session_json(session: Session) -> dict[str, Any]:
-    """Converts a session to JSON with the same members."""
+    """Converts a session to JSON; the members have the names of the attributes."""
     return {**asdict(session), "state": session.state.value}
 
 

@@ -119,12 +119,12 @@ class SessionTable:
     Every method first ends the sessions whose ``expires_ms`` the clock has reached, and frees their slots.
 
     Args:
-        now_ms: returns the time on the head-end's clock.
+        now_ms: a function that returns the time on the head-end's clock.
         lifetime_ms: how long a session lives without a keep-alive, in ms.
         rotation: which older tokens are still valid.
 
     Attributes:
-        listeners: functions that are called with each change; None: all sessions were dropped.
+        listeners: functions that the table calls with each change; with None when it has dropped all sessions.
     """
 
     def __init__(self, now_ms: Callable[[], int], *, lifetime_ms: int, rotation: Rotation) -> None:
@@ -205,7 +205,7 @@ class SessionTable:
             return self._rotated(session.id, beats=1, last_keepalive_ms=now, expires_ms=expires)
 
     def license(self, session: Session, content_ids: tuple[str, ...], *, rotate: bool) -> Session:
-        """Counts a licence that is no renewal; with ``rotate`` makes a new token (enforced mode)."""
+        """Counts a licence that is not a renewal. With ``rotate`` makes a new session token (enforced mode)."""
         with self._lock:
             current = self._sessions[session.id]
             known = current.content_ids
