@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -60,6 +61,7 @@ def test_setup_thatTheLastConnectionTookAlong_mayHaveLeftAnOrphan(lib: Any) -> N
             context.add_observer(lambda event: failed.append(event) if event.type is E.SETUP_ERROR else None)
             delegate = usher.SSPDelegate(context, license_url=url, ssm_url=url)
             usher.Player(context).play("token", delegate=delegate).wait_session()
+            time.sleep(0.05)  # a connection that stays open for 20 ms is used for set-ups, too
             with pytest.raises(usher.TransportError):
                 usher.Player(context).play("token", delegate=delegate).wait_session()
         server.join(10)

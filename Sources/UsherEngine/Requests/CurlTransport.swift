@@ -86,6 +86,8 @@ final class CurlTransport: Transport {
     limitConnections(connectionsMax)
   }
 
+  func hasLastingConnection(to origin: [UInt8]) -> Bool { connections.hasLasting(to: origin) }
+
   func limitConnections(_ count: Int) {
     connectionsMax = count
     _ = curl_shim_multi_set_long(multiHandle, CURLMOPT_MAX_TOTAL_CONNECTIONS, count)
@@ -398,9 +400,12 @@ final class CurlTransport: Transport {
       guard takeRunning(transfer.id) != nil else { continue }
       let outcome = transfer.outcome(code, dropped: dropped)
       let microseconds = curl_shim_reply_time(easy)
-      connections.replyEnded(code == CURLE_OK ? easy : nil)
+      let isNew = connections.replyEnded(code == CURLE_OK ? transfer : nil)
       remove(easy)
-      finished.append(FinishedTransfer(id: transfer.id, outcome: outcome, microseconds: microseconds))
+      finished.append(
+        FinishedTransfer(
+          id: transfer.id, outcome: outcome, microseconds: microseconds, wasOnKeptConnection: code == CURLE_OK && !isNew
+        ))
       if code == CURLE_OK { pool.recycle(transfer) } else { pool.discard(transfer) }
     }
   }

@@ -26,6 +26,15 @@ package final class Endpoint {
 
 package struct HTTPRequest {
   package enum Method { case get, post }
+  package enum Repetition {
+    /// The request fails, and the session decides whether to repeat it.
+    case bySession
+    /// The transport sends the request once more, over a new connection: a second licence does no harm.
+    case byTransport
+    /// The request fails, and nobody repeats it: the server may have opened a session. Therefore it uses kept
+    /// connections only if its origin is known to keep connections.
+    case never
+  }
   package let method: Method
   package let endpoint: Endpoint
   /// The header lines: complete lines "Name: value", each NUL-terminated.
@@ -37,6 +46,8 @@ package struct HTTPRequest {
   package let tokens: [Secret]
   /// The name of the reply header that may carry the session token; NUL-terminated.
   package var replyHeader: [UInt8]?
+  /// What happens if a kept connection ends before the first byte of the reply.
+  package var repetition = Repetition.bySession
   /// Whether it repeats a keep-alive that failed. Then it uses a kept connection only if the server has answered on
   /// that connection within the last two seconds.
   package var isRetry = false
@@ -103,6 +114,8 @@ package protocol Transport: AnyObject {
   func read()
   /// Any thread: makes the I/O thread return from `wait`.
   func wake()
+  /// Whether a connection to the origin has stayed open for some time after its first reply.
+  func hasLastingConnection(to origin: [UInt8]) -> Bool
   /// Returns the requests that have ended since the last call.
   func takeFinished() -> [FinishedTransfer]
   /// The network changed: no connection that is idle now, and no address of a server, may be used again.
@@ -113,6 +126,7 @@ package protocol Transport: AnyObject {
 
 extension Transport {
   package func limitConnections(_ count: Int) {}
+  package func hasLastingConnection(to origin: [UInt8]) -> Bool { false }
   package func isConnecting(_ id: TransferID) -> Bool { false }
   package func connectAgain(_ id: TransferID, isNetworkBack: Bool) {}
 }
@@ -122,4 +136,6 @@ package struct FinishedTransfer {
   package let outcome: HTTPOutcome
   /// The time from sending the request to its reply, in µs; 0 if it is not known.
   package var microseconds: Int64 = 0
+  /// Whether the connection had brought a reply before.
+  package var wasOnKeptConnection = false
 }

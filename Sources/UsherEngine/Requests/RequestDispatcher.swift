@@ -34,9 +34,6 @@ final class RequestDispatcher {
   private let connectionsMax: Int
   /// How many calls of `withoutStartingQueued` are running, one inside another.
   private var pauses = 0
-  /// Origins whose last request failed. Their earlier connections are not used until a new connection has been
-  /// answered.
-  private var distrusted: [[UInt8]] = []
   /// How many additional connections were opened since `connectsAgainSince`.
   private var connectionsAgain = 0
   private var connectsAgainSince: Milliseconds = 0
@@ -85,7 +82,19 @@ final class RequestDispatcher {
   }
 
   private func start(_ id: TransferID, _ transfer: Transfer) {
-    transport.start(id, transfer.request, isFresh: distrusted.contains(transfer.origin))
+    transport.start(id, transfer.request, isFresh: needsNewConnection(transfer))
+  }
+
+  /// Whether the kept connections may be dead, or the request cannot be repeated and nothing shows that the origin
+  /// keeps connections.
+  private func needsNewConnection(_ transfer: Transfer) -> Bool {
+    let origin = transfer.origin
+    if queue.isDistrusted(origin) { return true }
+    // If the system has no file descriptor for a new connection, a kept one is better than none.
+    guard transfer.request.repetition == .never, !transfer.lacksDescriptor, !queue.keepsConnections(origin) else {
+      return false
+    }
+    return !transport.hasLastingConnection(to: origin)
   }
 
   /// Sets the timer of a request in flight.
@@ -156,9 +165,12 @@ final class RequestDispatcher {
     timers.cancel(transfer.timer)
     switch finished.outcome {
     case .response(let response):
-      trust(transfer.origin)
+      let now = clock.now
       let isGood = (200..<300).contains(response.status)
-      queue.answered(transfer.origin, after: isGood ? finished.microseconds : nil, now: clock.now)
+      let wasDistrusted = queue.answered(
+        transfer.origin, after: isGood ? finished.microseconds : nil, onKeptConnection: finished.wasOnKeptConnection,
+        now: now)
+      if wasDistrusted { networkIsBack(transfer.origin, now) }
       if queue.connectionsMax < connectionsMax { limitConnections(queue.connectionsMax + 1) }
     case .failure(let failure):
       if failure.status == .system, !failure.mayHaveTakenEffect, putBack(finished.id, transfer) { return nil }
@@ -316,12 +328,9 @@ final class RequestDispatcher {
 
   // MARK: Connections
 
-  private func trust(_ origin: [UInt8]) {
-    guard !distrusted.isEmpty, distrusted.contains(origin) else { return }
-    distrusted.removeAll { $0 == origin }
-    // The network is back. Requests that still wait for a connection open another one now, and not only after
-    // `connectPause`.
-    let now = clock.now
+  /// The first reply after a failure shows that the network is back: requests to this origin that still wait for a
+  /// connection open another one at once.
+  private func networkIsBack(_ origin: [UInt8], _ now: Milliseconds) {
     for id in transfers.ids {
       if let transfer = transfers[id], !transfer.isQueued, now >= transfer.connectsAgainFrom, transfer.origin == origin
       {
@@ -350,5 +359,5 @@ final class RequestDispatcher {
   func networkChanged() { transport.networkChanged() }
 
   /// Makes all requests to an origin use new connections, until the origin has answered one of them.
-  func distrust(_ origin: [UInt8]) { if !distrusted.contains(origin) { distrusted.append(origin) } }
+  func distrust(_ origin: [UInt8]) { queue.distrust(origin) }
 }

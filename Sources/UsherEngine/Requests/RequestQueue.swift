@@ -31,10 +31,23 @@ struct RequestQueue {
     var quickest = Int64.max
     var answers = 0
     var answeredAt: Milliseconds?
+    /// Whether a request has failed, and the origin has answered none since. Its kept connections may be dead.
+    var isDistrusted = false
+    /// Whether the last reply came over a connection that had brought a reply before. Some servers close each
+    /// connection after one reply without saying so.
+    var keepsConnections = false
 
     init(origin: [UInt8], limit: Int) {
       self.origin = origin
       self.limit = limit
+    }
+    var isUnused: Bool { connected == 0 && !hasQueued }
+    /// The next request begins with the lowest limit again.
+    func forgetPace(limit least: Int) {
+      limit = least
+      typical = 0
+      quickest = .max
+      answers = 0
     }
     var hasUrgent: Bool { !overdue.isEmpty || !urgent.isEmpty }
     var hasQueued: Bool { hasUrgent || !others.isEmpty }
@@ -43,6 +56,8 @@ struct RequestQueue {
   /// The time that one request keeps the I/O thread busy, in µs. An origin gets no more permits than its requests need
   /// to keep the thread busy all the time.
   private static var share: Int64 { 200 }
+  /// How many origins without a request the queue remembers.
+  private static var unusedMost: Int { 64 }
   /// The queues of all origins; the one used last comes first, because one request looks it up several times.
   private var origins: [OriginQueue] = []
   private let least: Int
@@ -126,11 +141,25 @@ struct RequestQueue {
   }
 
   /// Called when a request was answered.
-  /// - Parameter microseconds: the time from sending to the reply; nil if that time says nothing about the origin.
-  mutating func answered(_ origin: [UInt8], after microseconds: Int64?, now: Milliseconds) {
-    guard let queue = find(origin) else { return }
+  /// - Parameters:
+  ///   - microseconds: the time from sending to the reply; nil if that time says nothing about the origin.
+  ///   - isKept: whether the connection had brought a reply before.
+  /// - Returns: whether this is the first reply after a request to the origin has failed.
+  @discardableResult
+  mutating func answered(
+    _ origin: [UInt8], after microseconds: Int64?, onKeptConnection isKept: Bool = false, now: Milliseconds
+  ) -> Bool {
+    guard let queue = find(origin) else { return false }
+    let wasDistrusted = queue.isDistrusted
     queue.answeredAt = now
-    guard let microseconds else { return }
+    queue.isDistrusted = false
+    if isKept { queue.keepsConnections = true }
+    if let microseconds { adapt(queue, to: microseconds) }
+    return wasDistrusted
+  }
+
+  /// Adapts the limit to the time of a reply.
+  private func adapt(_ queue: OriginQueue, to microseconds: Int64) {
     queue.quickest = min(queue.quickest, microseconds)
     queue.answers += 1
     if queue.answers % 8 == 0 {
@@ -156,6 +185,19 @@ struct RequestQueue {
     find(origin)?.answeredAt.map { $0 >= instant } ?? false
   }
 
+  /// Requests to an origin use new connections from now on, until one of them is answered.
+  mutating func distrust(_ origin: [UInt8]) {
+    let queue = queue(origin)
+    queue.isDistrusted = true
+    queue.keepsConnections = false
+  }
+
+  /// Returns whether a request to the origin has failed and none has been answered since.
+  mutating func isDistrusted(_ origin: [UInt8]) -> Bool { find(origin)?.isDistrusted ?? false }
+
+  /// Returns whether the origin has replied on a kept connection, and no request to it has failed since.
+  mutating func keepsConnections(_ origin: [UInt8]) -> Bool { find(origin)?.keepsConnections ?? false }
+
   /// Called when a request with a permit has stalled: frees its permit.
   mutating func free(_ origin: [UInt8]) {
     if let queue = find(origin) { queue.inFlight = max(0, queue.inFlight - 1) }
@@ -168,7 +210,7 @@ struct RequestQueue {
     guard queue.connected > 0 else { return }
     queue.connected -= 1
     connectedCount -= 1
-    forgetIfUnused(queue)
+    if queue.isUnused { queue.forgetPace(limit: least) }
   }
 
   /// A queued request that may be sent now.
@@ -220,27 +262,24 @@ struct RequestQueue {
         || queue.overdue.remove(where: { $0 == id })
     else { return false }
     waitingCount -= 1
-    forgetIfUnused(queue)
+    if queue.isUnused { queue.forgetPace(limit: least) }
     return true
   }
 
   private mutating func queue(_ origin: [UInt8]) -> OriginQueue {
     if let queue = find(origin) { return queue }
+    if origins.count > Self.unusedMost, let index = origins.lastIndex(where: { $0.isUnused }) {
+      origins.remove(at: index)
+    }
     let queue = OriginQueue(origin: origin, limit: least)
-    origins.append(queue)
-    origins.swapAt(0, origins.count - 1)
+    origins.insert(queue, at: 0)
     return queue
-  }
-
-  /// Removes the queue if it is unused. Call only for the queue that `find` returned last, which is the first one.
-  private mutating func forgetIfUnused(_ queue: OriginQueue) {
-    if queue.connected == 0, !queue.hasQueued { origins.removeFirst() }
   }
 
   /// Finds an origin's queue and moves it to the front.
   private mutating func find(_ origin: [UInt8]) -> OriginQueue? {
     guard let index = origins.firstIndex(where: { $0.origin == origin }) else { return nil }
-    if index > 0 { origins.swapAt(0, index) }
+    if index > 0 { origins.insert(origins.remove(at: index), at: 0) }
     return origins[0]
   }
 }

@@ -14,6 +14,37 @@ extension RequestQueue {
 @Suite struct RequestQueueTests {
   private let origin = Array("head-end".utf8)
 
+  @Test func origin_keepsConnections_fromItsFirstReplyOnAKeptOneUntilARequestFails() {
+    var queue = RequestQueue(least: 2, most: 2)
+    var found: [Bool] = []
+    func look() { found.append(queue.keepsConnections(origin)) }
+    _ = queue.admit(1, request())
+    look()
+    queue.answered(origin, after: 300, now: 0)
+    look()
+    queue.answered(origin, after: 300, onKeptConnection: true, now: 0)
+    look()
+    queue.ended(origin, hadPermit: true)
+    look()
+    queue.distrust(origin)
+    look()
+    queue.answered(origin, after: 300, now: 0)
+    look()
+    #expect(found == [false, false, true, true, false, false])
+  }
+
+  @Test func origins_unusedForLong_areForgotten() {
+    var queue = RequestQueue(least: 2, most: 2)
+    queue.distrust(origin)
+    for number in 0..<100 {
+      let other = request(host: "host \(number)")
+      _ = queue.admit(TransferID(number), other)
+      queue.ended(other.endpoint.origin, hadPermit: true)
+    }
+    let isRemembered = queue.isDistrusted(origin)
+    #expect(!isRemembered)
+  }
+
   @Test func requests_beyondTheBound_wait() {
     var queue = RequestQueue(least: 2, most: 2)
     let got1 = [1, 2, 3, 4].map { queue.admit($0, request()) }
