@@ -82,10 +82,14 @@ class Show:
     headend: HeadEnd
     mended_ms: int = 0
     """The time on the head-end's clock when the scenario mended the network; 0 if the scenario does not mend it."""
+    least_left_ms: int | None = None
+    """The time from then until the first lease of a session ends; None if the scenario does not mend the network."""
 
     def mend(self) -> None:
         self.link.mend()
         self.mended_ms = self.headend.now_ms
+        left = [session.expires_ms - self.mended_ms for session in self.headend.sessions.active()]
+        self.least_left_ms = min(left, default=None)
 
 
 def partition(seconds: float) -> Callable[[Show], None]:
@@ -237,6 +241,7 @@ def play(world: World, scenario: str, count: int) -> dict[str, Any]:
         "late": stage.late,
         "arrived": stage.headend.journal.count("heartbeat"),
         "closed": stage.told[E.PLAYBACK_CLOSED],
+        "least left": show.least_left_ms,
         "causes": dict(stage.causes),
         "losses": lost,
     }
