@@ -82,7 +82,7 @@ extension [UUIDBytes] {
 }
 
 extension KeySystem {
-  /// nil for an unknown key system.
+  /// Fails if the UUID is not one of a known key system.
   package init?(_ system: UUIDBytes) {
     guard let known = system.text.withUnsafeBufferPointer({ KeySystem($0) }) else { return nil }
     self = known

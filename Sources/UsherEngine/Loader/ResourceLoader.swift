@@ -135,7 +135,7 @@ final class LoadingJob {
   let identifier: [UInt8]
   /// The content identifier for an entitlement server.
   var content: [UInt8]
-  /// The kind of token to ask of an entitlement server.
+  /// The kind of token to request from an entitlement server.
   var kind: SEESRequest.Kind
   /// Whether the licence server registers the device with the token of this request.
   var registersDevice = false

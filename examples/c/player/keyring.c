@@ -88,7 +88,7 @@ bool base64url_to_key(const char *text, uint8_t out[KEY_SIZE]) {
   uint32_t bits = 0;
   int held = 0;
   size_t size = 0;
-  for (; *text && *text != '='; text++) { /* accepts padding, and + and / for - and _ */
+  for (; *text && *text != '='; text++) { /* accepts padding, and + and / in place of - and _ */
     const char *found = strchr(alphabet, *text == '+' ? '-' : *text == '/' ? '_' : *text);
     if (!found) return false;
     bits = bits << 6 | (uint32_t)(found - alphabet);
