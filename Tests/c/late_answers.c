@@ -53,7 +53,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static usher_completion asked;
 static int asks, completed, last_status, screens_gone, jobs_gone, told_closed;
-static int after_closed; /* callbacks of a playback after its PLAYBACK_CLOSED */
+static int after_closed; /* the number of callbacks of a playback after its PLAYBACK_CLOSED */
 /* in_race: the other thread waits (0), answers now (1) or ends (2). answered: the number of its answers. */
 static int in_race, answered;
 static int32_t race_status;

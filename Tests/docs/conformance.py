@@ -144,7 +144,8 @@ def claims(path: Path) -> File:
 
 
 def gate(path: Path) -> File:
-    """Finds the claims of a shell test, up to the first variable in their text."""
+    """Finds the claims of a shell test. If the text of a claim has a variable, takes only the text before the first
+    one."""
     found = File(path, "gate")
     for said in re.findall(r'^(?:claim|same) "([^"$]*)', path.read_text(encoding="utf-8"), re.M):
         found.tests[said.rstrip()] = [said.rstrip()]

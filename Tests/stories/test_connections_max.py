@@ -41,8 +41,8 @@ def elsewhere(stage: Stage, other: HeadEnd) -> usher.SSPDelegate:
 
 
 def test_setups_beyondTheBound_waitAndSucceed(stage_factory: StageFactory) -> None:
-    """If many sessions start at once, the library never has more requests in flight than connections; every set-up
-    succeeds."""
+    """If many sessions start at once, the library never has more requests in flight than `connections_max`; every
+    set-up succeeds."""
     stage = stage_factory(headend={"limit": 99}, connections_max=3)
     stage.headend.faults.add("setup", Fault.stall(), always=True)
     screens(stage, 40)

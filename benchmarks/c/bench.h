@@ -22,7 +22,7 @@ typedef struct bench_options {
   int spread; /* seconds over which the program spreads the set-ups, on the real clock */
 } bench_options;
 
-/** Reads `--base URL --sessions N ...`; on a wrong option it ends the program with exit code 2. */
+/** Reads the options `--base URL --sessions N ...`. If an option is wrong, ends the program with exit code 2. */
 bench_options bench_read(int argc, char **argv);
 
 /** CPU time and monotonic time at one moment, or the sum of such times. */

@@ -72,7 +72,8 @@ import Testing
 
   // MARK: Two tokens of the same depth
 
-  /// A session that got two tokens in reply to `t1`: `t3` from a heartbeat and `t2` from a licence.
+  /// Makes a session that sent two requests with the token `t1`: the reply to the heartbeat had the token `t3`, and the
+  /// licence reply had `t2`.
   private func withTwoTokens() -> SessionDriver {
     var s = SessionDriver.active()
     s.licenseSent()

@@ -4,7 +4,7 @@ import Testing
 @testable import UsherEngine
 
 extension RequestQueue {
-  /// Ends a request and returns the next one that gets a permit.
+  /// Ends a request. Returns the next request that gets a permit.
   fileprivate mutating func passOn(_ origin: [UInt8]) -> TransferID? {
     ended(origin, hadPermit: true)
     return next()?.id

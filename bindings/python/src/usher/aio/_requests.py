@@ -79,7 +79,7 @@ class HookCall(Here, _hooks.HookCall[Answer], Generic[Answer]):  # type: ignore[
 
 
 def question_here(kind: type[Kind], asked: Question[Any]) -> Kind:
-    """Makes an object of `kind`, the corresponding class of usher.aio, for a question of the blocking package.
+    """Makes an object of `kind`, the corresponding class of usher.aio, for a question of ``usher``.
 
     `playback` and `tag` become the usher.aio playback and the tag that the host gave.
     """
@@ -89,20 +89,19 @@ def question_here(kind: type[Kind], asked: Question[Any]) -> Kind:
 
 
 TokenCallback = Callable[[TokenRequest], Reply[str] | Awaitable[str | None]]
-"""``async def token(request): return "token"``, or a plain function as the blocking form takes it."""
+"""``async def token(request): return "token"``, or a plain function as ``usher`` takes it."""
 PayloadCallback = Callable[[PayloadRequest], Reply[bytes] | Awaitable[bytes | None]]
-"""``async def payload(request): return challenge``, or a plain function as the blocking form takes it."""
+"""``async def payload(request): return challenge``, or a plain function as ``usher`` takes it."""
 RenewedCallback = Callable[["Playback", License], object]
 """``renewed(playback, license)``, plain or a coroutine function."""
 CustomerCallback = Callable[
     [CustomerRequest], Reply[_customer.LicenseResponse] | Awaitable[_customer.LicenseResponse | None]
 ]
-"""``async def license(request): return usher.LicenseResponse(…)``, or a plain function as in the blocking form."""
+"""``async def license(request): return usher.LicenseResponse(…)``, or a plain function as ``usher`` takes it."""
 SessionCallback = (
     Callable[[SessionCall], Reply[Status] | Awaitable[Status | None]]
     | Callable[[], Reply[Status] | Awaitable[Status | None]]
 )
-"""``async def heartbeat(call): …`` or ``async def heartbeat(): …``, or a plain function as the blocking form takes
-it."""
+"""``async def heartbeat(call): …`` or ``async def heartbeat(): …``, or a plain function as ``usher`` takes it."""
 EventCallback = Callable[[Event], object]
 """``observer(event)``, plain or a coroutine function."""

@@ -53,8 +53,8 @@ control endpoints (JSON), the oracle for tests in any language:
   POST /_control/entitlement   {"content_id": "movie", "allowed": false, "text": "not in your package"}
   GET  /_control/events        the data of the live page, as server-sent events
 
-After SIGTERM or SIGINT the program prints a summary and ends with exit status 0. Its keys and tokens are for tests:
-run it on loopback or in a lab, never as a service.
+After SIGTERM or SIGINT the program prints a summary, and ends with exit status 0. Its keys and tokens are for tests:
+run the program on loopback or in a lab, never as a service.
 """
 
 
@@ -73,16 +73,16 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME",
-        help="a name by which browsers and programs may call the page and the control endpoints; repeat for more",
+        help="a name that URLs of the page and of the control endpoints may have; repeat for more",
     )
     listen.add_argument(
         "--control-token",
         metavar="TOKEN",
-        help="clients of page and control endpoints must send this token; without the option the head-end makes one "
-        "if it listens on another address than loopback, and prints it",
+        help="the token that clients of the page and of the control endpoints must send; by default they need none if "
+        "the head-end listens on loopback; otherwise the head-end makes a token and prints it",
     )
     listen.add_argument(
-        "--journal-tokens", action="store_true", help="keep whole tokens in the journal of the control endpoints"
+        "--journal-tokens", action="store_true", help="show whole tokens in the journal of the control endpoints"
     )
     listen.add_argument("--port", type=int, default=0, metavar="N", help="TCP port, 0 for a free one (%(default)s)")
     listen.add_argument("--tls", action="store_true", help="serve HTTPS with its own certificate authority")
@@ -91,7 +91,7 @@ def parser() -> argparse.ArgumentParser:
         "--ready-file",
         type=Path,
         metavar="PATH",
-        help="write URLs, tokens, CA file and process id to this file when it listens",
+        help="write URLs, tokens, CA file and process id to this file when the head-end listens",
     )
     rules = made.add_argument_group("sessions")
     rules.add_argument("--limit", type=int, default=2, metavar="N", help="concurrent streams per account (%(default)s)")
@@ -105,7 +105,8 @@ def parser() -> argparse.ArgumentParser:
         "--rotation",
         choices=[name.replace("_", "-") for name in get_args(Rotation)],
         default="accept-previous",
-        help="accepted session tokens: only the newest, also the previous one, or one that never changes (%(default)s)",
+        help="accepted session tokens: only the newest one, also the previous one, or one token that never changes "
+        "(%(default)s)",
     )
     rules.add_argument(
         "--enforced",
@@ -114,13 +115,13 @@ def parser() -> argparse.ArgumentParser:
         default=[],
         choices=KEY_SYSTEMS,
         metavar="KEYSYSTEM",
-        help=f"enforce sessions by licence renewal for: {', '.join(KEY_SYSTEMS)}",
+        help=f"key systems whose sessions are kept alive by licence renewals: {', '.join(KEY_SYSTEMS)}",
     )
     rules.add_argument(
         "--clock",
         choices=["system", "manual"],
         default="system",
-        help="real time, or time that /_control/advance moves",
+        help="real time, or a clock that only /_control/advance moves",
     )
     rules.add_argument(
         "--set",
@@ -128,7 +129,7 @@ def parser() -> argparse.ArgumentParser:
         default=[],
         metavar="NAME=VALUE",
         dest="settings",
-        help="any setting of HeadEndConfig, value as JSON or text: v2.token_field=session.token; repeat for more",
+        help="change a setting of HeadEndConfig; VALUE is JSON or text: v2.token_field=session.token; repeat for more",
     )
     content = made.add_argument_group("content and accounts")
     content.add_argument(
@@ -137,10 +138,13 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="KID:KEY[:ID]",
-        help="a content key: key id and key in 32 hex digits each, for the content ID or for any; repeat for more",
+        help="a content key: key id and key, 32 hex digits each, for the content ID or for all; repeat for more",
     )
     content.add_argument(
-        "--key-file", type=Path, metavar="PATH", help="a file of keys: KID:KEY[:ID] in each line, # comments"
+        "--key-file",
+        type=Path,
+        metavar="PATH",
+        help="a file of content keys: KID:KEY[:ID] in each line; # begins a comment",
     )
     content.add_argument(
         "--media",
@@ -158,7 +162,7 @@ def parser() -> argparse.ArgumentParser:
         help="print a content token of this account; repeat for more",
     )
     content.add_argument(
-        "--content-id", default="content-1", metavar="ID", help="content in the printed tokens (%(default)s)"
+        "--content-id", default="content-1", metavar="ID", help="the content id in the printed tokens (%(default)s)"
     )
     return made
 

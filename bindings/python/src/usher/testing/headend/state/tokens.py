@@ -206,8 +206,8 @@ class TokenMint:
         key: the HS256 key.
         key_id: ``kid`` of the token header.
         tenant: ``tenantId`` claim.
-        form: ``jwt``, or the form of the opaque tokens that stand for the JWTs: ``uuid``, ``letters``, ``digits``,
-            ``mixed``. Only this mint can read an opaque token.
+        form: ``jwt``, or the form of the opaque tokens that are sent in place of JWTs: ``uuid``, ``letters``,
+            ``digits``, ``mixed``. Only the object that made an opaque token can read it.
 
     Attributes:
         key_id: ``kid`` of the token header.
