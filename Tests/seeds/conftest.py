@@ -19,3 +19,10 @@ def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ports]:
 @pytest.fixture(scope="session")
 def clips(tmp_path_factory: pytest.TempPathFactory) -> list[Clip]:
     return make_clips(tmp_path_factory.mktemp("clips"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Gives the ports more time, because the first tests wait until the compilers have built them."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.timeout(240))

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack
 
 import pytest
 from seeds.clips import MEDIA, Clip
-from seeds.ports import LANGUAGES, Host, Ports
+from seeds.ports import LANGUAGES, PATIENCE_S, Host, Ports
 
 from usher.testing.headend import Fault, HeadEnd
 
@@ -15,8 +15,13 @@ CLOSED = ("SESSION_ENDED", "PLAYBACK_CLOSED")
 
 
 @pytest.fixture
-def headend() -> Iterator[HeadEnd]:
-    with HeadEnd(clock="system", control=False, period_s=1, grace=4, limit=1, token_rotation="strict") as running:
+def headend(request: pytest.FixtureRequest) -> Iterator[HeadEnd]:
+    """A head-end whose accounts have one session each. Its period is a minute, so that no heartbeat is due, unless the
+    test names another one."""
+    period_s = getattr(request, "param", 60)
+    with HeadEnd(
+        clock="system", control=False, period_s=period_s, grace=8, limit=1, token_rotation="strict"
+    ) as running:
         running.add_media(MEDIA)
         yield running
         assert not running.sessions.active()
@@ -87,12 +92,12 @@ def test_withoutSync_playAndTheEndOfTheItemReturnAtOnce(
     with start(ports, language, headend) as host:
         play(host, headend, clip)
         host.says("play: USHER_OK, session pending")
-        headend.wait_held()
+        headend.wait_held(timeout=PATIENCE_S)
         headend.release()
         host.says(clip.pictures)
         host.does("stop")
         host.says("stopped")
-        headend.wait_held()
+        headend.wait_held(timeout=PATIENCE_S)
         headend.release()
         host.says(*CLOSED)
         host.ends()
@@ -167,6 +172,7 @@ def test_airplay_tokenReturnsNil_theLicenceFails(headend: HeadEnd, ports: Ports,
     assert headend.journal.routes().count("license") == 1
 
 
+@pytest.mark.parametrize("headend", [1], indirect=True, ids=["every second"])
 def test_background_heartbeatsContinue_andAHeartbeatErrorLeadsToAZap(
     headend: HeadEnd, ports: Ports, clip: Clip
 ) -> None:

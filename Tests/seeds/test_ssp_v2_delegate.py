@@ -13,8 +13,13 @@ from usher.testing.headend import HeadEnd
 
 
 @pytest.fixture
-def headend() -> Iterator[HeadEnd]:
-    with HeadEnd(clock="system", control=False, period_s=1, grace=4, limit=1, token_rotation="strict") as running:
+def headend(request: pytest.FixtureRequest) -> Iterator[HeadEnd]:
+    """A head-end whose accounts have one session each. Its period is a minute, so that no heartbeat is due, unless the
+    test names another one."""
+    period_s = getattr(request, "param", 60)
+    with HeadEnd(
+        clock="system", control=False, period_s=period_s, grace=8, limit=1, token_rotation="strict"
+    ) as running:
         running.add_media(MEDIA)
         yield running
 
@@ -121,6 +126,7 @@ def test_airplay_asksTokenForANewOne_andTheLicenceUsesIt(
     headend.assert_clean()
 
 
+@pytest.mark.parametrize("headend", [1], indirect=True, ids=["every second"])
 def test_background_heartbeatsContinue_andAHeartbeatErrorLeadsToAZap(
     headend: HeadEnd, ports: Ports, clip: Clip
 ) -> None:
