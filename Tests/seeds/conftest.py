@@ -10,8 +10,11 @@ from seeds.ports import Ports
 
 
 @pytest.fixture(scope="session")
-def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ports]:
-    ports = Ports(Path(os.environ["USHER_LIBRARY"]).resolve(), tmp_path_factory.mktemp("ports"))
+def ports(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ports]:
+    """The ports that the selected tests run. PORT of a test module names its port."""
+    modules = [item.getparent(pytest.Module) for item in request.session.items]
+    names = {name for module in modules if module and (name := getattr(module.obj, "PORT", ""))}
+    ports = Ports(Path(os.environ["USHER_LIBRARY"]).resolve(), tmp_path_factory.mktemp("ports"), names)
     yield ports
     ports.close()
 

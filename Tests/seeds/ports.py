@@ -21,7 +21,7 @@ COMPILERS = {
     "C": (os.environ.get("CC", "cc"), "-std=c99", ".c"),
     "C++": (os.environ.get("CXX", "c++"), "-std=c++17", ".cpp"),
 }
-PATIENCE_S = 20.0 * int(os.environ.get("USHER_TEST_PATIENCE", "1"))
+PATIENCE_S = 12.0 * int(os.environ.get("USHER_TEST_PATIENCE", "1"))
 """The longest wait for a port, in real time."""
 
 
@@ -105,14 +105,15 @@ class Ports:
     """Builds and runs the ports of the seeds with one build of the library. Compilers build all ports in the
     background."""
 
-    def __init__(self, library: Path, folder: Path) -> None:
+    def __init__(self, library: Path, folder: Path, names: set[str]) -> None:
+        """Starts to build the ports with these names."""
         self._library = library
         self._folder = folder
         self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
         self._built: dict[tuple[str, str], Future[Path]] = {
-            (source.stem, language): self._pool.submit(self._build, source.stem, language)
-            for language, (_, _, suffix) in COMPILERS.items()
-            for source in sorted(HERE.glob(f"*{suffix}"))
+            (name, language): self._pool.submit(self._build, name, language)
+            for name in sorted(names)
+            for language in COMPILERS
         }
 
     def run(self, name: str, language: str, *arguments: str, status: int = 0) -> list[str]:

@@ -12,6 +12,8 @@ from seeds.ports import LANGUAGES, Host, Ports
 
 from usher.testing.headend import HeadEnd
 
+PORT = "customer_ssm"
+
 
 @pytest.fixture
 def start_headend() -> Iterator[Callable[..., HeadEnd]]:
@@ -38,7 +40,7 @@ def clip(clips: list[Clip]) -> Clip:
 
 def start(ports: Ports, language: str, headend: HeadEnd, renew_type: str) -> AbstractContextManager[Host]:
     urls = headend.certificate_url("fairplay"), headend.license_url("fairplay"), headend.ssm_url
-    return ports.host("customer_ssm", language, *urls, renew_type)
+    return ports.host(PORT, language, *urls, renew_type)
 
 
 def play(host: Host, headend: HeadEnd, clip: Clip) -> str:

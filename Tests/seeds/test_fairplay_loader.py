@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -11,8 +12,10 @@ import pytest
 from seeds.clips import MEDIA, Clip
 from seeds.ports import LANGUAGES, Ports
 
-from usher.testing import media
+from usher.testing import fairplay, media
 from usher.testing.headend import Entry, HeadEnd
+
+PORT = "fairplay_loader"
 
 CONTENT = "movie-1"
 Load = Callable[..., list[str]]
@@ -30,16 +33,20 @@ def headend(clips: list[Clip]) -> Iterator[HeadEnd]:
 def load(headend: HeadEnd, ports: Ports, clips: list[Clip], tmp_path: Path) -> Load:
     """Runs a port, with the head-end's certificate in a file; returns its lines."""
     certificate = tmp_path / "my_certificate.cer"
-    with urllib.request.urlopen(headend.fps_certificate_url) as reply:
-        certificate.write_bytes(reply.read())
+    certificate.write_bytes(headend_certificate(headend))
 
     def run(
         language: str, use_case: str, server: str, url: str, *more: str, known: str = "unknown", status: int = 0
     ) -> list[str]:
         arguments = use_case, server, url, str(certificate), str(clips[0].file), known, *more
-        return ports.run("fairplay_loader", language, *arguments, status=status)
+        return ports.run(PORT, language, *arguments, status=status)
 
     return run
+
+
+def headend_certificate(headend: HeadEnd) -> bytes:
+    with urllib.request.urlopen(headend.fps_certificate_url) as reply:
+        return bytes(reply.read())
 
 
 def played(clips: list[Clip], *events: str) -> list[str]:
@@ -68,6 +75,9 @@ def test_useCase1_onPremiseServer_theApplicationNamesIt(
     assert load(language, "1", headend.fps_url, f"skd:{CONTENT}") == played(clips)
     (sent,) = routes(headend)
     assert (sent.route, sent.header("x-asset")) == ("ckc", "on-premise")
+    spc = fairplay.read_spc(sent.body)
+    assert spc.identifier.decode() == CONTENT
+    assert spc.certificate_sha256 == hashlib.sha256(headend_certificate(headend)).digest()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -11,6 +11,8 @@ from seeds.ports import LANGUAGES, Host, Ports
 
 from usher.testing.headend import Entry, HeadEnd
 
+PORT = "multi_instance"
+
 
 @pytest.fixture
 def headend() -> Iterator[HeadEnd]:
@@ -21,7 +23,7 @@ def headend() -> Iterator[HeadEnd]:
 
 def start(ports: Ports, language: str, headend: HeadEnd, kind: str) -> AbstractContextManager[Host]:
     urls = headend.certificate_url("fairplay"), headend.license_url("fairplay"), headend.ssm_url
-    return ports.host("multi_instance", language, kind, *urls)
+    return ports.host(PORT, language, kind, *urls)
 
 
 def token(headend: HeadEnd, clip: Clip, kind: str = "own", account: str = "account-1") -> str:

@@ -11,6 +11,8 @@ from seeds.ports import LANGUAGES, PATIENCE_S, Host, Ports
 
 from usher.testing.headend import Fault, HeadEnd
 
+PORT = "ssp_delegate"
+
 CLOSED = ("SESSION_ENDED", "PLAYBACK_CLOSED")
 
 
@@ -37,7 +39,7 @@ def start(
 ) -> AbstractContextManager[Host]:
     """Starts a port of the delegate, with its four parameters."""
     urls = headend.certificate_url("fairplay"), headend.license_url("fairplay"), headend.ssm_url
-    return ports.host("ssp_delegate", language, *urls, str(int(sync)), *more)
+    return ports.host(PORT, language, *urls, str(int(sync)), *more)
 
 
 def play(host: Host, headend: HeadEnd, clip: Clip, account: str = "account-1") -> str:

@@ -11,6 +11,8 @@ from seeds.ports import LANGUAGES, Host, Ports
 
 from usher.testing.headend import HeadEnd
 
+PORT = "ssp_v2_delegate"
+
 
 @pytest.fixture
 def headend(request: pytest.FixtureRequest) -> Iterator[HeadEnd]:
@@ -32,7 +34,7 @@ def clip(clips: list[Clip]) -> Clip:
 def start(ports: Ports, language: str, headend: HeadEnd, *more: str) -> AbstractContextManager[Host]:
     """Starts a port of the delegate, with its three parameters."""
     urls = headend.certificate_url("fairplay"), headend.license_url("fairplay", "v2"), headend.ssm_url
-    return ports.host("ssp_v2_delegate", language, *urls, *more)
+    return ports.host(PORT, language, *urls, *more)
 
 
 def play(host: Host, headend: HeadEnd, clip: Clip, account: str = "account-1") -> str:
