@@ -50,8 +50,9 @@ def play(host: Host, headend: HeadEnd, clip: Clip) -> str:
     return token
 
 
-@pytest.mark.parametrize("renew_type", ["default", "enforced"])
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("language", "renew_type"), [*((language, "default") for language in LANGUAGES), ("C", "enforced")]
+)
 def test_pairOfCallbacks_renewsTheLicenceEachPeriod_byDefault(
     start_headend: Callable[..., HeadEnd], ports: Ports, clip: Clip, language: str, renew_type: str
 ) -> None:
