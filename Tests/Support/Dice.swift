@@ -1,4 +1,4 @@
-/// A small random generator (SplitMix64): the same seed gives the same test.
+/// A small generator of random numbers (SplitMix64). The same seed always gives the same numbers, and so the same test.
 package struct Dice: RandomNumberGenerator {
   private var state: UInt64
 

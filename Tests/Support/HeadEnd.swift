@@ -64,7 +64,7 @@ package struct HeadEnd {
     case accepted
     case refused(Refusal)
 
-    /// The session token in the reply.
+    /// The session token that the reply has; nil if it has none.
     package var token: Token? {
       switch self {
       case .opened(let token), .renewed(let token): return token
@@ -98,10 +98,10 @@ package struct HeadEnd {
 
   package var alive: [Session] { sessions.filter(\.isAlive) }
 
-  /// The session to which a token belongs. The token need not be valid any more.
+  /// Returns the session to which a token belongs, even if the token is no longer valid.
   package subscript(_ token: Token) -> Session? { index(of: token).map { sessions[$0] } }
 
-  /// The valid tokens of a playback's sessions.
+  /// Returns the valid tokens of a playback's sessions.
   package func tokens(of playback: UInt64) -> [Token] {
     sessions.indices.filter { sessions[$0].isAlive && sessions[$0].playback == playback }.map { newestToken($0) }
   }

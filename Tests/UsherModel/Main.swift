@@ -41,7 +41,7 @@ import UsherCore
     }
   }
 
-  /// Fails unless each phase's comment lists exactly the phases that follow it.
+  /// Fails if the comment of a phase does not list exactly the phases that can follow this phase.
   private static func phases(depth: Int) {
     let log = TransitionLog()
     for setting in Setting.all {

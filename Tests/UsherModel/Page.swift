@@ -1,4 +1,4 @@
-/// The tables and diagrams of docs/model.md.
+/// Makes the tables and diagrams of docs/model.md.
 enum Page {
   static func head(depth: Int) -> String {
     """

@@ -1,7 +1,7 @@
 @testable import UsherCore
 @testable import UsherEngine
 
-/// The state of a playback: the phase of its session and of its keep-alive.
+/// The state of a playback: the phase of its session, and the phase of its keep-alive.
 enum Phase: UInt8, CaseIterable {
   case unborn, queued, idle, settingUp, contested, noBeat, beatWaits, beating, beatRefused, beatRetries, payloadAsked,
     paused

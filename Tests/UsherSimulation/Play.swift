@@ -13,7 +13,7 @@ final class Play {
   var phase = Phase.unborn
   /// Whether the engine has started this playback at any time.
   var wasKnown = false
-  /// The time at which the host or a zap closed it.
+  /// The time at which the host or a zap closed the playback.
   var closedAt: Milliseconds?
   /// The time at which the teardown of its last session was first sent.
   var teardownAt = Milliseconds.max / 2

@@ -85,7 +85,7 @@ struct Shrink {
 }
 
 extension Action {
-  /// The playback that the action concerns.
+  /// The playback to which the action of the host applies.
   var playback: UInt64? {
     switch self {
     case .play(let id, _, _, _), .close(let id, _), .license(let id, _, _), .certificate(let id), .contentID(let id),

@@ -22,7 +22,7 @@ enum Reply {
     if case .refusal = self { return false }
     return true
   }
-  /// The session token in the reply.
+  /// The session token that the reply has; nil if it has none.
   var token: Token? {
     switch self {
     case .session(let token, _), .license(_, let token?, _): return token

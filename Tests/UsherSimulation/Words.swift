@@ -76,7 +76,7 @@ enum Action {
   case mapToken(content: UInt64)
   /// The host changes a header of the default delegate's licence requests.
   case header
-  /// The operator ends all sessions of an account; nil: of every account.
+  /// The operator ends all sessions of one account; nil: the sessions of every account.
   case kill(account: UInt64?)
   case suspend
   case resume
@@ -85,7 +85,7 @@ enum Action {
   case sleep(Milliseconds)
   /// The I/O thread does not run for this time, but everything else does. Replies wait in the sockets.
   case late(Milliseconds)
-  /// The network delivers no request and no reply for this time.
+  /// For this time the network delivers no request and no reply.
   case networkDown(Milliseconds)
   /// For the time `lasts`, one in `oneIn` requests to a route (nil: to any) meets a fault.
   case fault(Fault, Route?, oneIn: UInt64, lasts: Milliseconds)

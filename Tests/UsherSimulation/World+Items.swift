@@ -4,7 +4,7 @@ import TestSupport
 @testable import UsherEngine
 
 extension World {
-  /// Performs one item of the story.
+  /// Makes one event of the story happen.
   func perform(_ action: Action) {
     guard let engine else { return }
     coverage.items += 1

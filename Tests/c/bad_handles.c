@@ -8,7 +8,7 @@
 #include "support.h"
 #include "plain.h"
 
-#define ANYTHING ((void *)&failed) /* the value of every out parameter before the call */
+#define ANYTHING ((void *)&failed) /* every out parameter has this value before the call */
 
 static int wrong_answers, functions_called, given, destroyed, out_count;
 static void *outs[64];
@@ -36,7 +36,7 @@ static struct plain valid_arguments(void) {
   return plain;
 }
 
-/* The number of user_data fields of each structure. */
+/* How many fields with a user_data each structure has. */
 enum {
 #define STRUCTURE(type, init, destroys) destroys_##type = destroys,
 #include "functions.h"

@@ -20,7 +20,7 @@ static const char *const kind_names[FAIL_KINDS] = {"nothing", "pthread_create", 
     "getrandom", "socket", "socketpair", "connect", "getsockname", "send", "sendmsg", "recv", "write", "fcntl", "open",
     "openat", "curl_global_init", "memory of libcurl and json-c"};
 
-static char now[160]; /* the current step, for the message of on_hang() */
+static char now[160]; /* the current step; on_hang() prints it */
 static int given, destroyed, played, closed, kept_alive, system_lines;
 
 static void on_hang(int signal) {

@@ -40,7 +40,7 @@ KEY = "ffeeddccbbaa99887766554433221100"
 
 @dataclass
 class Program:
-    """One test program: how to build it and how to run it."""
+    """One test program, and how to build and run it."""
 
     source: Path
     """The main source file; its suffix selects C or C++."""
@@ -341,7 +341,7 @@ class Runner:
 
 
 def functions() -> list[str]:
-    """The names of all functions of the headers."""
+    """Returns the names of all functions in the headers."""
     return sorted(HEADERS.functions)
 
 

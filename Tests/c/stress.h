@@ -37,7 +37,7 @@ static uint64_t seed;
 
 struct dice {
   uint64_t state;
-  int thread; /* the thread's number; THREADS in a callback */
+  int thread; /* the number of the thread; in a callback it is THREADS */
   int first; /* 1 in the first round, in which each step runs every branch */
 };
 static uint32_t roll(struct dice *d, uint32_t below) {

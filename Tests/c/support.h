@@ -98,10 +98,10 @@ static const char *setting(const char *name) {
 }
 MAY_BE_UNUSED static const char *license_url(void) {
   return setting("USHER_TEST_LICENSE_URL");
-} /* Widevine; heartbeats keep its sessions alive */
+} /* Widevine: heartbeats keep the sessions alive */
 MAY_BE_UNUSED static const char *enforced_url(void) {
   return setting("USHER_TEST_ENFORCED_URL");
-} /* FairPlay; renewals keep its sessions alive */
+} /* FairPlay: renewals keep the sessions alive */
 MAY_BE_UNUSED static const char *v2_url(void) { return setting("USHER_TEST_V2_URL"); } /* Widevine by SSP V2 */
 MAY_BE_UNUSED static const char *v2_enforced_url(void) {
   return setting("USHER_TEST_V2_ENFORCED_URL");
@@ -205,7 +205,7 @@ MAY_BE_UNUSED static int sent(const char *route, const char *text) {
   if ((at = strstr(answer, "\"text\":"))) *at = '\0'; /* cuts off the second copy of the journal, which is plain text */
   for (at = strstr(answer, mark); at; at = next) {
     next = strstr(at + 1, mark);
-    if (next) next[-1] = '\0'; /* ends this journal line before the next one begins */
+    if (next) next[-1] = '\0'; /* writes a NUL at the end of this journal line */
     count += strstr(at, text) != NULL;
   }
   free(answer);

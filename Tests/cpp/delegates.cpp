@@ -135,7 +135,8 @@ void hooks_as_functions() {
   tell(alive == 1, "%d captured objects left", alive.load() - 1);
 }
 
-/* A class of the host, like one derived from the SDK's common delegate. */
+/* A class of the host. It is derived from usher.hpp's common delegate, as an application derives a class from the SDK's
+   common delegate. */
 class my_delegate : public usher::common_delegate {
 public:
   ~my_delegate() override {

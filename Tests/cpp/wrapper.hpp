@@ -1,5 +1,5 @@
 /*
- * wrapper.hpp - shared by the tests of usher.hpp.
+ * wrapper.hpp - parts that the tests of usher.hpp share.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,7 +21,7 @@ int delegates();
 int customer();
 int contents();
 
-/* A captured object; `alive` counts the copies that exist. */
+/* An object that callbacks capture. `alive` counts its copies that still exist. */
 inline std::atomic<int> alive{0}, ever{0};
 struct witness {
   witness() { alive++, ever++; }

@@ -74,7 +74,7 @@ def links() -> None:
 
 
 def anchors_of(page: Path) -> list[str]:
-    """The anchors that GitHub and GitLab make from the headings of a page."""
+    """Returns the anchors that GitHub and GitLab make from the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text_of(page), flags=re.M | re.S), re.M)
     return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
 

@@ -80,7 +80,7 @@ class File:
     kind: str
     tests: dict[str, list[str]] = field(default_factory=dict)
     tags: list[tuple[str, str]] = field(default_factory=list)
-    """Pairs of a tag and the name of a test that carries it."""
+    """Pairs of a tag and the name of a test that has this tag."""
 
     def ids(self, name: str) -> list[str]:
         """The test's names in the results. A page may name only the beginning of a claim."""
@@ -121,7 +121,7 @@ def python(path: Path, kind: str) -> File:
 
 
 def tags_in(comments: str) -> list[str]:
-    """The tags in comments of the form `// shows: tag, other-tag`."""
+    """Returns the tags in comments of the form `// shows: tag, other-tag`."""
     lists = re.findall(r"^ *// shows: ([\w-]+(?:, [\w-]+)*)$", comments, re.M)
     return [tag for tags in lists for tag in tags.split(", ")]
 

@@ -30,7 +30,7 @@ class Backend:
     period_s: float = 1.0
     limit: int = 1
     journal: list[tuple[str, str, int]] = field(default_factory=list)
-    """One entry per request: operation, session, HTTP status."""
+    """One entry for each request: its operation, its session, and the HTTP status of the reply."""
     sessions: dict[str, str] = field(default_factory=dict)
     """Maps each session to `held`, `stopped` or `killed`."""
     lock: threading.Lock = field(default_factory=threading.Lock)

@@ -1,4 +1,4 @@
-"""The faults that need no network namespaces: most rows of the matrix."""
+"""The faults that need no network namespaces. These are most rows of the matrix."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def scripted(
     takes_effect: bool = False,
     breaks: tuple[str, ...] = (),
 ) -> Fault:
-    """A fault that the head-end itself plays, on the route of the operation."""
+    """A fault that the head-end itself makes, on the route of the operation."""
 
     def begin(scene: Scene) -> None:
         made = fault if isinstance(fault, Script) else fault(scene)

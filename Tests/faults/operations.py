@@ -40,7 +40,7 @@ class Act:
         raise NotImplementedError
 
     def again(self) -> str:
-        """Repeats the request after the fault. Returns its error as text; empty if it succeeds."""
+        """Repeats the request after the fault. Returns the error as text; the text is empty if the request succeeds."""
         return ""
 
     def told(self, events: list[usher.Event]) -> str:

@@ -1,4 +1,4 @@
-"""Heartbeats with aiohttp: one client session with a limited number of connections."""
+"""Sends heartbeats with aiohttp: one client session with a limited number of connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Heartbeats with requests: one thread per concurrent request, each with its own keep-alive session."""
+"""Sends heartbeats with the library requests: one thread for each request in flight, and each thread with its own
+connection."""
 
 from __future__ import annotations
 

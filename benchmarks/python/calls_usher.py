@@ -1,4 +1,5 @@
-"""The cost of calls and pumped callbacks from Python, as in calls_usher.c. Prints nanoseconds as a JSON object."""
+"""Measures the cost of calls and pumped callbacks in Python, as calls_usher.c does in C. Prints nanoseconds as a JSON
+object."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherCore
 
-/// Secrets of every shape: a JWT, a UUID, 12 letters, a number, base64 with symbols.
+/// Secrets of all forms: a JWT, a UUID, 12 letters, a number, and base64 with symbols.
 private let shapes = [
   "eyJhbGciOiJIUzI1NiJ9.eyJqdGkiOiI0ZjdhIn0.Qm9n_dXMtc2lnbmF0dXJl", "6f1c2f0e-6f5b-4a53-9d0e-1f2a3b4c5d6e",
   "qwhzmvkdjrtp", "8213904417765", "aB3+/xY9zQ==kLm", "{\"a\":\"tok\",\"b\":\"en.1\"}"

@@ -214,7 +214,7 @@ extension RequestQueue {
     #expect(stalls(urgent: false) == [4, 4, 4, 4])
   }
 
-  /// The number of requests sent in each second, if the origin replies to none.
+  /// Returns how many requests the queue sends in each second if the origin never replies.
   private func stalls(urgent: Bool) -> [Int] {
     var queue = RequestQueue(least: 4, most: 64)
     for id in 0..<200 as Range<TransferID> { _ = queue.admit(id, request(urgent: urgent)) }

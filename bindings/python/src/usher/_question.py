@@ -40,7 +40,8 @@ class Causes:
         self._newest: dict[Status, BaseException] = {}
 
     def swap(self, status: Status, cause: BaseException | None) -> BaseException | None:
-        """Replaces the exception for errors with this status; None removes it. Returns the earlier exception."""
+        """Sets the exception that becomes the cause of errors with this status; None removes it. Returns the earlier
+        exception."""
         before = self._newest.pop(status, None)
         if cause is not None:
             self._newest[status] = cause

@@ -519,7 +519,7 @@ def _close_all() -> None:
 
 
 def _forked() -> None:
-    """In a child of fork() the library calls nothing that the parent registered."""
+    """In a child of fork() the library calls no function that the parent has registered."""
     global _live_lock, _inherited
     _live_lock = threading.RLock()
     _live.clear()

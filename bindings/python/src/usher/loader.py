@@ -180,7 +180,7 @@ class ServerRequest(Question["Server"]):
 
 
 Server = Union[str, "tuple[str, Mapping[str, str]]"]
-"""A server: its URL, or its URL and the headers of the request."""
+"""A server to which the library sends the SPC: its URL, or its URL and the headers of the request."""
 
 ServerCallback = Callable[[ServerRequest], Reply[Server]]
 """``lambda request: "https://keys.example.com/" + request.content_id.decode()``. It may also return None (no server), a

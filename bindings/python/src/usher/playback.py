@@ -67,7 +67,7 @@ class Playback(Loads, Part):
 
     @property
     def session_state(self) -> SessionState:
-        """The state of its session. Raises InvalidHandleError."""
+        """The state of the playback's session. Raises InvalidHandleError."""
         out = ctypes.c_int32()
         ffi.lib.usher_playback_session_state(self._handle, ctypes.byref(out))
         return SessionState(out.value)

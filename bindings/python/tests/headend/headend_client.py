@@ -19,7 +19,7 @@ AUTH = "nv-authorizations"
 
 @dataclass(frozen=True)
 class Answer:
-    """One reply: status, headers and body bytes."""
+    """One reply: its status, its headers and the bytes of its body."""
 
     status: int
     headers: Mapping[str, str]

@@ -72,7 +72,7 @@ class Context:
 
     @property
     def last_callback_error(self) -> BaseException | None:
-        """The last exception of a callback."""
+        """The last exception that a callback raised."""
         return self.blocking.last_callback_error
 
     def events(self) -> EventStream:

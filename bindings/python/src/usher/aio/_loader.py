@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SPCRequest(Here, _loader.SPCRequest):  # type: ignore[misc]
-    """Like ``usher.SPCRequest``; `playback` is a ``usher.aio.Playback``. Threads: any."""
+    """The ``usher.SPCRequest`` of usher.aio: its `playback` is a ``usher.aio.Playback``. Threads: any."""
 
 
 SPCCallback = Callable[[SPCRequest], Reply[bytes] | Awaitable[bytes | None]]

@@ -37,7 +37,7 @@ class Playback:
 
     @property
     def session_state(self) -> SessionState:
-        """The state of its session. Raises InvalidHandleError."""
+        """The state of the playback's session. Raises InvalidHandleError."""
         return self._blocking.session_state
 
     async def wait_session(self) -> None:
@@ -74,7 +74,7 @@ class Playback:
         asset_id: bytes | str | None = None,
         timeout_ms: int = 0,
     ) -> License:
-        """Asks for a licence and waits for it. Arguments and errors as ``usher.Playback.get_license``."""
+        """Asks for a licence and waits for it. Arguments and errors are those of ``usher.Playback.get_license``."""
         answer: asyncio.Future[License] = self.context._loop.create_future()
         self._blocking.request_license(
             key_system,
@@ -103,14 +103,14 @@ class Playback:
     async def get_content_id(self, url: str | bytes) -> bytes:
         """Returns the content identifier that the delegate finds in a `skd:` URL or asset ID.
 
-        Arguments and errors as ``usher.Playback.get_content_id``.
+        Arguments and errors are those of ``usher.Playback.get_content_id``.
         """
         answer: asyncio.Future[bytes] = self.context._loop.create_future()
         self._blocking.request_content_id(url, lambda done: pass_on(done, answer))
         return await answer
 
     async def get_resource(self, url: str | bytes, timeout_ms: int = 0) -> bytes:
-        """Loads the resource of a URL. Arguments and errors as ``usher.Playback.get_resource``.
+        """Loads the resource of a URL. Arguments and errors are those of ``usher.Playback.get_resource``.
 
         If you cancel this call, the library cancels the request.
         """
@@ -122,7 +122,7 @@ class Playback:
             request.cancel()
 
     def set_content_token(self, token: str) -> None:
-        """Like ``usher.Playback.set_content_token``.
+        """Does the same as ``usher.Playback.set_content_token``.
 
         Raises StateError, InvalidHandleError, InvalidArgumentError, ClosedError.
         """

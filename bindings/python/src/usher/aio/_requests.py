@@ -27,7 +27,7 @@ Kind = TypeVar("Kind", bound=Question[Any])
 
 @dataclasses.dataclass(frozen=True)
 class Event(_event.Event):
-    """Like ``usher.Event``; `playback` and `player` are objects of usher.aio."""
+    """The ``usher.Event`` of usher.aio: its `playback` and `player` are objects of usher.aio."""
 
     playback: Playback | None  # type: ignore[assignment]  # no subclass of usher.Playback: its methods are awaited
     player: Player | None  # type: ignore[assignment]
@@ -43,23 +43,24 @@ class Here:
 
 
 class TokenRequest(Here, _delegate.TokenRequest):  # type: ignore[misc]
-    """Like ``usher.TokenRequest``; `playback` is a ``usher.aio.Playback``. Threads: any."""
+    """The ``usher.TokenRequest`` of usher.aio: its `playback` is a ``usher.aio.Playback``. Threads: any."""
 
 
 class PayloadRequest(Here, _playback.PayloadRequest):  # type: ignore[misc]
-    """Like ``usher.PayloadRequest``; `playback` is a ``usher.aio.Playback``. Threads: any."""
+    """The ``usher.PayloadRequest`` of usher.aio: its `playback` is a ``usher.aio.Playback``. Threads: any."""
 
 
 class CustomerRequest(Here, _customer.CustomerRequest):  # type: ignore[misc]
-    """Like ``usher.CustomerRequest``; `playback` is a ``usher.aio.Playback``. Threads: any."""
+    """The ``usher.CustomerRequest`` of usher.aio: its `playback` is a ``usher.aio.Playback``. Threads: any."""
 
 
 class SessionCall(Here, _customer.SessionCall):  # type: ignore[misc]
-    """Like ``usher.SessionCall``; `playback` is a ``usher.aio.Playback``. Threads: any."""
+    """The ``usher.SessionCall`` of usher.aio: its `playback` is a ``usher.aio.Playback``. Threads: any."""
 
 
 class HookCall(Here, _hooks.HookCall[Answer], Generic[Answer]):  # type: ignore[misc]
-    """Like ``usher.HookCall``; `playback` is a ``usher.aio.Playback``, and builtin() is a coroutine function.
+    """The ``usher.HookCall`` of usher.aio: its `playback` is a ``usher.aio.Playback``, and builtin() is a coroutine
+    function.
 
     Threads: any, except for builtin().
     """
@@ -93,7 +94,7 @@ TokenCallback = Callable[[TokenRequest], Reply[str] | Awaitable[str | None]]
 PayloadCallback = Callable[[PayloadRequest], Reply[bytes] | Awaitable[bytes | None]]
 """``async def payload(request): return challenge``, or a plain function as ``usher`` takes it."""
 RenewedCallback = Callable[["Playback", License], object]
-"""``renewed(playback, license)``, plain or a coroutine function."""
+"""``renewed(playback, license)``: a plain function or a coroutine function."""
 CustomerCallback = Callable[
     [CustomerRequest], Reply[_customer.LicenseResponse] | Awaitable[_customer.LicenseResponse | None]
 ]
@@ -104,4 +105,4 @@ SessionCallback = (
 )
 """``async def heartbeat(call): …`` or ``async def heartbeat(): …``, or a plain function as ``usher`` takes it."""
 EventCallback = Callable[[Event], object]
-"""``observer(event)``, plain or a coroutine function."""
+"""``observer(event)``: a plain function or a coroutine function."""

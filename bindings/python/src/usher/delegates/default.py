@@ -1,4 +1,4 @@
-"""Default and common delegate: licences without sessions."""
+"""The default delegate and the common delegate, which get licences without sessions."""
 
 from __future__ import annotations
 

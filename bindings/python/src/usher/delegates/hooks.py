@@ -26,7 +26,7 @@ METHODS = {
     Hook.LICENSE_BODY: "license_body",
     Hook.LICENSE: "license_from_reply",
 }
-"""The method that implements each hook."""
+"""For each hook, the method of a delegate that implements it."""
 
 Headers = Mapping[str, str]
 """HTTP headers by name."""

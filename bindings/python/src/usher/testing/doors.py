@@ -52,7 +52,7 @@ def _bound() -> socket.socket:
 
 
 class Loop:
-    """An event loop on its own thread."""
+    """An event loop that runs on a separate thread."""
 
     def __init__(self, name: str) -> None:
         self.loop = asyncio.new_event_loop()
@@ -289,7 +289,7 @@ class Proxy(Door):
 
     @property
     def address(self) -> str:
-        """The proxy URL for a player's settings."""
+        """The URL of the proxy, for a player's settings."""
         return f"http://127.0.0.1:{self.port}"
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -57,7 +57,7 @@ class Addresses:
         return f"{self.tenant_url}/{SERVICE_OF[key_system]}/contentlicenseservice/{api}/licenses"
 
     def certificate_url(self, key_system: KeySystem) -> str:
-        """The certificate URL of ``fairplay`` or ``widevine``."""
+        """The URL of the certificate for ``fairplay`` or ``widevine``."""
         if key_system not in ("fairplay", "widevine"):
             raise ValueError(f"{key_system} has no certificates")
         return f"{self.tenant_url}/{SERVICE_OF[key_system]}/contentlicenseservice/v1/certificates"

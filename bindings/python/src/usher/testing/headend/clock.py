@@ -30,7 +30,7 @@ class SystemClock:
         self._epoch_ns = time.time_ns() - time.monotonic_ns()
 
     def now_ms(self) -> int:
-        """The time now, in ms since the Unix epoch."""
+        """Returns the present time in ms since the Unix epoch."""
         return (self._epoch_ns + time.monotonic_ns()) // 1_000_000
 
     async def wait_until(self, deadline_ms: int) -> None:

@@ -21,7 +21,7 @@ SERVICE_OF: Mapping[KeySystem, str] = {
     "playready": "prls",
     "clearkey": "ckls",
 }
-"""The path segment of the licence service, per key system (source: SSP licence service URLs)."""
+"""For each key system, the path segment of its licence service (source: SSP licence service URLs)."""
 
 HeartbeatKey = Literal["heartbeat", "heartBeat"]
 TeardownReply = Literal["json", "no-content", "text"]

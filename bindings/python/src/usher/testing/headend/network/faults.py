@@ -32,22 +32,22 @@ class Delivery(str, Enum):
     RESET = "reset"
     """The head-end sends nothing and resets the connection (RST)."""
     RESET_IN_HEAD = "reset-in-head"
-    """It sends half of the status line and headers, then resets the connection."""
+    """The head-end sends half of the status line and headers, and then resets the connection."""
     RESET_IN_BODY = "reset-in-body"
-    """It sends the headers and a part of the body, then resets the connection."""
+    """The head-end sends the headers and a part of the body, and then resets the connection."""
     TRUNCATED = "truncated"
     """``Content-Length`` is greater than the number of body bytes that the head-end sends before it closes the
     connection."""
     SHORT_LENGTH = "short-length"
     """``Content-Length`` is less than the number of body bytes that the head-end sends."""
     BAD_CHUNKS = "bad-chunks"
-    """It sends a body in chunked encoding; the size of a chunk is not a number."""
+    """The head-end sends a body in chunked encoding; the size of a chunk is not a number."""
     TRUNCATED_CHUNKS = "truncated-chunks"
-    """It sends a body in chunked encoding, and closes the connection before the last chunk."""
+    """The head-end sends a body in chunked encoding, and closes the connection before the last chunk."""
     ENDLESS = "endless"
-    """It sends a body of ``size_bytes`` blanks, as fast as the client reads."""
+    """The head-end sends a body of ``size_bytes`` blanks, as fast as the client reads."""
     TRICKLE = "trickle"
-    """It sends the body in small pieces, at intervals on the head-end's clock."""
+    """The head-end sends the body in small pieces, at intervals on its clock."""
 
 
 @dataclass(frozen=True)
@@ -285,7 +285,7 @@ class Fault:
 
     @classmethod
     def rename(cls, old: str, new: str) -> Fault:
-        """Renames a field of the JSON reply, such as ``rename("sessionToken", "sessiontoken")``."""
+        """Renames a field of the JSON reply, for example ``rename("sessionToken", "sessiontoken")``."""
 
         def edit(value: dict[str, Any]) -> dict[str, Any]:
             return {new if key == old else key: item for key, item in value.items()}
@@ -362,7 +362,7 @@ KINDS = (
     "rename",
     "oversized",
 )
-"""The fault kinds of the control endpoint."""
+"""The kinds of faults that the control endpoint can add."""
 
 
 class FaultError(Exception):

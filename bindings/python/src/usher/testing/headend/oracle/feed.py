@@ -68,7 +68,7 @@ class _Watcher:
         self._wake.set()
 
     def drop(self) -> None:
-        """Drops the queued events and closes the connection."""
+        """Drops the events in the queue, and closes the connection of the watcher."""
         self._events.clear()
         self.end()
         self.cut()
@@ -186,7 +186,7 @@ class Feed:
             self._watchers.discard(watcher)
             self._attend()
 
-    # Listeners. They run on any thread, while this thread holds the lock of the changed object.
+    # The methods below are listeners. They run on any thread, while this thread holds the lock of the changed object.
 
     def _on_request(self, number: int | None) -> None:
         with self._lock:
@@ -229,7 +229,7 @@ class Feed:
             self._loop.call_soon_threadsafe(self._gather)
         return True
 
-    # Sending. These methods run on the server's loop.
+    # The methods below send events. They run on the server's event loop.
 
     def _gather(self) -> None:
         loop = asyncio.get_running_loop()

@@ -100,7 +100,7 @@ class Entry:
 
     @property
     def parts(self) -> tuple[TokenPart, ...]:
-        """The parts of the authorisation header."""
+        """The parts of the request's authorisation header."""
         return self.authorization.parts
 
     @property

@@ -28,7 +28,7 @@ Members = Mapping[str, Any]
 """The members that describe the session. They are in the JSON of the reply, or for PlayReady in ``CustomData``."""
 
 Build = Callable[[Members], Reply]
-"""A function that makes the reply."""
+"""A function that makes the reply to a licence request."""
 
 Prepare = Callable[[Service, Entry, Grant], Build]
 """A function that reads the payload, and returns the function that makes the reply. It raises an exception if the

@@ -55,7 +55,7 @@ def unseal(token: str, secret: bytes) -> dict[bytes, bytes]:
 
 
 def name_of(token: str) -> str:
-    """The name that a content token uses for its key token."""
+    """Returns the name with which a content token refers to its key token."""
     return hashlib.sha256(token.encode()).hexdigest()[:32]
 
 

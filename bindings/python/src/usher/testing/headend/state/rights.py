@@ -34,7 +34,7 @@ MESSAGES: Mapping[int, str] = MappingProxyType(
         DEVICE_BINDING: "device binding is not supported",
     }
 )
-"""The texts of the error numbers (source: ExpressPlay licence request)."""
+"""For each error number, its text (source: ExpressPlay licence request)."""
 
 
 class RightsRefusal(Exception):

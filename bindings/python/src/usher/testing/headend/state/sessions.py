@@ -1,4 +1,4 @@
-"""The session table: the sessions at the head-end."""
+"""The session table, which has all sessions at the head-end."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ class SessionTable:
             return self._rotated(session.id) if rotate else updated
 
     def tear_down(self, session: Session) -> Session:
-        """Tears a session down: frees its slot."""
+        """Tears a session down, which frees its slot."""
         with self._lock:
             return self._end(session.id, SessionState.TORN_DOWN, self._now_ms())
 

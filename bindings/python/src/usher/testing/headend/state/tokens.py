@@ -84,7 +84,7 @@ class TokenPart:
 
     @property
     def seq(self) -> int | None:
-        """The ``seq`` claim of a session token: 1 after set-up, one more after each rotation."""
+        """The ``seq`` claim of a session token: the token of set-up has 1, and each further token has one more."""
         value = self.claims.get("seq")
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
@@ -136,12 +136,12 @@ class TokenPart:
 
     @property
     def content_ids(self) -> tuple[str, ...]:
-        """The content ids of the token's rights."""
+        """The content ids in the rights of the token."""
         return tuple(str(right["contentId"]) for right in self.rights if isinstance(right.get("contentId"), str))
 
     @property
     def key_ids(self) -> frozenset[bytes]:
-        """The ``defaultKcIds`` (key ids as UUIDs) of the token's rights, 16 bytes each."""
+        """The ``defaultKcIds`` (key ids) in the rights of the token, 16 bytes each."""
         found: set[bytes] = set()
         for right in self.rights:
             for text in right.get("defaultKcIds") or []:
@@ -303,7 +303,7 @@ class TokenMint:
 
     @property
     def key_token_secret(self) -> bytes:
-        """The secret of content key tokens, 32 bytes."""
+        """Returns the secret that encrypts content key tokens, 32 bytes."""
         return hashlib.sha256(b"content key tokens: " + self._key).digest()
 
     def read(self, values: Sequence[str], *, strict: bool) -> Authorization:
