@@ -50,11 +50,11 @@ Key = TypeVar("Key")
 
 @dataclass
 class Cost:
-    """Instructions per heartbeat, by object and function."""
+    """The instructions per heartbeat, for each object file and function."""
 
     by_object: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     ours: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    """Instructions of each function of libusher.so, without calls."""
+    """The instructions of each function of libusher.so, without those of the functions that it calls."""
     called: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
     """The instructions of other libraries, including all functions that these call, by the function of libusher.so that
     called them."""
@@ -139,7 +139,7 @@ def demangled(names: list[str]) -> dict[str, str]:
 
 
 def syscalls(command: list[str]) -> dict[str, float]:
-    """System calls per heartbeat, by name."""
+    """Returns the number of system calls per heartbeat, by name."""
 
     def counts(rounds: int) -> Counter[str]:
         words = ["strace", "-f", "-c", "-o", "/dev/stdout", *command, "--rounds", str(rounds)]

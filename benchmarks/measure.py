@@ -29,7 +29,7 @@ class Run:
     bounds: tuple[int, ...]
     """The values of `requests_per_origin_max` to compare; 0 means the library's default."""
     pictures: Path | None
-    """Folder for the plots; None: no plots."""
+    """The folder in which to write the plots; None: write no plots."""
 
     def c(self, name: str, *options: object) -> list[str]:
         return [str(self.programs / name), *map(str, options)]
@@ -105,7 +105,7 @@ def ratio(ours: Sequence[float], base: Sequence[float]) -> Spread:
 
 @dataclass(frozen=True)
 class Goal:
-    """A goal: a limit, and the measured value to compare with it."""
+    """A goal: the measured value must be at most `bound`, or with `at_least` at least `bound`."""
 
     words: str
     measured: float

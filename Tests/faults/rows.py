@@ -74,4 +74,4 @@ WORLDLY = (
 """The faults that need separate network and mount namespaces (world.py)."""
 
 TITLES: Mapping[str, str] = {fault.key: fault.title for fault in (*FAULTS, *WORLDLY)}
-"""The title of each fault, by its key."""
+"""For the key of each fault, its title."""

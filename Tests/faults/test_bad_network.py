@@ -20,7 +20,7 @@ SHORT = {
     "mute while zapping": 100,
     "second address": 1,
 }
-"""The number of sessions, by scenario."""
+"""For each scenario, the number of sessions."""
 LEAST_LEFT_MS = 300
 """The library keeps each session that has at least this much of its lease left when the network is mended. With less,
 a busy machine may be too slow for a connection, a request and a reply. ``LeaseEndTests.swift`` has the true limit, on

@@ -28,7 +28,7 @@ NAME_SERVER = "127.0.0.53"
 ASKS_AGAIN_S = 1
 """After this time without an answer the system's resolver asks the name server again (`timeout` in resolv.conf)."""
 GIVES_UP_S = 10
-"""After this time without an answer the system's resolver gives up."""
+"""After this time without an answer the system's resolver returns an error."""
 CLONE_NEWNET = 0x4000_0000
 
 
@@ -45,7 +45,7 @@ def run(*command: str) -> None:
 
 
 class FarSide:
-    """A thread in a second network namespace, which runs the functions that `run` passes to it."""
+    """The far side: a thread in a second network namespace. It runs the functions that a caller passes to `run`."""
 
     def __init__(self) -> None:
         self._work: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()

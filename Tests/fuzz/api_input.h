@@ -53,7 +53,7 @@ struct program {
   const uint8_t *bytes;
   size_t size;
   size_t *at; /* shared by all callbacks */
-  void *passed[64]; /* freed after the step, so that the sanitizer notices a later read */
+  void *passed[64]; /* the program frees it after the step, so that the sanitizer notices a later read */
   unsigned passed_count;
   int is_callback;
 };
@@ -74,14 +74,14 @@ static void *pass(struct program *p, const void *bytes, size_t size) {
 static void step_over(struct program *p) {
   while (p->passed_count) free(p->passed[--p->passed_count]);
 }
-/* Bytes of the input, in memory of exactly this size. */
+/* Returns bytes of the input, in memory of exactly this size. */
 static const uint8_t *some_bytes(struct program *p, size_t *size) {
   uint8_t bytes[64];
   size_t index, count = below(p, sizeof bytes);
   for (index = 0; index < count; index++) bytes[index] = byte(p);
   *size = count;
   if (count % 4 == 3) return (const uint8_t *)pass(p, "one", *size = 3); /* a content id with a token */
-  if (seldom(p)) *size = byte(p) & 1 ? (size_t)-1 : 0; /* a size that the library refuses, or 0 */
+  if (seldom(p)) *size = byte(p) & 1 ? (size_t)-1 : 0; /* 0, or a size that the library must refuse */
   return seldom(p) ? NULL : (const uint8_t *)pass(p, bytes, count);
 }
 static const char *some_text(struct program *p) {

@@ -164,7 +164,7 @@ static unsigned sessions_held(void) {
   return held;
 }
 
-/* Resets the server for the next input. */
+/* Makes the server forget the previous input, before the next one begins. */
 static void reset_server(const uint8_t *bytes, size_t size) {
   pthread_mutex_lock(&server_lock);
   garbage_size = size < sizeof garbage ? size : sizeof garbage;

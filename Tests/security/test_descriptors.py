@@ -1,4 +1,4 @@
-"""File descriptors: a program that the host starts inherits no descriptor of the library."""
+"""Tests the library's file descriptors: a program that the host starts inherits none of them."""
 
 from __future__ import annotations
 

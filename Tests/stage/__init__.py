@@ -43,7 +43,7 @@ class EventLog:
             return [e for e in self._events if (not types or e.type in types) and (tag is None or e.tag == tag)]
 
     def clear(self) -> None:
-        """Deletes all recorded events. (A recorded event keeps its playback and player alive.)"""
+        """Deletes all recorded events, because a recorded event keeps its playback and player alive."""
         with self._changed:
             self._events.clear()
 

@@ -88,5 +88,5 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 @pytest.fixture
 def calls(request: pytest.FixtureRequest) -> Calls:
-    """The record of the tests that ran before this one."""
+    """Returns the record of the tests that ran before this one."""
     return request.config.stash[CALLS]

@@ -1,4 +1,4 @@
-"""Stages for the stories, and the checks at the end of every story."""
+"""The fixtures that make stages for the stories, with the checks at the end of every story."""
 
 from __future__ import annotations
 

@@ -51,7 +51,8 @@ def thread(number: str) -> str:
 
 @functools.cache
 def library(path: str) -> Any:
-    """The library under test, with functions that return their status instead of raising."""
+    """The library under test, loaded a second time; here its functions return the status instead of raising an
+    exception."""
     return ctypes.CDLL(path)
 
 

@@ -1,7 +1,8 @@
-"""Zaps at servers that close each connection after one reply, without saying so (docs/architecture.md: connections).
+"""The host zaps at servers that close each connection after one reply, without a header that announces this
+(docs/architecture.md: connections).
 
-A client of such a server may send its next request on a connection that the server is about to close. No reply comes
-then, and the client cannot know whether the server has acted on the request."""
+A client of such a server may send its next request on a connection that the server is just closing. Then no reply
+comes, and the client cannot know whether the server has executed the request."""
 
 from __future__ import annotations
 
@@ -22,8 +23,9 @@ ZAPS = 30
 
 
 class ClosingServer(socketserver.ThreadingTCPServer):
-    """Forwards one request of each connection to the head-end, and closes the connection `pause_s` after the reply. It
-    does not read a second request; the system answers that with a reset."""
+    """A server that forwards one request of each connection to the head-end, and closes the connection `pause_s` after
+    the reply. If the client sends a second request on the connection, the server does not read it, and the system
+    resets the connection."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -34,7 +36,7 @@ class ClosingServer(socketserver.ThreadingTCPServer):
         self.headend = urlsplit(headend)
         self.pause_s = pause_s
         self.is_closing = True
-        """Whether it closes connections at all."""
+        """Whether the server closes connections after a reply."""
         self.connections = 0
 
     @property
@@ -62,7 +64,8 @@ class ClosingHandler(socketserver.BaseRequestHandler):
 
     @staticmethod
     def message(source: socket.socket) -> bytes:
-        """Reads one request or reply, whose length Content-Length says; empty at the end of the connection."""
+        """Reads one request or reply; Content-Length has the length of its body. Returns no bytes if the connection has
+        ended."""
         data = b""
         while b"\r\n\r\n" not in data:
             more = source.recv(65536)
@@ -98,7 +101,7 @@ def serve() -> Iterator[Serve]:
 
 
 def moved(url: str, server: ClosingServer) -> str:
-    """The same URL at the closing server."""
+    """Returns the same URL, but with the address of the closing server."""
     return urlsplit(url)._replace(netloc=urlsplit(server.url).netloc).geturl()
 
 
@@ -138,7 +141,8 @@ def test_zaps_whileTheServerClosesEachConnectionAfterItsReply_allPlay(
 
 
 def test_setups_whileTheServerKeepsConnections_useKeptOnes(stage_factory: StageFactory, serve: Serve) -> None:
-    """After the first reply over a kept connection, set-ups use kept connections too: a zap waits for no handshake."""
+    """After the first reply over a kept connection, set-ups use kept connections too, so a zap does not wait for a
+    handshake."""
     stage = stage_factory(headend={"limit": 1})
     server = serve(stage, 0)
     server.is_closing = False

@@ -105,7 +105,7 @@ def test_audioAndVideo_ofOneStart_areUnderOneSession(stage: Stage, policy: usher
 
 
 def test_renewal_doesNotAskForAToken(stage_factory: StageFactory) -> None:
-    """Only licence requests ask the token callback; a renewal carries only the session token
+    """The library calls the token callback only for licence requests; a renewal carries only the session token
     (protocol.md: Licences)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}})
     tokens = Tokens(stage, single_use=True)

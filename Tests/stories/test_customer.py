@@ -735,8 +735,8 @@ def test_heartbeats_whileOthersBlock_areOnTime(stage_factory: StageFactory) -> N
 
 @pytest.mark.callback_errors
 def test_renewal_thatFails_isTriedAgainAndThenAHeartbeatError(stage: Stage) -> None:
-    """In enforced mode, a renewal for which the host gives no licence counts as a failed heartbeat (protocol.md:
-    Races)."""
+    """In enforced mode, a renewal for which the host gives no licence counts as a failed heartbeat
+    (protocol.md: Races)."""
 
     def broken(request: Any) -> Any:
         raise OSError("unreachable")

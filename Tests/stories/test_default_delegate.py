@@ -272,8 +272,8 @@ def test_headersStep_ofTheSuperclass_makesTokenAndHeaders(stage: Stage) -> None:
 
 
 def test_urlStep_answers_whereTheRequestGoes(stage: Stage) -> None:
-    """getLicenseRequestUrl() returns the licence URL, so the delegate needs no option with a URL (delegates.md:
-    Hooks)."""
+    """getLicenseRequestUrl() returns the licence URL, so the delegate needs no option with a URL
+    (delegates.md: Hooks)."""
 
     class Own(usher.CommonDelegate):
         def license_url(self, call: usher.HookCall[str]) -> str:
@@ -409,8 +409,8 @@ def test_certificateStep_answers_inPlaceOfTheServer(stage: Stage) -> None:
 
 
 def test_certificateStep_ofTheSuperclass_fetchesItOnce(stage: Stage) -> None:
-    """certificate() of the superclass downloads the certificate once; later calls return it from memory (protocol.md:
-    Licences; delegates.md: Hooks)."""
+    """certificate() of the superclass downloads the certificate once; later calls return it from memory
+    (protocol.md: Licences; delegates.md: Hooks)."""
 
     class Own(usher.CommonDelegate):
         def certificate(self, call: usher.HookCall[bytes]) -> bytes:

@@ -402,8 +402,8 @@ def test_deniedToken_atSetup_isReplacedForItsLicencesToo(stage: Stage, named: bo
 
 
 def test_deniedToken_ofTheItem_deniedAgain_neverLoops(stage: Stage) -> None:
-    """If the server denies the new token too, the request fails, and the library does not send it again (delegates.md:
-    Content tokens that come late, or go stale)."""
+    """If the server denies the new token too, the request fails, and the library does not send it again
+    (delegates.md: Content tokens that come late, or go stale)."""
     asked: list[str] = []
     delegate = multi(
         stage, token_callback=lambda request: asked.append("token") or stage.headend.content_token(content_id="movie")

@@ -25,7 +25,7 @@ LICENSE_CODES = [
     *range(4000, 4023),
     *(4024, 4025, 4027),
 ]
-"""All codes of the licence services' tables (errors.md: Words)."""
+"""All error codes in the tables of the licence services (errors.md: Words)."""
 
 
 def failing(stage: Stage, route: str, fault: Fault) -> usher.UsherError:
@@ -192,7 +192,7 @@ def test_licenceError_ofEachCode_isExplained(stage_factory: StageFactory, code: 
     ],
 )
 def test_licenceError_ofACode_saysWhatIsWrongAndWhatHelps(lib: Any, code: int, subject: str, remedy: str) -> None:
-    """The explanation of a code names the mistake and the remedy (errors.md: Words)."""
+    """The explanation of an error code says what is wrong and what to do (errors.md: Words)."""
     words = usher.explain(usher.Origin.LICENSE, S.REFUSED, code)
     assert subject in words.summary
     assert remedy in words.advice
@@ -219,7 +219,7 @@ def test_explanation_ofAnSsmCodeInNoList_saysSo(lib: Any, code: int) -> None:
 
 @pytest.mark.parametrize("status", [status for status in S if status is not S.OK])
 def test_explanation_ofEveryStatus_hasSummaryAndAdvice(lib: Any, status: usher.Status) -> None:
-    """Without a code from the server, explain() explains the status of the library."""
+    """If the server sent no error code, explain() explains the library's status."""
     words = usher.explain(usher.Origin.LOCAL, status, 0)
     assert words.summary.endswith(".")
     assert words.advice.endswith(".")
@@ -261,8 +261,8 @@ def shown(stage: Stage, *answers: BaseException | None) -> list[usher.UsherError
 
 def test_refusedSetup_withALicenceThatWaits_isShownOnce(stage: Stage) -> None:
     """The head-end refuses set-up while a licence request waits. SETUP_ERROR reports the failure first; the
-    LICENSE_ERROR and the answer that follow say that the failure was already reported (errors.md:
-    `already_reported`)."""
+    LICENSE_ERROR and the answer that follow say that the failure was already reported
+    (errors.md: `already_reported`)."""
     stage.headend.faults.add("setup", Fault.error(1007, message="too many"))
     playback = stage.play()
     waiting = playback.request_license(usher.KeySystem.CLEARKEY, CHALLENGE)

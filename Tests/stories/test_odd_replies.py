@@ -234,7 +234,7 @@ def expected_license(system: KeySystem, body: bytes) -> bytes:
 
 
 class Watched:
-    """A fault that also remembers the right reply."""
+    """A fault that also stores the right reply, for the checks after it."""
 
     def __init__(self, odd: Odd) -> None:
         self.right = b""

@@ -17,7 +17,7 @@ CLEARKEY = usher.KeySystem.CLEARKEY
 
 @pytest.fixture
 def plain(stage_factory: StageFactory) -> Stage:
-    """A stage with licences without sessions."""
+    """A stage whose licences need no session."""
     return stage_factory(headend={"ssm_required": "never"})
 
 
@@ -159,8 +159,8 @@ def test_licence_deniedAndNoFreshToken_failsWithWhatTheServerSaid(stage: Stage) 
 
 
 def test_licence_deniedAndTheCallbackLate_failsAtTheDeadline(stage: Stage) -> None:
-    """The callback must answer within 5 s; otherwise the error of the request is the server's denial (protocol.md:
-    Races)."""
+    """The callback must answer within 5 s; otherwise the error of the request is the server's denial
+    (protocol.md: Races)."""
     tokens = Tokens(stage, hold=True)
     playback = played(stage, tokens)
     stage.headend.faults.add("license", Fault.status(401))
@@ -328,8 +328,8 @@ def test_setupDenied_withoutACallback_isASetupError(stage: Stage) -> None:
 
 
 def test_heartbeat_denied_isFinal(stage: Stage) -> None:
-    """A heartbeat carries only the session token, so 401 as the reply to a heartbeat ends the session (protocol.md:
-    Races)."""
+    """A heartbeat carries only the session token, so 401 as the reply to a heartbeat ends the session
+    (protocol.md: Races)."""
     tokens = Tokens(stage)
     playback = played(stage, tokens)
     stage.headend.faults.add("heartbeat", Fault.status(401))

@@ -183,7 +183,8 @@ def test_step_withATimeOfItsOwn_timesOutThen(stage: Stage) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_answeredTwice_takesTheFirst(stage: Stage, step: str) -> None:
-    """The first answer counts; a second answer gets InvalidCompletionError (protocol.md: Races)."""
+    """A host answers a hook twice: the first answer counts, and the second one gets InvalidCompletionError
+    (protocol.md: Races)."""
     kept = Kept(stage, step)
     future = kept.ask(kept.play())
     stage.settle()

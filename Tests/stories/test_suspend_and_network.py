@@ -122,8 +122,8 @@ def test_paused_pastTheBeat_sendsOneAtOnce(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_paused_manyPeriods_sendsOneBeatNotMany(stage_factory: StageFactory) -> None:
-    """If several heartbeats became due during the pause, the library sends only one heartbeat on resume (protocol.md:
-    Races)."""
+    """If several heartbeats became due during the pause, the library sends only one heartbeat on resume
+    (protocol.md: Races)."""
     stage = stage_factory(headend={"grace": 100.0})
     playback = paused(stage)
     stage.context.suspend()
@@ -241,7 +241,7 @@ def test_suspendedOne_leavesTheOthersAlone(stage: Stage) -> None:
 
 
 def test_suspended_twice_andResumedTwice_isTheSame(stage: Stage) -> None:
-    """A second suspend() or resume() changes nothing."""
+    """The host calls suspend() or resume() twice; the second call changes nothing."""
     playback = paused(stage)
     for _ in range(2):
         stage.context.suspend()

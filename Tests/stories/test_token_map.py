@@ -86,8 +86,8 @@ def test_map_keyThatIsNone_isRefused(tokens: usher.TokenMap, key: Any) -> None:
 
 @pytest.mark.parametrize("token", ["", "a\nb", "a\rb", "a\0b", "x" * 70_000])
 def test_map_tokenThatIsNone_isRefusedAndLeavesTheOld(tokens: usher.TokenMap, token: str) -> None:
-    """A token must be a valid header value; the map refuses any other token and keeps the old one (protocol.md:
-    Licences)."""
+    """A token must be a valid header value; the map refuses any other token and keeps the old one
+    (protocol.md: Licences)."""
     tokens["id"] = TOKEN
     with pytest.raises(usher.InvalidArgumentError):
         tokens["id"] = token

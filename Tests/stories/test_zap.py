@@ -319,7 +319,8 @@ def test_zapToTheSameStream_afterAHeartbeatError_playsUnderANewSession(stage: St
 
 
 def test_zapToTheSameStream_afterASetupError_setsUpAgain(stage: Stage) -> None:
-    """After a set-up error play() with the same stream sets up again (protocol.md: Races)."""
+    """After a set-up error the host plays the same stream again; the library sends a new set-up
+    (protocol.md: Races)."""
     stage.headend.faults.add("setup", Fault.status(503))
     token = stage.headend.content_token()
     stage.play(token, tag="first")

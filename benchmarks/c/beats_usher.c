@@ -13,7 +13,7 @@ static void on_event(const usher_event *event, void *user_data) {
   if (event->type == USHER_EVENT_KEPT_ALIVE) atomic_fetch_add(&told, 1);
 }
 
-/** One period: each session sends one heartbeat. */
+/** Plays one period, in which each session sends one heartbeat. */
 static void one_round(const host *me, int variant, uint64_t period) {
   if (variant != 2) {
     host_check(usher_context_advance(me->context, period, 60000), "usher_context_advance");

@@ -11,13 +11,13 @@
 /** The options of the command line. If a program cannot handle an option, it ends with a message. */
 typedef struct bench_options {
   const char *base; /* URL including "/v1" */
-  const char *ca; /* PEM file of the authority to trust, or NULL */
+  const char *ca; /* the PEM file of the authority to trust, or NULL */
   int sessions; /* the number of sessions; in each round all their heartbeats are due at once */
   int in_flight; /* the most requests in flight; 0: one per session (with libusher: its default) */
   int rounds; /* rounds measured */
   int warm_up; /* rounds before the measurement */
-  int variant; /* the comment at the top of each program explains it */
-  int seconds; /* duration, for programs on the real clock */
+  int variant; /* the comment at the top of each program explains its variants */
+  int seconds; /* how many seconds a program on the real clock runs */
   int pace; /* heartbeats per second, at equal intervals; 0: as many as possible */
   int spread; /* seconds over which the program spreads the set-ups, on the real clock */
 } bench_options;
@@ -25,7 +25,7 @@ typedef struct bench_options {
 /** Reads the options `--base URL --sessions N ...`. If an option is wrong, ends the program with exit code 2. */
 bench_options bench_read(int argc, char **argv);
 
-/** CPU time and monotonic time at one moment, or the sum of such times. */
+/** The CPU time and the monotonic time at one moment, or sums of such times. */
 typedef struct bench_clock {
   int64_t cpu_ns;
   int64_t wall_ns;

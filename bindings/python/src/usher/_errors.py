@@ -165,11 +165,12 @@ class StateError(UsherError, RuntimeError):
 
 
 class TransportError(UsherError, ConnectionError):
-    """No HTTP reply: connection refused or reset, host unreachable, name not resolved, or proxy failed."""
+    """There was no HTTP reply: the connection was refused or reset, the host is unreachable, its name was not resolved,
+    or the proxy failed."""
 
 
 class TLSError(TransportError):
-    """No HTTP reply: the TLS handshake failed or the certificate was not accepted."""
+    """There was no HTTP reply: the TLS handshake failed, or the library did not accept the certificate."""
 
 
 class HTTPStatusError(UsherError, OSError):
@@ -250,7 +251,7 @@ BY_STATUS: dict[Status, type[UsherError]] = {
     Status.FULL: FullError,
     Status.NOT_ALLOWED: NotAllowedError,
 }
-"""Maps every status except OK to its class."""
+"""For every status except OK, the class of its error."""
 
 
 def error_class(status: int) -> type[UsherError]:

@@ -68,7 +68,7 @@ class LoadCauses(Causes):
     keys run at the same time."""
 
     def __init__(self, playback: Causes) -> None:
-        """`playback`: the causes for the events of the playback."""
+        """`playback`: the causes for the errors in the events of the playback."""
         super().__init__()
         self._of_playback = playback
 
