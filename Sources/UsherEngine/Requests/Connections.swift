@@ -18,9 +18,9 @@ final class Connections {
     var isLost = false
     /// Whether the connection speaks HTTP/2: then the server may send frames between two requests.
     var isHTTP2 = false
-    /// The server of a kept connection.
+    /// The origin of the server, if the connection is kept.
     var origin: [UInt8] = []
-    /// When the first reply on it ended, on the monotonic clock.
+    /// When the first reply on the connection ended, on the monotonic clock.
     var keptSince: Int64 = 0
     /// The local port; 0 if the table has not read it since epoll began to watch the socket.
     var localPort: Int32 = 0
@@ -220,8 +220,8 @@ final class Connections {
     return nil
   }
 
-  /// A connection that is open so long after its first reply shows that the server does not close each connection after
-  /// one reply, in ms.
+  /// A time in ms. If a connection is still open this long after its first reply, the server does not close each
+  /// connection after one reply.
   private static var lastingTime: Int64 { 20 }
 
   /// Whether a connection to the origin has stayed open for some time after its first reply.

@@ -181,7 +181,8 @@ final class CurlTransfer {
 
   /// Called by libcurl before it sends the request. If a kept connection ends without a reply, libcurl would send the
   /// request again over another connection, although the server may already have acted on it. This function then
-  /// returns false to prevent that, except for the one repetition that the request allows.
+  /// returns false to prevent that. In that case it returns true only if the request allows one repetition
+  /// (`HTTPRequest.repetition`) and was not repeated before.
   func maySend(localPort: Int32) -> Bool {
     self.localPort = localPort
     attempts += 1

@@ -31,8 +31,8 @@ package struct HTTPRequest {
     case bySession
     /// The transport sends the request once more, over a new connection: a second licence does no harm.
     case byTransport
-    /// The request fails, and nobody repeats it: the server may have opened a session. Therefore it uses kept
-    /// connections only if its origin is known to keep connections.
+    /// The request fails, and nobody repeats it: the server may have opened a session. Therefore the request uses a
+    /// kept connection only if the origin is known to keep connections open.
     case never
   }
   package let method: Method
@@ -136,6 +136,6 @@ package struct FinishedTransfer {
   package let outcome: HTTPOutcome
   /// The time from sending the request to its reply, in µs; 0 if it is not known.
   package var microseconds: Int64 = 0
-  /// Whether the connection had brought a reply before.
+  /// Whether an earlier request had received a reply over the same connection.
   package var wasOnKeptConnection = false
 }

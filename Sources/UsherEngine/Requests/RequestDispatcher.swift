@@ -85,12 +85,12 @@ final class RequestDispatcher {
     transport.start(id, transfer.request, isFresh: needsNewConnection(transfer))
   }
 
-  /// Whether the kept connections may be dead, or the request cannot be repeated and nothing shows that the origin
-  /// keeps connections.
+  /// Whether the request must use a new connection. That is so if the kept connections to its origin may be dead. It is
+  /// also so if the request cannot be repeated, and nothing shows that the origin keeps connections open.
   private func needsNewConnection(_ transfer: Transfer) -> Bool {
     let origin = transfer.origin
     if queue.isDistrusted(origin) { return true }
-    // If the system has no file descriptor for a new connection, a kept one is better than none.
+    // If the system has no file descriptor for a new connection, use a kept connection.
     guard transfer.request.repetition == .never, !transfer.lacksDescriptor, !queue.keepsConnections(origin) else {
       return false
     }

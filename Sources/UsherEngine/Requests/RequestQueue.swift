@@ -31,10 +31,11 @@ struct RequestQueue {
     var quickest = Int64.max
     var answers = 0
     var answeredAt: Milliseconds?
-    /// Whether a request has failed, and the origin has answered none since. Its kept connections may be dead.
+    /// Whether a request has failed, and the origin has not answered any request since. Its kept connections may be
+    /// dead.
     var isDistrusted = false
-    /// Whether the last reply came over a connection that had brought a reply before. Some servers close each
-    /// connection after one reply without saying so.
+    /// Whether the origin has replied twice over the same connection, and no request has failed since. Some servers
+    /// close each connection after one reply without saying so.
     var keepsConnections = false
 
     init(origin: [UInt8], limit: Int) {
@@ -42,7 +43,7 @@ struct RequestQueue {
       self.limit = limit
     }
     var isUnused: Bool { connected == 0 && !hasQueued }
-    /// The next request begins with the lowest limit again.
+    /// Sets the limit of the origin to the lowest value again, and forgets its usual time to a reply.
     func forgetPace(limit least: Int) {
       limit = least
       typical = 0
@@ -56,7 +57,7 @@ struct RequestQueue {
   /// The time that one request keeps the I/O thread busy, in µs. An origin gets no more permits than its requests need
   /// to keep the thread busy all the time.
   private static var share: Int64 { 200 }
-  /// How many origins without a request the queue remembers.
+  /// How many origins the queue remembers that have no request now.
   private static var unusedMost: Int { 64 }
   /// The queues of all origins; the one used last comes first, because one request looks it up several times.
   private var origins: [OriginQueue] = []
@@ -143,8 +144,8 @@ struct RequestQueue {
   /// Called when a request was answered.
   /// - Parameters:
   ///   - microseconds: the time from sending to the reply; nil if that time says nothing about the origin.
-  ///   - isKept: whether the connection had brought a reply before.
-  /// - Returns: whether this is the first reply after a request to the origin has failed.
+  ///   - isKept: whether an earlier request had received a reply over the same connection.
+  /// - Returns: whether this is the first reply of the origin after a request to it failed.
   @discardableResult
   mutating func answered(
     _ origin: [UInt8], after microseconds: Int64?, onKeptConnection isKept: Bool = false, now: Milliseconds
@@ -158,7 +159,7 @@ struct RequestQueue {
     return wasDistrusted
   }
 
-  /// Adapts the limit to the time of a reply.
+  /// Adapts the limit of the origin to the time that a reply took.
   private func adapt(_ queue: OriginQueue, to microseconds: Int64) {
     queue.quickest = min(queue.quickest, microseconds)
     queue.answers += 1
@@ -185,14 +186,14 @@ struct RequestQueue {
     find(origin)?.answeredAt.map { $0 >= instant } ?? false
   }
 
-  /// Requests to an origin use new connections from now on, until one of them is answered.
+  /// Makes all requests to an origin use new connections, until the origin has answered one of them.
   mutating func distrust(_ origin: [UInt8]) {
     let queue = queue(origin)
     queue.isDistrusted = true
     queue.keepsConnections = false
   }
 
-  /// Returns whether a request to the origin has failed and none has been answered since.
+  /// Returns whether a request to the origin has failed, and the origin has not answered any request since.
   mutating func isDistrusted(_ origin: [UInt8]) -> Bool { find(origin)?.isDistrusted ?? false }
 
   /// Returns whether the origin has replied on a kept connection, and no request to it has failed since.

@@ -137,7 +137,7 @@ private:
 };
 
 /** One play of one item. The destructor frees the handle as usher_playback_free() does: it closes the playback if it is
-    still open, and waits only with a sync delegate. */
+    still open, and waits only if the delegate is synchronous. */
 class playback : public playback_ref {
 public:
   playback() noexcept = default;

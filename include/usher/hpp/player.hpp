@@ -92,8 +92,8 @@ protected:
   detail::shared_faults kept_;
 };
 
-/** One screen. The destructor frees the handle as usher_player_free() does: it stops the player, and waits only with a
-    sync delegate. */
+/** One screen. The destructor frees the handle as usher_player_free() does: it stops the player, and waits only if the
+    newest item has a sync delegate. */
 class player : public player_ref {
 public:
   player() noexcept = default;
