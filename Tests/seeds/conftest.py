@@ -25,7 +25,7 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> list[Clip]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives the ports more time, because the first tests wait until the compilers have built them."""
+    """Gives the tests of this folder more time: the first tests wait until the compilers have built the ports."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.timeout(240))
