@@ -53,7 +53,7 @@ enum Step: Hashable {
 }
 
 extension World {
-  /// Every event that can happen next.
+  /// Returns every event that can happen next.
   var steps: [Step] {
     var all: [Step] = []
     for (index, request) in requests.enumerated() {
@@ -278,7 +278,7 @@ extension World {
     }
     // After the last retry of a teardown failed, the library may stop trying.
     guard !isLeft, failedTeardowns <= Int(setting.policy.teardownRetries) else { return }
-    // If the network lost the reply with the newest token, the client cannot end that session.
+    // If the network has lost the reply with the newest token of a session, the client cannot end this session.
     for session in headEnd.alive where session.isNewestReceived {
       fail("a session of the closed playback is held at the head-end, and we had its newest token")
     }

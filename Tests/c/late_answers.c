@@ -228,7 +228,7 @@ static usher_playback *start(struct stage *s, enum kind kind, struct screen *scr
   usher_player_play(s->player, &item, &playback);
   return playback;
 }
-/* Makes the request of this kind of question. @return the status of the call. */
+/* Makes the request for which the library asks a question of this kind. @return the status of the call. */
 static int32_t request(usher_playback *playback, enum kind kind, struct screen *screen) {
   usher_license_request license = a_request(USHER_KEY_SYSTEM_FAIRPLAY);
   struct job *job = (struct job *)calloc(1, sizeof *job);

@@ -22,7 +22,7 @@ static struct watched *watch_at(struct watched **w, int line) {
   return *w;
 }
 #define watch(w) watch_at(w, __LINE__)
-/* Excludes a user_data from the final check: the library did not get it, or got it without a destroy. */
+/* Excludes a user_data from the final check, because the library did not get it, or got it without a destroy. */
 MAY_BE_UNUSED static void forget(struct watched *w) { w->destroyed = 1; }
 static void called(void *user_data) {
   struct watched *w = (struct watched *)user_data;

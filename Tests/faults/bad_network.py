@@ -83,7 +83,8 @@ class Show:
     mended_ms: int = 0
     """The time on the head-end's clock when the scenario mended the network; 0 if the scenario does not mend it."""
     least_left_ms: int | None = None
-    """The time from then until the first lease of a session ends; None if the scenario does not mend the network."""
+    """The time from `mended_ms` until the first lease of a session ends; None if the scenario does not mend the
+    network."""
 
     def mend(self) -> None:
         self.link.mend()

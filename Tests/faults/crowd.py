@@ -174,7 +174,7 @@ class Crowd:
             self.stage.settle()
 
     def trigger(self) -> list[Any]:
-        """Starts the operation in all playbacks at once."""
+        """Starts the operation at the same time in all playbacks."""
         operation = self.column.operation
         if operation == "setup":
             self.play_all()

@@ -1,5 +1,6 @@
 /*
- * api_plays.h - more steps of api.c: players, playbacks, licences, loaders, contents, texts. api_steps.h includes it.
+ * api_plays.h - more steps of api.c, for players, playbacks, licences, loaders, contents and texts. api_steps.h
+ * includes it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
-"""A pumped context in gevent's event loop, without monkey-patching. Greenlets wait for answers; a watcher of gevent's
-hub calls `pump()` when callbacks are due."""
+"""Tests a pumped context in gevent's event loop, without monkey-patching. Greenlets wait for answers; a watcher of
+gevent's hub calls `pump()` when callbacks are due."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""SSP V2: the licence request opens the session, the reply says what keeps it alive, and the host may skip teardown."""
+"""Tests SSP V2: the licence request opens the session, the reply says what keeps the session alive, and the host need
+not tear it down."""
 
 from __future__ import annotations
 
@@ -65,8 +66,8 @@ def test_tenantHeader_isSentWhereGiven(stage_factory: StageFactory) -> None:
 
 
 def test_furtherLicence_isGivenUnderTheSession(stage: Stage) -> None:
-    """A second licence request of a playback (key rotation) carries content token and session token; it opens no
-    session."""
+    """The second licence request of a playback (key rotation) carries the content token and the session token; it opens
+    no session."""
     playback = play(stage)
     licence(playback)
     assert licence(playback).clear_keys() == {KID: KEY}

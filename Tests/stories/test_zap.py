@@ -127,7 +127,8 @@ def test_zap_toADelegateWithoutSsm_tearsDown(stage: Stage) -> None:
 
 @pytest.mark.leaves_session
 def test_zap_betweenHeadEnds_tearsDownWhereItWasSetUp(stage_factory: StageFactory) -> None:
-    """Each session is torn down at the head-end that set it up; a refusal by one head-end does not affect the other."""
+    """The library tears each session down at the head-end that opened it; a refusal by one head-end does not affect the
+    other session."""
     stage, other = stage_factory(), stage_factory()
     stage.play()
     stage.settle()

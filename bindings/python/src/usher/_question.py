@@ -68,7 +68,7 @@ class Question(Generic[Answer]):
     """
 
     _fails_as: Status
-    """The status of the error if there is no answer."""
+    """The status that the error has if the host gives no answer."""
 
     def __init__(self, completion: int, playback: Playback | None, tag: object, causes: Causes | None = None) -> None:
         self.tag = tag

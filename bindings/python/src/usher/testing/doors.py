@@ -69,7 +69,8 @@ class Loop:
         self.loop.close()
 
     def call(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs a coroutine on the loop and waits for its result; call this from another thread."""
+        """Runs a coroutine on the event loop, and waits for its result. Call this on another thread than the event
+        loop's."""
         asyncio.run_coroutine_threadsafe(work, self.loop).result(_START_TIMEOUT_S)
 
     def stop(self) -> None:

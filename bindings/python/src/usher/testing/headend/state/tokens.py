@@ -153,7 +153,7 @@ class TokenPart:
 
     @property
     def session_control(self) -> bool:
-        """Whether a right of the token has session control enabled."""
+        """Whether session control is switched on in a right of the token."""
         return any(control.get("sessionControlEnabled") is True for control in self._controls())
 
     @property
