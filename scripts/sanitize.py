@@ -36,7 +36,7 @@ LATE_ANSWERS = 1_000_000
 """How many playbacks the long form of Tests/c/late_answers.c closes while the host answers a question."""
 STORIES = ["Tests/stories", "--ignore", "Tests/stories/test_examples.py"]
 """All stories except those of the example programs, which run as separate processes and call ffmpeg."""
-VALGRIND_STORIES = ["Tests/stories/test_races.py"]
+VALGRIND_STORIES = ["Tests/stories/test_races.py", "Tests/stories/test_sync.py"]
 """The stories with the most concurrent work. No other stories run under valgrind, where Python is about forty times
 slower."""
 
