@@ -278,3 +278,55 @@ def test_customerDelegate_madeWrong_isRefused(stage: Stage, options: dict[str, A
     (customer SSM page)."""
     with pytest.raises(usher.InvalidArgumentError):
         usher.CustomerDelegate(stage.context, **options)
+
+
+# ---- callbacks removed during a session ------------------------------------------------------------------------------
+
+
+def test_setCallbackNone_duringASession_failsItsHeartbeatsUntilCallbacksAreSet(stage: Stage) -> None:
+    """The host removes the callbacks during a session and sets them again before the session's lease ends; the library
+    retries the heartbeat, and the new callbacks keep the session alive."""
+    portal = Portal(stage, BEATS)
+    playback = play(stage, portal)
+    playback.get_license(FAIRPLAY, b"spc")
+    portal.set_callback(None)
+    stage.advance(65_000)
+    assert stage.events.types().count("KEPT_ALIVE") == 0
+    portal.set_callback(portal)
+    stage.advance(60_000)
+    assert "KEPT_ALIVE" in stage.events.types()
+    assert stage.events.all(E.HEARTBEAT_ERROR) == []
+    playback.close()
+    stage.settle()
+    assert portal.names[-1] == "teardown"
+
+
+@pytest.mark.parametrize("answer", [BEATS, RENEWALS], ids=["heartbeats", "renewals"])
+def test_setCallbackNone_untilTheLeaseEnds_isAHeartbeatError(stage: Stage, answer: Any) -> None:
+    """The host removes the callbacks during a session; when the lease of the session has ended, the library reports a
+    heartbeat error."""
+    portal = Portal(stage, answer)
+    playback = play(stage, portal)
+    playback.get_license(FAIRPLAY, b"spc")
+    portal.set_callback(None)
+    stage.advance(60_000)
+    assert stage.events.all(E.HEARTBEAT_ERROR) == []
+    stage.advance(140_000)
+    error = stage.events.error(E.HEARTBEAT_ERROR)
+    assert (error.status, error.must_stop) == (S.CALLBACK, True)
+    assert "the delegate has no callbacks" in error.message
+    playback.close()
+
+
+def test_setCallbackNone_beforeTheClose_isATeardownError(stage: Stage) -> None:
+    """The host removes the callbacks during a session and then closes the playback; the library cannot call the
+    teardown callback, and reports TEARDOWN_ERROR, because the host's server still has the session."""
+    portal = Portal(stage, BEATS)
+    playback = play(stage, portal)
+    playback.get_license(FAIRPLAY, b"spc")
+    portal.set_callback(None)
+    playback.close()
+    stage.settle()
+    assert portal.names == ["license"]
+    assert stage.events.error(E.TEARDOWN_ERROR).status is S.CALLBACK
+    assert stage.events.types()[-3:] == ["TEARDOWN_ERROR", "SESSION_ENDED", "PLAYBACK_CLOSED"]

@@ -5,8 +5,7 @@ package import UsherCore
 extension Engine {
   func askCustomer(_ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, _ job: LicenseJob) {
     guard let customer = entry.delegate.customer else {
-      let failure = WireFailure(.state, message: "the delegate has no callbacks yet")
-      return licenseDecoded(entry, request, license, .failure(failure))
+      return licenseDecoded(entry, request, license, .failure(withoutCallbacks(job.isByLibrary ? .callback : .state)))
     }
     let question = CustomerQuestion(
       keySystem: job.keySystem, isRenewal: job.isRenewal, payload: job.payload, assetID: job.assetID)
@@ -24,8 +23,11 @@ extension Engine {
 
   func askCustomer(_ entry: PlaybackEntry, _ request: RequestID, _ call: SSMSession.Call) {
     let id = entry.id
-    let customer = entry.delegate.customer
-    guard let callback = call == .heartbeat ? customer?.heartbeat : customer?.teardown else {
+    guard let customer = entry.delegate.customer else {
+      // The host removed the callbacks during the session. The customer's server still has the session.
+      return ssmReplied(id, request, call, .failure(withoutCallbacks(.callback)))
+    }
+    guard let callback = call == .heartbeat ? customer.heartbeat : customer.teardown else {
       // The customer has no callback for this call, so the call succeeds at once.
       return ssmReplied(id, request, call, .success(SessionFields()))
     }
@@ -40,6 +42,11 @@ extension Engine {
       }
     }
   }
+}
+
+/// The failure of a call to a delegate without callbacks.
+private func withoutCallbacks(_ status: Status) -> WireFailure {
+  WireFailure(status, message: "the delegate has no callbacks")
 }
 
 private func customerDecoding(_ reply: HostAnswer, _ status: Status) -> LicenseDecoding {
