@@ -170,6 +170,51 @@ def test_teardown_withoutAToken_isRefusedWithState(stage: Stage, tear_down: Endi
     stage.headend.advance(240_000)
 
 
+@WAYS
+def test_teardown_ofASessionThatTheServerEnded_isAnEndWithoutARequest(stage: Stage, tear_down: Ending) -> None:
+    """The head-end killed the session, and a heartbeat has shown this; the host leaves the session and then tears it
+    down: the library sends nothing, and reports that the session has ended."""
+    playback = play(stage)
+    licence(playback)
+    stage.headend.sessions.kill()
+    stage.advance(60_000)
+    assert stage.events.types()[-1] == "HEARTBEAT_ERROR"
+    playback.close(LEAVE)
+    stage.settle()
+    before = len(stage.events.all())
+    tear_down(stage, playback)
+    stage.settle()
+    assert "teardown" not in stage.routes()
+    (ended,) = stage.events.all()[before:]
+    assert (ended.type, ended.left) == (E.SESSION_ENDED, False)
+
+
+@WAYS
+@pytest.mark.parametrize("outcome", ["the reply is lost", "the request is refused"])
+def test_teardown_ofASessionThatNeverGotAToken_ends(stage: Stage, tear_down: Ending, outcome: str) -> None:
+    """The host leaves a session whose first licence is in flight, and tears it down; no token arrives. The library
+    reports the end, and before it TEARDOWN_ERROR if the head-end may hold the session."""
+    is_lost = outcome == "the reply is lost"
+    stage.headend.faults.add("license", Fault.stall("after") | Fault.drop("after") if is_lost else Fault.stall())
+    playback = play(stage, token=None if is_lost else "a token that the head-end does not know")
+    ask(playback)
+    stage.headend.wait_held()
+    playback.close(LEAVE)
+    stage.events.wait(E.PLAYBACK_CLOSED)
+    before = len(stage.events.all())
+    tear_down(stage, playback)
+    stage.headend.release()
+    stage.settle()
+    types = stage.events.types()[before:]
+    if is_lost:
+        assert types == ["TEARDOWN_ERROR", "SESSION_ENDED"]
+        error = stage.events.error(E.TEARDOWN_ERROR)
+        assert (error.status, error.orphan_possible) == (usher.Status.STATE, True)
+    else:
+        assert types == ["SESSION_ENDED"]
+    stage.headend.advance(240_000)
+
+
 def test_stop_afterTheHandleIsFreed_isRefusedWithState(stage: Stage) -> None:
     """The library keeps the token of a left session until the host frees the playback. After that, stop(TEARDOWN) fails
     with STATE."""

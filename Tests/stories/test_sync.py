@@ -91,6 +91,21 @@ def test_syncPlayback_freedOrStopped_waitsForTheTeardownAtMost3s(stage: Stage, e
     stage.settle()
 
 
+def test_stopWithATeardown_onAStalledServer_waitsOnceForTheLimit(stage: Stage) -> None:
+    """The host stops a sync player with TEARDOWN, and the head-end does not reply; the call returns after
+    `teardown_timeout_ms`, not after twice this time."""
+    stage.play(sync_setup_teardown=True)
+    stage.headend.faults.add("teardown", Fault.stall())
+    stopping = stage.call(stage.player.stop, usher.CloseMode.TEARDOWN)
+    stage.headend.wait_held()
+    stage.wait_timer(3_000)
+    assert stage.still_waiting(stopping)
+    stage.advance(3_000)
+    stopping.result(10)
+    stage.headend.release()
+    stage.settle()
+
+
 def test_syncPlayback_endedInACallback_doesNotWait(stage: Stage) -> None:
     """The host stops the player in a callback; the call returns at once, although the delegate is synchronous."""
     returned: list[bool] = []

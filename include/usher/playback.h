@@ -43,10 +43,12 @@ extern "C" {
  * session down or leaves it to expire, and reports USHER_EVENT_PLAYBACK_CLOSED. Closing again succeeds and does
  * nothing, with one exception: if the session was left and you have not freed the handle, USHER_CLOSE_TEARDOWN tears it
  * down. Then USHER_EVENT_SESSION_ENDED follows again, with `left` = 0, after USHER_EVENT_TEARDOWN_ERROR if the teardown
- * failed.
+ * failed or no reply brought the session token. If the server has ended the session already, the library sends no
+ * teardown.
  *
- * Returns at once. With a sync delegate (option `sync_setup_teardown`) it waits until the playback is closed, at most
- * `teardown_timeout_ms`, and returns USHER_OK even if that time has passed: closing then continues in the background.
+ * Returns at once. With a sync delegate (option `sync_setup_teardown`) it waits until the playback is closed, or the
+ * session that was left is torn down, at most `teardown_timeout_ms`. It returns USHER_OK even if that time has passed:
+ * closing then continues in the background.
  *
  * @param playback  the playback to close.
  * @param mode      USHER_CLOSE_...

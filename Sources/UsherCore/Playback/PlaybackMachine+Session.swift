@@ -36,8 +36,13 @@ extension PlaybackMachine {
     var actions: [Action] = []
     mayHaveOrphan = mayHaveOrphan || orphanPossible
     // If the host left the session during set-up, the session may exist at the head-end although the library has no
-    // token.
-    if left || session.tokenGeneration > 0 { actions.append(.report(.ended(left: left))) }
+    // token. If the host asks to tear it down after the playback was closed, the session ends a second time.
+    if isClosed, orphanPossible, session.tokenGeneration == 0 {
+      var error = UsherError(.state, origin: .ssm, operation: .teardown, message: "no reply brought the session token")
+      error.orphanPossible = true
+      actions.append(.report(.teardownError(error)))
+    }
+    if left || isClosed || session.tokenGeneration > 0 { actions.append(.report(.ended(left: left))) }
     return actions + reportClosed(orphanPossible: orphanPossible)
   }
 

@@ -31,12 +31,13 @@ extension SSMSession {
   /// Whether `tearDownLeft` can tear the session down: it has the session's token, or a reply in flight may bring it.
   package var mayTearDownLeft: Bool { token != nil || awaitsReply }
 
-  /// Tears down the session that an earlier close left at the head-end. Does nothing if none was left, or if the server
-  /// has answered that it does not know the session.
+  /// Tears down the session that an earlier close left at the head-end. Sends nothing if the server has answered that
+  /// it does not know the session. Does nothing if no session was left.
   package mutating func tearDownLeft(now: Milliseconds) -> [Action] {
-    guard isLeft, mayTearDownLeft, !newest.isUnknownToServer else { return [] }
+    guard isLeft, mayTearDownLeft else { return [] }
     lifecycle.reopened()
-    return awaitsReply ? beginClosing(now: now) : sendTeardown(now: now)
+    guard awaitsReply || newest.isUnknownToServer else { return sendTeardown(now: now) }
+    return beginClosing(now: now) + continueClosing(now: now)
   }
 
   @inline(never)

@@ -17,7 +17,14 @@ extension Engine {
     _ playback: PlaybackShared, _ ending: SSMSession.Ending?, freeing isFreed: Bool = false,
     waiting timeout: Milliseconds = 0
   ) -> Bool {
-    if ending == .teardown, !isOpen(playback) { return tearDownLeft(playback, waiting: timeout) }
+    if ending == .teardown, !isOpen(playback) {
+      let answer = Wait<Bool>()
+      closeAndWait({}, timeout) {
+        answer.end(self.tearDownLeft(playback))
+        return playback.id
+      }
+      return answer.wait()
+    }
     closeAndWait({ playback.requestClose() }, timeout) {
       if let entry = self.playbacks[playback.id] {
         self.close(entry, ending, .closed)
@@ -42,20 +49,16 @@ extension Engine {
     _ = wait?.wait()
   }
 
-  /// Any thread: tears down the session that an earlier close left at the head-end. Does nothing if none was left.
-  /// - Returns: false if a session was left, and the library no longer has its token.
-  func tearDownLeft(_ playback: PlaybackShared, waiting timeout: Milliseconds) -> Bool {
-    let isDone = sync { () -> Bool in
-      guard let entry = self.playbacks[playback.id] else { return !playback.isLeftForGood }
-      guard entry.machine.session.isLeft else { return true }
-      guard entry.machine.session.mayTearDownLeft else { return false }
-      entry.tearsDownLeft = true
-      self.step(entry) { $0.tearDownLeft(now: self.clock.now) }
-      if !entry.machine.session.isGivingBack { entry.tearsDownLeft = false }
-      return true
-    }
-    if isDone, timeout > 0 { _ = waitForClose(playback.id, timeout) }
-    return isDone
+  /// Tears down the session that an earlier close left at the head-end. Does nothing if none was left.
+  /// - Returns: false if the session was left and the library does not have its token.
+  func tearDownLeft(_ playback: PlaybackShared) -> Bool {
+    guard let entry = playbacks[playback.id] else { return !playback.isLeftForGood }
+    guard entry.machine.session.isLeft else { return true }
+    guard entry.machine.session.mayTearDownLeft else { return false }
+    entry.tearsDownLeft = true
+    step(entry) { $0.tearDownLeft(now: self.clock.now) }
+    if !entry.machine.session.isGivingBack { entry.tearsDownLeft = false }
+    return true
   }
 
   func close(_ entry: PlaybackEntry, _ ending: SSMSession.Ending?, _ status: Status) {
@@ -98,7 +101,7 @@ extension Engine {
   func reportUnfinished(_ entry: PlaybackEntry) {
     guard !entry.hasReportedClosed || entry.tearsDownLeft else { return }
     let session = entry.machine.session
-    if session.isGivingBack, session.tokenGeneration > 0 {
+    if session.isGivingBack, session.tokenGeneration > 0 || entry.tearsDownLeft {
       var error = UsherError(.timeout, origin: .ssm, operation: .teardown)
       error.message = "the context was freed before the answer"
       error.orphanPossible = true

@@ -19,12 +19,19 @@ extension Engine {
     waiting timeout: Milliseconds
   ) -> Bool {
     var newest: PlaybackShared?
+    let answer = ending == .teardown ? Wait<Bool>() : nil
     closeAndWait({ newest = player.stop(removing: isRemoved) }, timeout) {
       defer { if isRemoved { self.players.remove(player.id) } }
-      return self.stop(player.id, ending)
+      let current = self.stop(player.id, ending)
+      guard let answer, let newest else {
+        answer?.end(true)
+        return current
+      }
+      answer.end(self.tearDownLeft(newest))
+      // If the newest playback had left its session, the player has no current playback.
+      return self.playbacks[newest.id]?.tearsDownLeft == true ? newest.id : current
     }
-    guard ending == .teardown, let newest else { return true }
-    return tearDownLeft(newest, waiting: timeout)
+    return answer?.wait() ?? true
   }
 
   /// - Returns: the current playback; 0 if the player has none.

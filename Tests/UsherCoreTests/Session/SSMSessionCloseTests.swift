@@ -65,6 +65,16 @@ import Testing
     #expect(s.session.isFinished)
   }
 
+  @Test func tearDownLeft_ofASessionThatTheServerEnded_endsWithoutARequest() {
+    var s = SessionDriver.beating()
+    s.answer(.heartbeat, Say.refused(SSMCode.invalidToken))
+    s.close(.leave)
+    _ = s.take()
+    s.tearDownLeft()
+    #expect(s.take() == ["ended"])
+    #expect(s.session.isFinished)
+  }
+
   @Test func tearDownLeft_whileBeatInFlight_waitsForItsToken() {
     var s = SessionDriver.beating()
     s.close(.leave)
