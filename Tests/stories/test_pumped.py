@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import usher
-from stage import CHALLENGE, Stage, StageFactory
+from stage import CHALLENGE, REAL_TIMEOUT_S, Stage, StageFactory
 from usher._c import abi, registry
 from usher.testing.headend import Fault
 
@@ -433,6 +433,63 @@ def test_syncPlay_onThePumpingThread_runsCallbacksWhileItWaits(pumped: Stage) ->
     playback.close()
 
 
+def test_syncPlay_beforeTheFirstPump_runsCallbacksOnTheThreadOfTheContext(stage_factory: StageFactory) -> None:
+    """The host calls a sync play before its first pump, on the thread that made the context; play() runs the token
+    callback while it waits, as on the pumping thread."""
+    # On the system clock, so that a play that runs no callbacks ends when the token is late.
+    stage = stage_factory(callbacks="pumped", clock="system")
+    stage.headend.faults.add("setup", Fault.error(1004, status=401))
+    asked: list[int] = []
+
+    def token(request: usher.TokenRequest) -> str:
+        asked.append(threading.get_ident())
+        return stage.headend.content_token()
+
+    playback = stage.play(sync_setup_teardown=True, token_callback=token)
+    assert asked == [threading.get_ident()]
+    assert playback.session_state is usher.SessionState.ACTIVE
+    playback.close()
+
+
+def test_syncPlay_ofAnotherThreadBeforeTheFirstPump_runsNoCallbacks(pumped: Stage) -> None:
+    """A thread that did not make the context calls a sync play before the first pump; play() waits and runs no
+    callback on that thread."""
+    playback = pumped.call(pumped.play, sync_setup_teardown=True).result(10)
+    assert playback.session_state is usher.SessionState.ACTIVE
+    assert pumped.events.types() == []
+    pumped.settle()
+    assert pumped.events.types() == ["SESSION_STARTED"]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_syncPlay_ofAContentId_needsATokenInTheMap(stage_factory: StageFactory, known: bool) -> None:
+    """The host plays by content identifier on the pumping thread; without a token in the map the play is refused,
+    because only a later call of this thread may bring the token."""
+    # On the system clock, so that a play that is not refused ends after its time-out.
+    stage = stage_factory(callbacks="pumped", clock="system")
+    delegate = stage.delegate(kind=usher.MultiInstanceDelegate, sync_setup_teardown=True)
+    stage.context.pump()
+    if known:
+        delegate.tokens[b"film"] = stage.headend.content_token()
+        playback = stage.player.play(delegate=delegate, content_id=b"film")
+        assert playback.session_state is usher.SessionState.ACTIVE
+        playback.close()
+    else:
+        with pytest.raises(usher.WouldDeadlockError):
+            stage.player.play(delegate=delegate, content_id=b"film")
+        assert stage.routes() == []
+
+
+def test_syncPlay_ofAContentIdWithoutATokenMap_isRefused(stage_factory: StageFactory) -> None:
+    """The host plays by content identifier on the pumping thread with a delegate that has no token map; the play is
+    refused, because nothing has a token for it."""
+    stage = stage_factory(callbacks="pumped", clock="system")
+    stage.context.pump()
+    with pytest.raises(usher.WouldDeadlockError):
+        stage.player.play(delegate=stage.delegate(sync_setup_teardown=True), content_id=b"film")
+    assert stage.routes() == []
+
+
 def test_syncPlay_onThePumpingThread_letsOnlyOneThreadPump(pumped: Stage) -> None:
     """While a sync play() waits on the pumping thread, the library refuses a pump on another thread; play() returns
     when the head-end replies."""
@@ -441,10 +498,13 @@ def test_syncPlay_onThePumpingThread_letsOnlyOneThreadPump(pumped: Stage) -> Non
 
     def second_thread() -> None:
         pumped.headend.wait_held()
-        try:
-            pumped.context.pump()
-        except usher.UsherError as error:
-            refused.append(type(error))
+        deadline = time.monotonic() + REAL_TIMEOUT_S
+        while not refused and time.monotonic() < deadline:  # play() may not have begun to pump
+            try:
+                pumped.context.pump()
+            except usher.UsherError as error:
+                refused.append(type(error))
+            threading.Event().wait(0.002)
         pumped.headend.release()
 
     pumped.context.pump()

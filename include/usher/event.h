@@ -41,10 +41,9 @@ extern "C" {
 #define USHER_EVENT_LICENSE_ERROR 11
 /** The playback is closed. This is its last event; it comes after the teardown and its retries. There is one exception:
     if you then tear down a session that was left, usher_playback_close() says which events follow. `error.status` is
-    USHER_OK, or
-    USHER_E_REPLACED if a newer item closed it. `error.orphan_possible` is 1 if the head-end may hold a session whose
-    token never reached the library. In threaded mode usher_playback_wait_closed() returns after the observers have
-    received this event; usher_context_close() waits at most a second for them. */
+    USHER_OK, or USHER_E_REPLACED if a newer item closed it. `error.orphan_possible` is 1 if the head-end may hold a
+    session whose token never reached the library. In threaded mode usher_playback_wait_closed() returns after the
+    observers have received this event; usher_context_close() waits at most a second for them. */
 #define USHER_EVENT_PLAYBACK_CLOSED 12
 
 /** SSP V2: the licence reply had no session token. Playback continues without a session: the library sends no

@@ -88,17 +88,18 @@ USHER_API int32_t usher_player_new(usher_context *context, usher_player **out);
  * Returns at once. With a sync delegate (option `sync_setup_teardown`) it first waits for set-up as
  * usher_playback_wait_session() does, and returns USHER_OK whether set-up succeeded or not. It does not wait if the
  * first licence request begins the set-up (SSP V2; a multi-instance delegate without `content_id` and `content_token`).
- * On the pumping thread it runs callbacks while it waits, as usher_context_pump() does.
+ * On the pumping thread it runs callbacks while it waits, as usher_context_pump() does. Before the first pump, the
+ * thread that made the context counts as the pumping thread here.
  *
  * @param player   the screen that plays the item.
  * @param options  copied before return. Not NULL.
  * @param out      on USHER_OK a handle to free with usher_playback_free(); NULL on failure. Not NULL.
  * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_INVALID_ARGUMENT; USHER_E_NO_DELEGATE; USHER_E_CLOSED after
  *         usher_context_close() began; with a sync delegate USHER_E_WOULD_DEADLOCK in callbacks, and on the pumping
- *         thread if `content_token` and `content_id` are both NULL (nothing was started).
+ *         thread if `content_token` is NULL and the delegate's token map has no token for `content_id` (nothing was
+ *         started).
  * Threads: any. In callbacks: yes; with a sync delegate no (USHER_E_WOULD_DEADLOCK). Waits: with a sync delegate.
- * Pumping thread: yes; with a sync delegate only if `content_token` or `content_id` is given (otherwise
- * USHER_E_WOULD_DEADLOCK).
+ * Pumping thread: yes; with a sync delegate only if the content token is known (otherwise USHER_E_WOULD_DEADLOCK).
  * Since: 0.1
  */
 USHER_API int32_t usher_player_play(usher_player *player, const usher_playback_options *options, usher_playback **out);
@@ -106,8 +107,8 @@ USHER_API int32_t usher_player_play(usher_player *player, const usher_playback_o
 /**
  * Stops a player: closes the item that plays, and the item that waits to start, as usher_playback_close() does. If
  * nothing plays and the session of the last item was left, USHER_CLOSE_TEARDOWN tears that session down. If the newest
- * item has a sync delegate (option `sync_setup_teardown`), it waits until the item that plays is closed, at most
- * `teardown_timeout_ms`.
+ * item has a sync delegate (option `sync_setup_teardown`), it waits until the item that plays is closed, or the session
+ * that was left is torn down, at most `teardown_timeout_ms`.
  *
  * @param player  the screen.
  * @param mode    USHER_CLOSE_...

@@ -39,10 +39,10 @@ public func usher_player_play(
     guard given.clear == 0 || given.clear == 1 else { throw UsherError(.invalidArgument) }
     item.isClear = given.clear == 1
     let waits = delegate.waitsForSetup(item)
-    // If the content token is not known, the wait may need another call of the host, perhaps by this thread. Then the
-    // pumping thread must not wait either.
-    let isTokenKnown = item.contentToken != nil || !item.contentID.isEmpty
-    if waits, isTokenKnown ? isCallbackThread() : mustNotWait(context.engine) { throw UsherError(.wouldDeadlock) }
+    if waits { try refuseInCallbacks() }
+    let pumps = waits && context.engine.pump?.mayPumpHere == true
+    // If the content token is not known, the wait may need another call of the host, perhaps by this thread.
+    if pumps, !isTokenKnown(item) { throw UsherError(.wouldDeadlock) }
     let playback = PlaybackObject(context: context, delegate: delegate, shared: PlaybackShared(id), tag: given.tag)
     let handle = try context.give(playback)
     try reference.accept()
@@ -57,9 +57,16 @@ public func usher_player_play(
       throw UsherError(.invalidHandle)
     }
     screen.teardownWait.store(delegate.isSync ? delegate.policy.teardownTimeout : 0, ordering: .relaxed)
-    if waits { _ = context.engine.waitForSession(playback.id, delegate.policy.setupTimeout) }
+    if waits { _ = context.engine.waitForSession(playback.id, delegate.policy.setupTimeout, pumping: pumps) }
     out.pointee = OpaquePointer(bitPattern: handle)
   }
+}
+
+/// Whether the library has the item's content token: the host gave it, or the delegate's token map has it.
+private func isTokenKnown(_ item: PlaybackItem) -> Bool {
+  if item.contentToken != nil { return true }
+  guard let map = item.delegate.tokenMap else { return false }
+  return item.contentID.withUnsafeBufferPointer { map.get($0) } != nil
 }
 
 private func chosenDelegate(

@@ -16,8 +16,9 @@ package final class PumpedExecutor: CallbackExecutor {
   private var isRunningJob = false
   /// Whether a thread has a turn now. Only one thread at a time may have one.
   private var isTurn = false
-  /// The number of the thread that pumped last.
-  private var pumper: UInt64 = 0
+  /// The number of the thread that pumped last; before the first pump, of the thread that made the context.
+  private var pumper = threadNumber()
+  private var hasPumped = false
   private var isEnded = false
   /// Whether the file descriptor is readable, or is about to become readable.
   private var isSignalled = false
@@ -76,6 +77,12 @@ package final class PumpedExecutor: CallbackExecutor {
   /// Whether the calling thread made the last pump. Such a thread must not block until a callback has run: perhaps no
   /// other thread pumps, so the callback would never run.
   package var isPumpingThread: Bool {
+    monitor.locked { hasPumped } && mayPumpHere
+  }
+
+  /// Whether the calling thread made the last pump, or, before the first pump, the context. A host that pumps does so
+  /// on this thread, so callbacks may also run here.
+  package var mayPumpHere: Bool {
     let me = threadNumber()
     return monitor.locked { pumper == me }
   }
@@ -117,6 +124,7 @@ package final class PumpedExecutor: CallbackExecutor {
     return monitor.locked {
       if isTurn { return false }
       isTurn = true
+      hasPumped = true
       pumper = me
       return true
     }

@@ -139,9 +139,10 @@ extension Engine {
     wait.end(status)
   }
 
-  /// Any thread, not in a callback: waits until set-up has ended. The pumping thread runs callbacks meanwhile.
-  package func waitForSession(_ id: PlaybackID, _ timeout: Milliseconds) -> Status {
-    let pump = pump?.isPumpingThread == true ? pump : nil
+  /// Any thread, not in a callback: waits until set-up has ended.
+  /// - Parameter isPumping: whether the thread runs callbacks while it waits.
+  package func waitForSession(_ id: PlaybackID, _ timeout: Milliseconds, pumping isPumping: Bool = false) -> Status {
+    let pump = isPumping ? pump : nil
     let wait = Wait<Status>(onEnd: pump.map { pump in { pump.wake() } })
     submit {
       guard let entry = self.playbacks[id] else { return wait.end(.closed) }
