@@ -15,7 +15,7 @@ import pytest
 import usher
 from stage import REAL_TIMEOUT_S, Stage, StageFactory
 from usher._c import registry
-from usher.testing.headend import HeadEnd
+from usher.testing.headend import Fault, HeadEnd
 
 
 class Empty(usher.SSPDelegate):
@@ -153,6 +153,30 @@ def test_argumentOfAnotherType_isRefusedAndLeavesNothingBehind(stage: Stage) -> 
     with pytest.raises(TypeError):
         playback.load_resource(5)  # type: ignore[arg-type]
     assert (held, registry.count()) == (while_playing - 1, while_playing)
+
+
+def test_syncPlayback_thatNobodyKeeps_isFreedWithoutAWait(stage: Stage) -> None:
+    """The garbage collector frees a player and its sync playback while the head-end does not reply to the teardown; the
+    thread that runs the finalizers does not wait."""
+    player = usher.Player(stage.context)
+    kept: list[object] = [
+        player,
+        player.play(stage.headend.content_token(), delegate=stage.delegate(sync_setup_teardown=True)),
+    ]
+    del player
+    stage.settle()
+    stage.events.clear()
+    stage.headend.faults.add("teardown", Fault.stall())
+
+    def drop() -> None:
+        kept.clear()
+        gc.collect()
+
+    stage.call(drop).result(10)
+    stage.headend.wait_held()
+    stage.headend.release()
+    stage.settle()
+    assert stage.routes() == ["setup", "teardown"]
 
 
 def test_context_thatNobodyKeeps_isFreed(stage_factory: StageFactory, headend: HeadEnd) -> None:

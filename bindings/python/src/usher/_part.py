@@ -3,6 +3,8 @@ handle."""
 
 from __future__ import annotations
 
+import _thread
+import contextlib
 import sys
 import threading
 from collections.abc import Callable
@@ -23,6 +25,9 @@ class Part(ffi.Owner):
 
     _free: ClassVar[Any]
     """The library function that frees the handle."""
+
+    _free_waits = False
+    """Whether that function may wait for a server."""
 
     def __init__(self, context: Context, handle: Any) -> None:
         self.context = context
@@ -53,4 +58,10 @@ class Part(ffi.Owner):
             return
         if getattr(self, "_has_handle", False) and self._handle.value and not self.context.closed:
             self._has_handle = False
-            ffi.free_quietly(self._free, self._handle)
+            if not self._free_waits:
+                ffi.free_quietly(self._free, self._handle)
+                return
+            # Python may run a finalizer on any thread and at any time, so it must not wait: another thread frees the
+            # handle. If Python cannot start a thread, the handle is freed with the context.
+            with contextlib.suppress(RuntimeError):
+                _thread.start_new_thread(ffi.free_quietly, (self._free, self._handle))

@@ -85,6 +85,8 @@ class Player(Part):
         out = abi.PlaybackHandle()
         while not self._start(wanted, item, delegate, out):
             pass
+        used = item.delegates[-1]
+        playback._free_waits = self._free_waits = used is not None and used._is_sync
         playback._adopt(out)
         self._playback = playback
         return playback

@@ -26,6 +26,9 @@ class Delegate(Part):
 
     _free = ffi.lib.usher_delegate_free
 
+    _is_sync = False
+    """Whether the option `sync_setup_teardown` is set."""
+
     def __init__(self, context: Context) -> None:
         """For subclasses."""
         super().__init__(context, abi.DelegateHandle())

@@ -91,6 +91,7 @@ class SSPV2Options(SSPOptions, total=False):
 class _SSPDelegate(HTTPDelegate):
     def _open(self, context: Context, options: Any, hooks: Hooked | None, token_callback: TokenCallback | None) -> None:
         HTTPDelegate.__init__(self, context)
+        self._is_sync = bool(options.get("sync_setup_teardown"))
         self._make(options)
         self._has_handle = True
         self._set_hooks(hooks)
