@@ -70,7 +70,11 @@ class Question(Generic[Answer]):
     _fails_as: Status
     """The status that the error has if the host gives no answer."""
 
-    def __init__(self, completion: int, playback: Playback | None, tag: object, causes: Causes | None = None) -> None:
+    def __init__(
+        self, completion: int, playback: Playback | None, tag: object, causes: Causes | None = None, **attributes: Any
+    ) -> None:
+        """`attributes`: those that the subclass declares."""
+        vars(self).update(attributes)
         self.tag = tag
         self._completion = completion
         self._answered = False

@@ -13,13 +13,12 @@ from ._c.enums import ContentIDRule, FPSRequest, FPSResponse, Route, Status, Tok
 from ._callbacks import HostFunction, subject
 from ._errors import InvalidArgumentError
 from ._part import Part
-from ._question import Causes, Question, Reply, ask
+from ._question import Question, Reply, ask
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .context import Context
-    from .playback import Playback
 
 
 class LoaderOptions(TypedDict, total=False):
@@ -84,21 +83,9 @@ class SPCRequest(Question[bytes]):
 
     _fails_as = Status.CALLBACK
 
-    def __init__(
-        self,
-        completion: int,
-        playback: Playback | None,
-        tag: object,
-        causes: Causes | None = None,
-        *,
-        certificate: bytes | None,
-        content_id: bytes,
-        url: str,
-    ) -> None:
-        super().__init__(completion, playback, tag, causes)
-        self.certificate = certificate
-        self.content_id = content_id
-        self.url = url
+    certificate: bytes | None
+    content_id: bytes
+    url: str
 
     def _complete(self, value: bytes | None) -> None:
         self._tell(ffi.lib.usher_complete_payload, ffi.c_bytes(value), 0 if value is None else len(value))
@@ -122,25 +109,11 @@ class ServerRequest(Question["Server"]):
 
     _fails_as = Status.CALLBACK
 
-    def __init__(
-        self,
-        completion: int,
-        playback: Playback | None,
-        tag: object,
-        causes: Causes | None = None,
-        *,
-        url: str,
-        content_id: bytes,
-        entitlement_id: bytes,
-        entitlement_url: str | None,
-        token_kind: TokenKind,
-    ) -> None:
-        super().__init__(completion, playback, tag, causes)
-        self.url = url
-        self.content_id = content_id
-        self.entitlement_id = entitlement_id
-        self.entitlement_url = entitlement_url
-        self.token_kind = token_kind
+    url: str
+    content_id: bytes
+    entitlement_id: bytes
+    entitlement_url: str | None
+    token_kind: TokenKind
 
     def ask_entitlement(
         self,

@@ -34,11 +34,7 @@ class PayloadRequest(Question[bytes]):
 
     _fails_as = Status.CALLBACK
 
-    def __init__(
-        self, completion: int, playback: Playback | None, tag: object, key_system: str, causes: Causes | None = None
-    ) -> None:
-        super().__init__(completion, playback, tag, causes)
-        self.key_system = key_system
+    key_system: str
 
     def _complete(self, value: bytes | None) -> None:
         self._tell(ffi.lib.usher_complete_payload, ffi.c_bytes(value), 0 if value is None else len(value))
@@ -362,7 +358,7 @@ def _asked_payload(
     item = registry.get(number)
     if item is None or item.payload is None:
         return
-    request = PayloadRequest(completion, item.playback(handle), item.tag, ffi.text(key_system))
+    request = PayloadRequest(completion, item.playback(handle), item.tag, key_system=ffi.text(key_system))
     ask(request, item.payload, lambda error: report_to(item.context(), "payload", error))
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ..context import Context
-    from ..playback import Playback
 
 
 @dataclass(frozen=True)
@@ -61,23 +60,10 @@ class CustomerRequest(Question[LicenseResponse]):
 
     _fails_as = Status.CALLBACK
 
-    def __init__(
-        self,
-        completion: int,
-        playback: Playback | None,
-        tag: object,
-        causes: Any = None,
-        *,
-        key_system: str,
-        payload: bytes,
-        type: LicenseType,
-        asset_id: bytes | None,
-    ) -> None:
-        super().__init__(completion, playback, tag, causes)
-        self.key_system = key_system
-        self.payload = payload
-        self.type = type
-        self.asset_id = asset_id
+    key_system: str
+    payload: bytes
+    type: LicenseType
+    asset_id: bytes | None
 
     def _complete(self, value: LicenseResponse | None) -> None:
         if value is None:
@@ -109,11 +95,7 @@ class SessionCall(Question[Status]):
 
     _fails_as = Status.CALLBACK
 
-    def __init__(
-        self, completion: int, playback: Playback | None, tag: object, causes: Any = None, *, operation: Operation
-    ) -> None:
-        super().__init__(completion, playback, tag, causes)
-        self.operation = operation
+    operation: Operation
 
     def answer(self, value: Status = Status.OK) -> None:
         """Gives the result.

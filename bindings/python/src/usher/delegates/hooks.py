@@ -16,7 +16,6 @@ from .base import Delegate, TokenCallback, set_token_callback
 
 if TYPE_CHECKING:
     from ..context import Context
-    from ..playback import Playback
 
 METHODS = {
     Hook.CONTENT_ID: "content_identifier",
@@ -49,28 +48,12 @@ class HookCall(Question[Answer], Generic[Answer]):
         http_status: for license_from_reply() the HTTP status of the reply; 0 for the other steps.
     """
 
-    def __init__(
-        self,
-        completion: int,
-        playback: Playback | None,
-        tag: object,
-        causes: Any = None,
-        *,
-        hook: Hook,
-        type: LicenseType,
-        key_system: str,
-        asset_id: bytes | None,
-        data: bytes | None,
-        http_status: int,
-    ) -> None:
-        super().__init__(completion, playback, tag, causes)
-        self._fails_as = Status.DECLINED if hook is Hook.HEADERS else Status.CALLBACK
-        self.hook = hook
-        self.type = type
-        self.key_system = key_system
-        self.asset_id = asset_id
-        self.data = data
-        self.http_status = http_status
+    hook: Hook
+    type: LicenseType
+    key_system: str
+    asset_id: bytes | None
+    data: bytes | None
+    http_status: int
 
     def builtin(self) -> Answer:
         """Returns the value of the built-in behaviour. The step still needs an answer after that.
@@ -295,6 +278,7 @@ def _asked_hook(pointer: Any, number: int | None) -> None:
     call: HookCall[Any] = HookCall(
         raw.completion,
         *subject(raw.playback, raw.tag),
+        _fails_as=Status.DECLINED if hook is Hook.HEADERS else Status.CALLBACK,
         hook=hook,
         type=LicenseType(raw.type),
         key_system=ffi.text(raw.key_system),
