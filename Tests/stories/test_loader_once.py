@@ -84,6 +84,8 @@ def test_load_endedWhileAServerAnswers_isToldOnce(stage: Stage, step: str, end: 
     stage.settle()
     sent = stage.routes()
     wanted = finish(stage, playback, load, end)
+    if end != "context":
+        stage.settle()  # The library has ended the load before the reply arrives.
     stage.headend.release()
     if end != "context":
         stage.advance(60_000)
