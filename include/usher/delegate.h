@@ -176,7 +176,8 @@ typedef struct usher_ssp_options {
       before the session's lease ends. Default: three eighths of the period, at least 1000; never more than the
       context's http_timeout_ms. A retry may take half of the lease that is left, but at least 300 ms. If you keep the
       default, and the server's system has acknowledged the bytes of the request, the request may take seven tenths of
-      the lease that is left. */
+      the lease that is left. If an earlier reply may have been lost, it may even last until shortly after the lease,
+      because another retry would probably fail. */
   uint32_t keep_alive_timeout_ms;
 } usher_ssp_options;
 
