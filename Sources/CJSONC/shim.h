@@ -29,15 +29,35 @@ static inline void json_shim_wipe(json_shim_value o) {
   default: break;
   }
 }
-/* Parses a text that is nested at most `depth` deep. Returns NULL unless the text is exactly one JSON value. Refuses a
-   text with a NUL byte, because json-c would stop reading at the NUL. */
-static inline json_shim_value json_shim_parse(const char *text, int size, int depth) {
+/* The tokener of an earlier text, for the next one: to make a tokener costs more than to parse a short text. NULL while
+   a thread uses it. */
+static struct json_tokener **json_shim_kept(void) {
+  static struct json_tokener *kept;
+  return &kept;
+}
+static inline struct json_tokener *json_shim_take_tokener(int depth) {
+  struct json_tokener *tokener = __atomic_exchange_n(json_shim_kept(), NULL, __ATOMIC_ACQUIRE);
+  if (tokener != NULL) return tokener;
+  tokener = json_tokener_new_ex(depth);
+  if (tokener != NULL) json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
+  return tokener;
+}
+/* Keeps a tokener that has parsed a text successfully, unless its buffer is large. After a failure, the tokener may
+   still have the first part of a character, which would change the next text. */
+static inline void json_shim_give_tokener(struct json_tokener *tokener, int is_reusable) {
+  enum { kept_most = 2048 };
+  if (is_reusable && tokener->pb->size <= kept_most)
+    tokener = __atomic_exchange_n(json_shim_kept(), tokener, __ATOMIC_ACQ_REL);
+  if (tokener != NULL) json_tokener_free(tokener);
+}
+/* Parses a text that is nested at most 32 deep. Returns NULL unless the text is exactly one JSON value. Refuses a text
+   with a NUL byte, because json-c would stop reading at the NUL. */
+static inline json_shim_value json_shim_parse(const char *text, int size) {
   json_shim_value object = NULL;
-  struct json_tokener *tokener = memchr(text, 0, (size_t)size) == NULL ? json_tokener_new_ex(depth) : NULL;
+  struct json_tokener *tokener = memchr(text, 0, (size_t)size) == NULL ? json_shim_take_tokener(32) : NULL;
   if (tokener == NULL) return NULL;
-  json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
   /* Make room for the longest possible string now, because a buffer that grows leaves an unwiped copy in memory. */
-  if (printbuf_memset(tokener->pb, 0, 0, size) >= 0) {
+  if (tokener->pb->size > size || printbuf_memset(tokener->pb, 0, 0, size) >= 0) {
     printbuf_reset(tokener->pb);
     object = json_tokener_parse_ex(tokener, text, size);
     if (object == NULL && json_tokener_get_error(tokener) == json_tokener_continue)
@@ -47,7 +67,7 @@ static inline json_shim_value json_shim_parse(const char *text, int size, int de
      values that it read. */
   for (int level = 0; object == NULL && level <= tokener->depth; level++) json_shim_wipe(tokener->stack[level].current);
   explicit_bzero(tokener->pb->buf, (size_t)tokener->pb->size);
-  json_tokener_free(tokener);
+  json_shim_give_tokener(tokener, object != NULL);
   return object;
 }
 

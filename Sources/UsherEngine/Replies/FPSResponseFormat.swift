@@ -76,7 +76,7 @@ package struct FPSResponseFormat: Sendable {
   }
 
   private static func step(_ value: JSONValue, _ name: [UInt8]) -> JSONValue? {
-    guard let count = value.arrayCount else { return value.member(name + [0]) }
+    guard let count = value.arrayCount else { return value.member(at: [name + [0]]) }
     guard name.count <= 6, name.allSatisfy(isDigit) else { return nil }
     let index = name.reduce(0) { $0 * 10 + Int($1 & 15) }
     return index < count ? value.element(index) : nil

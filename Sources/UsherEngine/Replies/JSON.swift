@@ -15,7 +15,7 @@ final class JSONDocument {
     guard let base = bytes.baseAddress, bytes.count > 0, bytes.count < Int(Int32.max), JSONCost.isBounded(bytes) else {
       return nil
     }
-    return json_shim_parse(UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self), Int32(bytes.count), 32).map {
+    return json_shim_parse(UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self), Int32(bytes.count)).map {
       JSONDocument(raw: $0)
     }
   }
@@ -38,8 +38,7 @@ struct JSONValue {
   /// Returns the member with this name; otherwise the first member whose name differs only in letter case.
   @inline(never)
   func member(_ name: StaticString) -> JSONValue? {
-    guard isObject else { return nil }
-    return name.withUTF8Buffer { bytes in
+    name.withUTF8Buffer { bytes in
       guard let base = bytes.baseAddress else { return nil }
       return json_shim_member(raw, UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)).map {
         JSONValue(raw: $0, document: document)
@@ -47,26 +46,25 @@ struct JSONValue {
     }
   }
 
-  /// Does the same as `member` above, for a name that ends in NUL.
-  @inline(never)
-  func member(_ name: [UInt8]) -> JSONValue? {
-    guard isObject, name.last == 0 else { return nil }
-    return name.withUnsafeBytes { bytes in
-      guard let base = bytes.baseAddress else { return nil }
-      return json_shim_member(raw, base.assumingMemoryBound(to: CChar.self)).map {
-        JSONValue(raw: $0, document: document)
+  /// Returns the member at the end of a path of names, each ending in NUL.
+  func member(at path: [[UInt8]]) -> JSONValue? {
+    withExtendedLifetime(document) {
+      guard !path.isEmpty else { return nil }
+      var found = raw
+      for name in path {
+        guard let next = Self.member(name, of: found) else { return nil }
+        found = next
       }
+      return JSONValue(raw: found, document: document)
     }
   }
 
-  /// Returns the member at the end of a path of names, each ending in NUL.
-  func member(at path: [[UInt8]]) -> JSONValue? {
-    var value = self
-    for name in path {
-      guard let next = value.member(name) else { return nil }
-      value = next
+  @inline(never)
+  private static func member(_ name: [UInt8], of object: OpaquePointer) -> OpaquePointer? {
+    guard name.last == 0 else { return nil }
+    return name.withUnsafeBytes { bytes in
+      bytes.baseAddress.flatMap { json_shim_member(object, $0.assumingMemoryBound(to: CChar.self)) }
     }
-    return path.isEmpty ? nil : value
   }
 
   var number: Double? { isNumber ? withExtendedLifetime(document) { json_shim_double(raw) } : nil }
