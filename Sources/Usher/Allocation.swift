@@ -5,7 +5,7 @@
   /// `--wrap=posix_memalign` to the linker. It ends the process if the system has no memory. Swift itself does this
   /// only for objects; `UnsafeMutablePointer.allocate` would return a null pointer, and the library would write to that
   /// address.
-  @_cdecl("__wrap_posix_memalign")
+  @_cdecl("__wrap_posix_memalign") @inline(__always)
   public func allocateOrEnd(
     _ out: UnsafeMutablePointer<UnsafeMutableRawPointer?>, _ alignment: Int, _ size: Int
   ) -> Int32 {

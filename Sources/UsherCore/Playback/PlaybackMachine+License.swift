@@ -24,6 +24,7 @@ extension PlaybackMachine {
 
   /// Sends the waiting licence requests that are ready to be sent.
   mutating func sendWaiting(now: Milliseconds) -> [Action] {
+    if licenses.isEmpty { return [] }
     switch lifecycle.phase {
     case .playing, .sessionless: break
     case .waiting, .replacing, .closing, .closed: return []

@@ -63,8 +63,11 @@ extension PlaybackMachine {
   /// Returns `actions`, followed by the actions that they have made possible: start the next session, send waiting
   /// licence requests.
   mutating func withFollowUps(_ actions: consuming [Action], now: Milliseconds) -> [Action] {
-    actions += startReplacement(now: now)
-    actions += sendWaiting(now: now)
+    // Most often there are none: adding an empty list costs more than asking.
+    let replacement = startReplacement(now: now)
+    if !replacement.isEmpty { actions += replacement }
+    let waiting = sendWaiting(now: now)
+    if !waiting.isEmpty { actions += waiting }
     return actions
   }
 

@@ -1,17 +1,17 @@
 extension SSMSession {
   mutating func beginSchedule(period: Milliseconds, now: Milliseconds) -> [Action] {
     newSchedule(period: period, now: now)
-    return arm()
+    return [arm()]
   }
 
   /// Sets the timer for the next beat of the schedule.
-  mutating func arm() -> [Action] {
+  mutating func arm() -> Action {
     guard let sendAt = schedule?.sendAt, mode != .cdm, mode != .none else {
       beat = .off
-      return [.cancelTimer]
+      return .cancelTimer
     }
     beat = .waiting(sendAt: sendAt)
-    return [.setTimer(sendAt)]
+    return .setTimer(sendAt)
   }
 
   /// Called when the session's timer has fired.
@@ -39,22 +39,24 @@ extension SSMSession {
 
   mutating func sendBeat(attempt: UInt32, now: Milliseconds) -> [Action] {
     guard let due = schedule?.due, let token else { return [] }
-    var actions: [Action] = []
+    var isDoubtful = false
     if attempt == 0 {
       if owedSince == nil { owedSince = due }
       // The beat is so late that the device must have slept: the server may have given the slot to another session.
       if case .good = health, now.since(due) >= max(1000, period / 10) {
         health = .doubtful
-        actions.append(.doubtful)
+        isDoubtful = true
       }
     }
     if mode == .enforced {
       beat = .asked(attempt: attempt)
-      return actions + [.renewalDue, .setTimer(now.adding(period))]
+      let asked = [Action.renewalDue, .setTimer(now.adding(period))]
+      return isDoubtful ? [.doubtful] + asked : asked
     }
     let request = newRequest()
     beat = .inFlight(request, attempt: attempt, sentAt: now, generation: tokenGeneration)
-    return actions + [.send(request, .heartbeat, token: token)]
+    let send = Action.send(request, .heartbeat, token: token)
+    return isDoubtful ? [.doubtful, send] : [send]
   }
 
   /// - Parameter queueDelay: how long the heartbeat waited in the request queue before it was sent.
@@ -140,25 +142,23 @@ extension SSMSession {
     sentAt: Milliseconds, queueDelay: Milliseconds = 0, now: Milliseconds, advance: Bool
   ) -> [Action] {
     let lateness = (owedSince.map { sentAt.since($0) } ?? 0).adding(queueDelay)
-    var actions: [Action] = []
-    actions.reserveCapacity(3)
-    actions.append(.keptAlive(lateness: lateness))
-    if case .outage = health { actions.append(.recovered) }
+    var wasOutage = false
+    if case .outage = health { wasOutage = true }
     health = .good
     owedSince = nil
     schedule?.extendLease(from: sentAt)
     if advance { schedule?.advance(past: sentAt) }
-    actions += catchUp(now: now)
-    return actions
+    let next = catchUp(now: now)
+    return wasOutage ? [.keptAlive(lateness: lateness), .recovered, next] : [.keptAlive(lateness: lateness), next]
   }
 
   /// Sets the timer for the next beat. If the time of that beat passed while the previous one was in flight, the beat
   /// is due at once.
-  private mutating func catchUp(now: Milliseconds) -> [Action] {
+  private mutating func catchUp(now: Milliseconds) -> Action {
     guard let due = schedule?.due, due <= now else { return arm() }
     guard mode == .heartbeat || mode == .enforced else { return arm() }
     beat = .waiting(sendAt: now)
-    return [.setTimer(now)]
+    return .setTimer(now)
   }
 
   /// Called when the server has refused a keep-alive for good: the session fails and sends no more beats. If the server
@@ -209,7 +209,7 @@ extension SSMSession {
     }
     // If several beats became due meanwhile, send only one of them at once.
     schedule?.advance(upTo: now)
-    return report + catchUp(now: now)
+    return report + [catchUp(now: now)]
   }
 
   /// Sets what keeps the session alive, as the first licence reply says. Later licence replies (key rotation) change
@@ -226,8 +226,8 @@ extension SSMSession {
     switch beat {
     case .inFlight, .refused: return []  // the reply to the beat sets the timer for the new mode
     case .asked where newMode == .enforced: return []
-    case .asked, .retrying: return catchUp(now: now)
-    case .off, .waiting: return schedule == nil ? [] : arm()
+    case .asked, .retrying: return [catchUp(now: now)]
+    case .off, .waiting: return schedule == nil ? [] : [arm()]
     }
   }
 
@@ -274,7 +274,7 @@ extension SSMSession {
     guard let new = policy.period(field), new != period else { return [] }
     guard schedule != nil else { return beginSchedule(period: new, now: now) }
     schedule?.change(period: new, now: now)
-    if case .waiting = beat { return arm() }
+    if case .waiting = beat { return [arm()] }
     return []
   }
 }

@@ -49,19 +49,23 @@ package func isHeaderSafe(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
 /// quick test.
 private func isPlain(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
   let last = bytes.count - 32
-  guard last >= 0 else { return false }
-  let raw = UnsafeRawBufferPointer(bytes)
+  guard last >= 0, let raw = UnsafeRawPointer(bytes.baseAddress) else { return false }
   let (one, least) = (SIMD16<Int8>(repeating: 1), SIMD16<Int8>(repeating: 0x21))
   var isOther = SIMDMask<SIMD16<Int8>>(repeating: false)
-  var at = 0
-  while true {
+  /// Looks at 32 bytes.
+  func look(at: Int) {
     // As a signed byte plus 1, DEL and every higher byte is negative (255 is 0). So one comparison finds these bytes
     // and the control characters.
     isOther = isOther .| (raw.loadUnaligned(fromByteOffset: at, as: SIMD16<Int8>.self) &+ one .< least)
     isOther = isOther .| (raw.loadUnaligned(fromByteOffset: at &+ 16, as: SIMD16<Int8>.self) &+ one .< least)
-    if at == last { return !any(isOther) }
-    at = min(at &+ 32, last)
   }
+  var at = 0
+  while at < last {
+    look(at: at)
+    at &+= 32
+  }
+  look(at: last)
+  return !any(isOther)
 }
 
 /// Whether the bytes have a control character that a header value must not have. A tab is allowed.

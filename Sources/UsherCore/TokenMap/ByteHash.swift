@@ -45,20 +45,21 @@ package struct ByteHash: Sendable {
   }
 }
 
-/// Returns whether the first `count` bytes of two memory areas are equal.
+/// Returns whether the first `count` bytes of two memory areas are equal. Begins at the end: tokens begin alike and
+/// differ in their signatures.
 func sameBytes(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, count: Int) -> Bool {
-  var at = 0
-  while count - at >= 8 {
+  var at = count
+  while at >= 8 {
+    at -= 8
     if left.loadUnaligned(fromByteOffset: at, as: UInt64.self)
       != right.loadUnaligned(fromByteOffset: at, as: UInt64.self)
     {
       return false
     }
-    at += 8
   }
-  while at < count {
+  while at > 0 {
+    at -= 1
     if left.load(fromByteOffset: at, as: UInt8.self) != right.load(fromByteOffset: at, as: UInt8.self) { return false }
-    at += 1
   }
   return true
 }

@@ -11,13 +11,10 @@ extension LicenseDelegate {
     }
     guard let endpoint, let authorisation = authorisation(token, nil) else { return nil }
     let body = call == .setup ? setupBody : keepAliveBody
-    var headers: [Secret] = []
-    headers.reserveCapacity(1 + ssmHeaders.count)
-    headers.append(authorisation)
-    headers += ssmHeaders
+    let headers = [authorisation, Self.sendsJSON, Self.acceptsJSON]
     return HTTPRequest(
-      method: .post, endpoint: endpoint, headers: headers, body: body, isUrgent: call != .setup, tokens: [token],
-      repetition: call == .setup ? .never : .bySession)
+      method: .post, endpoint: endpoint, headers: extraHeaders.isEmpty ? headers : headers + extraHeaders, body: body,
+      isUrgent: call != .setup, tokens: [token], repetition: call == .setup ? .never : .bySession)
   }
 
   /// Makes the licence request that the library would send without hooks; hooks may replace parts of it.

@@ -31,7 +31,8 @@ package final class LicenseDelegate {
   /// "name: ", without the value.
   let tokenHeader: [UInt8]
   let extraHeaders: [Secret]
-  let ssmHeaders: [Secret]
+  static let sendsJSON = line("Content-Type: application/json; charset=utf-8")
+  static let acceptsJSON = line("Accept: application/json")
 
   /// Content tokens by content identifier (multi-instance).
   package let tokenMap: TokenStore?
@@ -68,8 +69,6 @@ package final class LicenseDelegate {
     self.tokenMap = tokenMap
     self.fields = fields
     self.hookTimeout = hookTimeout
-    ssmHeaders =
-      [Self.line("Content-Type: application/json; charset=utf-8"), Self.line("Accept: application/json")] + extraHeaders
   }
 
   /// The default name of the header that carries tokens.

@@ -44,9 +44,11 @@ final class EventSink {
   /// Reports an event of a playback to every observer, and writes it to the log.
   func emit(
     _ kind: EventKind, _ entry: PlaybackEntry, isLeft: Bool = false, period: Milliseconds = 0,
-    lateness: Milliseconds = 0, error: UsherError = UsherError(.ok)
+    lateness: Milliseconds = 0, error given: UsherError? = nil
   ) {
     lastSequence &+= 1
+    if observers.isEmpty, log == nil { return }
+    let error = given ?? UsherError(.ok)
     if kind == .keptAlive, isFull() { return }
     let event = EngineEvent(
       kind: kind, playback: entry.host, sequence: lastSequence, time: clock.now, isLeft: isLeft, period: period,
