@@ -37,7 +37,8 @@ static __attribute__((noinline, unused)) int curl_shim_has_value(const char *val
   while (size > 0 && (unsigned char)value[size - 1] <= ' ') size--;
   return size == strlen(word) && curl_shim_is_header(value, size, word, size);
 }
-static inline void curl_shim_note_coding(struct curl_shim_headers *headers, const char *line, size_t size) {
+static __attribute__((noinline, unused)) void curl_shim_note_coding(
+    struct curl_shim_headers *headers, const char *line, size_t size) {
   static const char content[] = "content-encoding:", transfer[] = "transfer-encoding:";
   const size_t length = sizeof content - 1;
   if (curl_shim_is_header(line, size, content, length)) {
@@ -67,10 +68,9 @@ static inline size_t curl_shim_count_header(char *line, size_t size, size_t coun
   return headers->left < 0 || headers->is_bad ? 0 : bytes;
 }
 /* Makes a transfer fail with CURLE_WRITE_ERROR when the header lines have used up `left`, which is below 0 then, or
- * when the body has a bad coding. */
-static inline CURLcode curl_shim_limit_headers(CURL *e, struct curl_shim_headers *headers) {
-  CURLcode result = curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, curl_shim_count_header);
-  return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_HEADERDATA, headers) : result;
+ * when the body has a bad coding. CURLOPT_HEADERDATA must be the transfer's struct curl_shim_headers. */
+static inline CURLcode curl_shim_limit_headers(CURL *e) {
+  return curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, curl_shim_count_header);
 }
 
 /* libcurl calls `v` for each socket that it opens, before it connects it. */

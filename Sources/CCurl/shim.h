@@ -25,6 +25,22 @@ typedef int (*curl_shim_prerequest_callback)(void *, char *, char *, int, int);
 static inline CURLcode curl_shim_set_prerequest_callback(CURL *e, curl_shim_prerequest_callback v) {
   return curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, v);
 }
+/* Sets what the callbacks of a handle get: `data`, and the callback for header lines `headers`. libcurl writes error
+   texts to `error_text`, which has room for CURL_ERROR_SIZE bytes. Returns 0 if libcurl refused one of the options. */
+static inline int curl_shim_set_callback_data(CURL *e, void *data, void *headers, char *error_text) {
+  return curl_easy_setopt(e, CURLOPT_PREREQDATA, data) == CURLE_OK &&
+         curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, data) == CURLE_OK &&
+         curl_easy_setopt(e, CURLOPT_WRITEDATA, data) == CURLE_OK &&
+         curl_easy_setopt(e, CURLOPT_PRIVATE, data) == CURLE_OK &&
+         curl_easy_setopt(e, CURLOPT_HEADERDATA, headers) == CURLE_OK &&
+         curl_easy_setopt(e, CURLOPT_ERRORBUFFER, error_text) == CURLE_OK;
+}
+/* Sets the URL of a handle, which libcurl copies. `parsed` is the same URL from curl_shim_split_url, which spares
+   libcurl the parsing, or NULL; it must live as long as the handle has this URL. */
+static inline CURLcode curl_shim_set_url(CURL *e, const void *url, CURLU *parsed) {
+  CURLcode result = curl_easy_setopt(e, CURLOPT_CURLU, parsed); /* first: libcurl 8.12 forgets the other URL here */
+  return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_URL, (const char *)url) : result;
+}
 typedef int (*curl_shim_close_callback)(void *, curl_socket_t);
 static inline CURLcode curl_shim_set_close_callback(CURL *e, curl_shim_close_callback v, void *data) {
   CURLcode result = curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, v);
@@ -124,10 +140,11 @@ static inline const char *curl_shim_response_header(CURL *e, const char *name) {
   return header->value;
 }
 /* Splits a URL. Returns 0 if it is an absolute http or https URL without a user, -1 if not, -2 if libcurl gets no
-   memory. `host` has room for 256 bytes. */
-static inline int curl_shim_split_url(const char *text, int *https, char *host, int *port) {
+   memory. `host` has room for 256 bytes. On success `parsed` is the parsed URL, which the caller frees with
+   curl_url_cleanup(); or NULL if the URL has an IPv6 zone, which libcurl before 8.1 loses when it copies the URL. */
+static inline int curl_shim_split_url(const char *text, int *https, char *host, int *port, CURLU **parsed) {
   CURLU *url = curl_url();
-  char *scheme = NULL, *name = NULL, *number = NULL;
+  char *scheme = NULL, *name = NULL, *number = NULL, *zone = NULL;
   CURLUcode code = url == NULL ? CURLUE_OUT_OF_MEMORY : curl_url_set(url, CURLUPART_URL, text, CURLU_DISALLOW_USER);
   int result = -1;
   if (code == CURLUE_OK) code = curl_url_get(url, CURLUPART_SCHEME, &scheme, 0);
@@ -140,10 +157,15 @@ static inline int curl_shim_split_url(const char *text, int *https, char *host, 
     *port = (int)strtol(number, NULL, 10);
     strcpy(host, name);
     result = 0;
+    if (curl_url_get(url, CURLUPART_ZONEID, &zone, 0) == CURLUE_NO_ZONEID) {
+      *parsed = url;
+      url = NULL;
+    }
   }
   curl_free(scheme);
   curl_free(name);
   curl_free(number);
+  curl_free(zone);
   curl_url_cleanup(url);
   return result;
 }

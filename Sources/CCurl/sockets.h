@@ -14,9 +14,8 @@
 #include <unistd.h>
 
 typedef curl_socket_t (*curl_shim_open_callback)(void *, curlsocktype, struct curl_sockaddr *);
-static inline CURLcode curl_shim_set_open_callback(CURL *e, curl_shim_open_callback v, void *data) {
-  CURLcode result = curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, v);
-  return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, data) : result;
+static inline CURLcode curl_shim_set_open_callback(CURL *e, curl_shim_open_callback v) {
+  return curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, v);
 }
 /* Opens a socket. Asks the kernel to repeat lost data at equal intervals at first, instead of doubling each interval:
  * requests are small and rare, and a session may end because one request is late. */

@@ -133,7 +133,7 @@ extension Engine {
 
   private func sendSSM(_ entry: PlaybackEntry, _ request: RequestID, _ call: SSMSession.Call, _ token: Secret) {
     if entry.delegate.isCustomer { return askCustomer(entry, request, call) }
-    guard var message = entry.delegate.ssmRequest(call, token: token) else { return }
+    guard let message = entry.delegate.ssmRequest(call, token: token) else { return }
     message.isRetry = call == .heartbeat && entry.machine.isKeepAliveRetry()
     if call == .setup { entry.slotsAtSetup = slots.mark }
     note(token, of: entry)

@@ -2,10 +2,10 @@ internal import CCurl
 internal import CPlatform
 internal import UsherCore
 
-/// One easy handle of libcurl, and the request in flight on it. Handles are reused: options that are the same for all
-/// requests to an endpoint are set only once.
+/// One easy handle of libcurl, and the request in flight on it. If the handle is reused, options that are the same for
+/// all requests to an endpoint are set only once.
 final class CurlTransfer {
-  let easy: UnsafeMutableRawPointer
+  private(set) var easy: UnsafeMutableRawPointer
   private(set) var id: TransferID = 0
   /// The endpoint of the last request.
   private(set) var endpoint: Endpoint?
@@ -38,23 +38,23 @@ final class CurlTransfer {
   /// The list for CURLOPT_RESOLVE, which libcurl does not copy.
   private var addresses: UnsafeMutablePointer<curl_slist>?
 
-  /// The options that the handle still has from its previous request.
+  /// The options that the handle still has from its previous request, or from the template.
   private struct Told {
-    var isPost: Bool?
-    var isFresh: Bool?
-    var maxIdleSeconds: Int?
+    var isPost = true
+    var isFresh = false
+    var maxIdleSeconds = CurlTransfer.maxIdleSeconds
     var addresses: [UInt8]?
-    var avoidsProxy: Bool?
+    var avoidsProxy = false
     /// Whether the handle's connection must not be used again.
     var isUsedUp = false
   }
 
+  /// - Parameter easy: a copy of the template, with `setCallbackData` still to be called.
   init(easy: UnsafeMutableRawPointer, limit: Int) {
     self.easy = easy
     self.limit = limit
     lines = UnsafeMutableBufferPointer.allocate(capacity: 8)
     errorText.pointee = 0
-    _ = curl_shim_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
     headers.initialize(to: curl_shim_headers(left: Self.headersMost, codings: 0, is_bad: 0))
   }
 
@@ -65,10 +65,39 @@ final class CurlTransfer {
     curl_shim_free_lines(addresses)
   }
 
-  /// Sets the options that never change. Returns false if libcurl refused one.
-  func limitHeaders() -> Bool {
-    curl_shim_limit_headers(easy, headers) == CURLE_OK
-      && curl_shim_set_string(easy, CURLOPT_ACCEPT_ENCODING, "gzip, deflate") == CURLE_OK
+  /// For how many seconds a connection may be idle before the most urgent requests do not use it any more.
+  private static var maxIdleSeconds: Int { 118 }
+
+  /// Sets the options that never change. All other handles are copies of the template. Returns false if libcurl refused
+  /// an option.
+  static func setOptions(template: UnsafeMutableRawPointer) -> Bool {
+    limitHeaders(template) && curl_shim_set_string(template, CURLOPT_ACCEPT_ENCODING, "gzip, deflate") == CURLE_OK
+      && curl_shim_set_long(template, CURLOPT_POST, 1) == CURLE_OK
+      && curl_shim_set_long(template, CURLOPT_MAXAGE_CONN, maxIdleSeconds) == CURLE_OK
+  }
+
+  private static func limitHeaders(_ template: UnsafeMutableRawPointer) -> Bool {
+    curl_shim_limit_headers(template) == CURLE_OK
+  }
+
+  /// Lets the callbacks of the handle find this transfer. Returns false if libcurl refused; then the handle must not be
+  /// used.
+  func setCallbackData() -> Bool {
+    curl_shim_set_callback_data(easy, Unmanaged.passUnretained(self).toOpaque(), headers, errorText) != 0
+  }
+
+  /// Frees the handle and takes a new one. Returns false if libcurl has no memory; then there is no handle any more.
+  func renew(template: UnsafeMutableRawPointer) -> Bool {
+    // In this order, the memory of the old handle becomes that of the new one.
+    curl_easy_cleanup(easy)
+    guard let copy = curl_easy_duphandle(template) else { return false }
+    easy = copy
+    endpoint = nil
+    told = Told()
+    moreTimeToConnect = 0
+    if setCallbackData() { return true }
+    curl_easy_cleanup(copy)
+    return false
   }
 
   /// - Returns: false if libcurl refused an option; then the request must not be sent.
@@ -95,7 +124,7 @@ final class CurlTransfer {
       endpoint = nil
       guard
         request.endpoint.url.withUnsafeBytes({
-          curl_shim_set_string(easy, CURLOPT_URL, $0.baseAddress?.assumingMemoryBound(to: CChar.self))
+          curl_shim_set_url(easy, $0.baseAddress, request.endpoint.parsed)
         }) == CURLE_OK
       else { return false }
       endpoint = request.endpoint
@@ -141,7 +170,7 @@ final class CurlTransfer {
     // The server may be about to close a connection that was idle for a long time, or the network may have lost it. The
     // library repeats only urgent requests, so all others use connections that were used a short time ago. libcurl
     // counts whole seconds.
-    let maxIdleSeconds = request.isRetry ? 1 : request.isUrgent ? 118 : 15
+    let maxIdleSeconds = request.isRetry ? 1 : request.isUrgent ? Self.maxIdleSeconds : 15
     if told.maxIdleSeconds != maxIdleSeconds {
       guard curl_shim_set_long(easy, CURLOPT_MAXAGE_CONN, maxIdleSeconds) == CURLE_OK else { return false }
       told.maxIdleSeconds = maxIdleSeconds
@@ -186,8 +215,8 @@ final class CurlTransfer {
   func maySend(localPort: Int32) -> Bool {
     self.localPort = localPort
     attempts += 1
-    wasStopped = attempts > attemptsMost && told.isPost == true && curl_shim_request_size(easy) > 0
-    if attempts < attemptsMost, told.isFresh == false, curl_shim_set_long(easy, CURLOPT_FRESH_CONNECT, 1) == CURLE_OK {
+    wasStopped = attempts > attemptsMost && told.isPost && curl_shim_request_size(easy) > 0
+    if attempts < attemptsMost, !told.isFresh, curl_shim_set_long(easy, CURLOPT_FRESH_CONNECT, 1) == CURLE_OK {
       told.isFresh = true
     }
     return !wasStopped
@@ -244,9 +273,12 @@ final class CurlTransfer {
   }
 
   /// Releases the request and the bytes read of its reply.
-  func release() {
-    _ = curl_shim_set_list(easy, CURLOPT_HTTPHEADER, nil)
-    if told.isPost == true { _ = curl_shim_set_body(easy, nil, 0) }
+  /// - Parameter keepsHandle: whether another request will use the handle.
+  func release(keepsHandle: Bool) {
+    if keepsHandle {
+      _ = curl_shim_set_list(easy, CURLOPT_HTTPHEADER, nil)
+      if told.isPost { _ = curl_shim_set_body(easy, nil, 0) }
+    }
     request = nil
     reply = SecretBuffer()
     if connectedSocket >= 0 { platform_fd_close(connectedSocket) }

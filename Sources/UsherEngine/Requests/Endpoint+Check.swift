@@ -11,18 +11,22 @@ extension Endpoint {
     var https: Int32 = 0
     var port: Int32 = 0
     var host = [CChar](repeating: 0, count: 256)
+    var parsed: OpaquePointer?
     let result = url.withUnsafeBytes {
-      curl_shim_split_url($0.baseAddress?.assumingMemoryBound(to: CChar.self), &https, &host, &port)
+      curl_shim_split_url($0.baseAddress?.assumingMemoryBound(to: CChar.self), &https, &host, &port, &parsed)
     }
+    var unused: OpaquePointer? = parsed
+    defer { curl_url_cleanup(unused) }
     if result == -2 { throw UsherError(.system) }
     guard result == 0 else { return nil }
     let name = host.prefix { $0 != 0 }.map { lowercased(UInt8(bitPattern: $0)) }
     let isLoopback = https == 0 && isLoopback(name)
     guard !name.isEmpty, https != 0 || insecure || isLoopback else { return nil }
     let number = [UInt8(truncatingIfNeeded: port >> 8), UInt8(truncatingIfNeeded: port)]
+    unused = nil
     return Endpoint(
       url: url, origin: [https != 0 ? 0x73 : 0x70] + name + [0x3A] + number, isLoopback: isLoopback,
-      name: isLoopback ? nil : HostAndPort.named(name, port: Int(port)))
+      name: isLoopback ? nil : HostAndPort.named(name, port: Int(port)), parsed: parsed)
   }
 
   private static func isLoopback(_ host: [UInt8]) -> Bool {

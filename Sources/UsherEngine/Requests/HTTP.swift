@@ -1,3 +1,4 @@
+internal import CCurl
 package import UsherCore
 
 /// Names one transfer of one context.
@@ -12,19 +13,30 @@ package final class Endpoint {
   package let isLoopback: Bool
   /// The name to look up before a connection; nil if there is none, or if libcurl looks it up.
   package let name: HostAndPort?
+  /// The URL as libcurl has parsed it; nil: libcurl parses it for each request.
+  let parsed: OpaquePointer?
 
   /// Whether its requests use TLS.
   var isHTTPS: Bool { origin.first == 0x73 }
 
-  package init(url: [UInt8], origin: [UInt8], isLoopback: Bool, name: HostAndPort? = nil) {
+  /// - Parameter parsed: the endpoint frees it.
+  init(url: [UInt8], origin: [UInt8], isLoopback: Bool, name: HostAndPort?, parsed: OpaquePointer?) {
     self.url = url
     self.origin = origin
     self.isLoopback = isLoopback
     self.name = name
+    self.parsed = parsed
   }
+
+  package convenience init(url: [UInt8], origin: [UInt8], isLoopback: Bool, name: HostAndPort? = nil) {
+    self.init(url: url, origin: origin, isLoopback: isLoopback, name: name, parsed: nil)
+  }
+
+  deinit { curl_url_cleanup(parsed) }
 }
 
-package struct HTTPRequest {
+/// A class, so that the dispatcher and the transport share one request. Nobody changes it once it is sent.
+package final class HTTPRequest {
   package enum Method { case get, post }
   package enum Repetition {
     /// The request fails, and the session decides whether to repeat it.
@@ -45,12 +57,26 @@ package struct HTTPRequest {
   /// The tokens in the request. While the playback exists, no message contains them.
   package let tokens: [Secret]
   /// The name of the reply header that may carry the session token; NUL-terminated.
-  package var replyHeader: [UInt8]?
+  package let replyHeader: [UInt8]?
   /// What happens if a kept connection ends before the first byte of the reply.
-  package var repetition = Repetition.bySession
+  package var repetition: Repetition
   /// Whether it repeats a keep-alive that failed. Then it uses a kept connection only if the server has answered on
   /// that connection within the last two seconds.
   package var isRetry = false
+
+  package init(
+    method: Method, endpoint: Endpoint, headers: [Secret], body: Secret?, isUrgent: Bool, tokens: [Secret],
+    replyHeader: [UInt8]? = nil, repetition: Repetition = .bySession
+  ) {
+    self.method = method
+    self.endpoint = endpoint
+    self.headers = headers
+    self.body = body
+    self.isUrgent = isUrgent
+    self.tokens = tokens
+    self.replyHeader = replyHeader
+    self.repetition = repetition
+  }
 }
 
 extension HTTPRequest {
@@ -63,20 +89,34 @@ extension HTTPRequest {
   }
 }
 
-package struct HTTPResponse {
-  package var status: Int32
-  package var body: Secret
+/// A reply. It is a class because the engine passes it on several times: this copies one reference and not three.
+package final class HTTPResponse {
+  package let status: Int32
+  package let body: Secret
   /// The pause that `Retry-After` asks for, as seconds or as a date.
-  package var retryAfter: Milliseconds?
+  package let retryAfter: Milliseconds?
   /// The value of the header that `HTTPRequest.replyHeader` names.
-  package var header: Secret?
+  package let header: Secret?
   /// The `Location` of a redirect.
-  package var location: Secret?
+  package let location: Secret?
   /// What the `Content-Type` header says about the body. It is read only if the body does not begin like a JSON object.
-  package var media = MediaType.other
+  package let media: MediaType
   /// The reply has no body, and its headers do not say how long the body is. So the connection may have ended too
   /// early.
-  package var mayBeCut = false
+  package let mayBeCut: Bool
+
+  package init(
+    status: Int32, body: Secret, retryAfter: Milliseconds? = nil, header: Secret? = nil, location: Secret? = nil,
+    media: MediaType = .other, mayBeCut: Bool = false
+  ) {
+    self.status = status
+    self.body = body
+    self.retryAfter = retryAfter
+    self.header = header
+    self.location = location
+    self.media = media
+    self.mayBeCut = mayBeCut
+  }
 }
 
 package enum HTTPOutcome {

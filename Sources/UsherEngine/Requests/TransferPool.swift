@@ -2,10 +2,12 @@ internal import CCurl
 internal import UsherCore
 
 /// The handles of libcurl that no request uses. Requests use them again, because a new handle costs more.
+///
+/// A new handle is a copy of a template that has all options.
 final class TransferPool {
   /// libcurl 7.84 to 8.0 keep a pointer to the last header line of a handle's previous reply, although they have freed
   /// that line. If the first header line of the next reply begins with a blank, they write to this memory: a server
-  /// could damage the host's heap. With such a libcurl each request gets a new handle.
+  /// could damage the host's heap. With such a libcurl each request gets a new handle (`CurlTransfer.renew`).
   private static let canReuseHandles = curl_shim_version() < 0x07_54_00 || curl_shim_version() >= 0x08_01_00
 
   private let options: TransportOptions
@@ -13,6 +15,8 @@ final class TransferPool {
   /// How many handles are kept: at most one for each connection that may be kept.
   private let keptMax: Int
   private var idle: [CurlTransfer] = []
+  /// A handle with the options that never change; it sends no request. nil: no request has needed it yet.
+  private var template: UnsafeMutableRawPointer?
 
   init(options: TransportOptions, connections: Connections, keptMax: Int) {
     self.options = options
@@ -22,6 +26,7 @@ final class TransferPool {
 
   /// Returns a handle that already has this endpoint's settings, otherwise any other one; nil if libcurl has no memory.
   func take(_ endpoint: Endpoint) -> CurlTransfer? {
+    guard Self.canReuseHandles else { return takeRenewed() }
     var index = idle.count - 1
     while index >= 0 {
       if idle[index].endpoint === endpoint {
@@ -33,28 +38,43 @@ final class TransferPool {
     return idle.popLast() ?? make()
   }
 
+  private func takeRenewed() -> CurlTransfer? {
+    guard let transfer = idle.popLast() else { return make() }
+    guard let template, transfer.renew(template: template) else { return nil }
+    return transfer
+  }
+
   /// Takes back a handle whose request has ended well.
   func recycle(_ transfer: CurlTransfer) {
-    transfer.release()
-    if Self.canReuseHandles, idle.count < keptMax { idle.append(transfer) } else { curl_easy_cleanup(transfer.easy) }
+    transfer.release(keepsHandle: Self.canReuseHandles)
+    if idle.count < keptMax { idle.append(transfer) } else { curl_easy_cleanup(transfer.easy) }
   }
 
   /// Closes a handle whose request failed, because it may keep state of that request.
   func discard(_ transfer: CurlTransfer) {
-    transfer.release()
+    transfer.release(keepsHandle: false)
     curl_easy_cleanup(transfer.easy)
   }
 
   func close() {
     for transfer in idle { curl_easy_cleanup(transfer.easy) }
     idle.removeAll()
+    if let template { curl_easy_cleanup(template) }
+    template = nil
+  }
+
+  private func make() -> CurlTransfer? {
+    if template == nil { template = makeTemplate() }
+    guard let template, let easy = curl_easy_duphandle(template) else { return nil }
+    let transfer = CurlTransfer(easy: easy, limit: options.maxResponseBytes)
+    if transfer.setCallbackData() { return transfer }
+    curl_easy_cleanup(easy)
+    return nil
   }
 
   /// Makes an easy handle and sets all options that never change.
-  private func make() -> CurlTransfer? {
+  private func makeTemplate() -> UnsafeMutableRawPointer? {
     guard let easy = curl_easy_init() else { return nil }
-    let transfer = CurlTransfer(easy: easy, limit: options.maxResponseBytes)
-    let pointer = Unmanaged.passUnretained(transfer).toOpaque()
     _ = curl_shim_set_long(easy, CURLOPT_QUICK_EXIT, 1)
     // Without one of these options, libcurl would reveal a secret or repeat a request. If libcurl refuses an option,
     // the handle is not used.
@@ -66,12 +86,10 @@ final class TransferPool {
       && setTLS(easy) && setProxy(easy)
       && options.userAgent.withUnsafeBufferPointer({ set(easy, CURLOPT_USERAGENT, $0) })
       && curl_shim_set_prerequest_callback(easy, onPrerequest) == CURLE_OK
-      && curl_shim_set_pointer(easy, CURLOPT_PREREQDATA, pointer) == CURLE_OK
-      && curl_shim_set_open_callback(easy, onOpen, pointer) == CURLE_OK
+      && curl_shim_set_open_callback(easy, onOpen) == CURLE_OK
       && connections.attach(easy: easy)
       && curl_shim_set_data_callback(easy, CURLOPT_WRITEFUNCTION, onBody) == CURLE_OK
-      && curl_shim_set_pointer(easy, CURLOPT_WRITEDATA, pointer) == CURLE_OK
-      && curl_shim_set_pointer(easy, CURLOPT_PRIVATE, pointer) == CURLE_OK && transfer.limitHeaders()
+      && CurlTransfer.setOptions(template: easy)
     guard isSafe else {
       curl_easy_cleanup(easy)
       return nil
@@ -81,7 +99,7 @@ final class TransferPool {
       easy, CURLOPT_HTTP_VERSION, options.speaksHTTP2WithoutTLS ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : version)
     _ = curl_shim_set_long(easy, CURLOPT_TCP_NODELAY, 1)
     _ = curl_shim_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: options.connectTimeout))
-    return transfer
+    return easy
   }
 
   private func setTLS(_ easy: UnsafeMutableRawPointer) -> Bool {
