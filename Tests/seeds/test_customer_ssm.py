@@ -22,7 +22,7 @@ def start_headend() -> Iterator[Callable[..., HeadEnd]]:
 
     def start(**settings: Any) -> HeadEnd:
         headend = HeadEnd(
-            clock="system", control=False, period_s=0.2, grace=50, limit=1, token_rotation="strict", **settings
+            clock="system", control=False, period_s=0.1, grace=200, limit=1, token_rotation="strict", **settings
         ).start()
         running.append(headend)
         headend.add_media(MEDIA)
