@@ -326,8 +326,9 @@ USHER_API int32_t usher_delegate_free(usher_delegate *delegate);
  * @param completion  the id that the callback received.
  * @param token       a header value: not empty, no CR, LF or NUL, at most 64 kB. NULL: the host has no token; the
  *                    request fails with USHER_E_NO_TOKEN.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
- *         id is unknown; USHER_E_INVALID_ARGUMENT if `token` is not such a header value (the question stays open).
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before, its deadline has passed, its
+ *         playback closes, or the id is unknown; USHER_E_INVALID_ARGUMENT if `token` is not such a header value (the
+ *         question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_token(usher_completion completion, const char *token);

@@ -133,9 +133,9 @@ USHER_API int32_t usher_delegate_set_hooks(
  * @param bytes       the answer, 1 byte to 1 MiB. NULL: the host has no answer; the request fails with
  *                    USHER_E_CALLBACK.
  * @param size        its length in bytes.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
- *         id is unknown, or belongs to a headers hook; USHER_E_INVALID_ARGUMENT for a wrong size, or for a licence URL
- *         that is not a URL (the question stays open).
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before, its deadline has passed, its
+ *         playback closes, or the id is unknown, or belongs to a headers hook; USHER_E_INVALID_ARGUMENT for a wrong
+ *         size, or for a licence URL that is not a URL (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_hook(usher_completion completion, const uint8_t *bytes, size_t size);
@@ -146,9 +146,9 @@ USHER_API int32_t usher_complete_hook(usher_completion completion, const uint8_t
  * @param completion  the id that the hook received.
  * @param headers     "Name: value" lines separated by '\n', at most 64 kB. Empty text: the library sends the request
  *                    without these lines. NULL: it does not send the request, which fails with USHER_E_DECLINED.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
- *         id is unknown, or belongs to another hook; USHER_E_INVALID_ARGUMENT for lines that are not headers (the
- *         question stays open).
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before, its deadline has passed, its
+ *         playback closes, or the id is unknown, or belongs to another hook; USHER_E_INVALID_ARGUMENT for lines that
+ *         are not headers (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_headers(usher_completion completion, const char *headers);
@@ -157,8 +157,8 @@ USHER_API int32_t usher_complete_headers(usher_completion completion, const char
  * Answers any hook, or a server callback of a resource loader, with the result of the built-in behaviour.
  *
  * @param completion  the id that the hook or the callback received.
- * @return USHER_OK, or USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or
- *         the id is unknown.
+ * @return USHER_OK, or USHER_E_INVALID_COMPLETION if the question was answered before, its deadline has passed, its
+ *         playback closes, or the id is unknown.
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_builtin(usher_completion completion);
@@ -172,8 +172,8 @@ USHER_API int32_t usher_complete_builtin(usher_completion completion);
  * @param out         a response to free with usher_response_free(): `data` is the bytes, the text of the URL, or the
  *                    header lines. If the built-in behaviour failed, `*out` is a response with the error; if this
  *                    function refused the call, `*out` is NULL. `out` must not be NULL.
- * @return USHER_OK; the error of the built-in behaviour; USHER_E_INVALID_COMPLETION if the question was answered before
- *         or its deadline has passed, or the id is unknown; USHER_E_INVALID_ARGUMENT.
+ * @return USHER_OK; the error of the built-in behaviour; USHER_E_INVALID_COMPLETION if the question was answered
+ *         before, its deadline has passed, its playback closes, or the id is unknown; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes, also in the callback that asked. Waits: for the download of a certificate.
  * Since: 0.1
  */

@@ -264,9 +264,9 @@ USHER_API int32_t usher_context_add_loader(
  *                    server; the loading request fails with USHER_E_CALLBACK.
  * @param headers     "Name: value" lines separated by '\n', at most 64 kB, sent after those of `extra_headers`. NULL:
  *                    none.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
- *         id is unknown, or belongs to another callback; USHER_E_INVALID_ARGUMENT for a text that is not a URL, or
- *         lines that are not headers (the question stays open).
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before, its deadline has passed, its
+ *         playback closes, or the id is unknown, or belongs to another callback; USHER_E_INVALID_ARGUMENT for a text
+ *         that is not a URL, or lines that are not headers (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_server(usher_completion completion, const char *url, const char *headers);
@@ -278,8 +278,9 @@ USHER_API int32_t usher_complete_server(usher_completion completion, const char 
  *
  * @param completion   the id that the callback received.
  * @param entitlement  copied before return. NULL: all defaults.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
- *         id is unknown, or belongs to another callback; USHER_E_INVALID_ARGUMENT (the question stays open).
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before, its deadline has passed, its
+ *         playback closes, or the id is unknown, or belongs to another callback; USHER_E_INVALID_ARGUMENT (the question
+ *         stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_entitlement(usher_completion completion, const usher_entitlement *entitlement);

@@ -136,8 +136,8 @@ USHER_API int32_t usher_player_free(usher_player *player);
  * @param payload     the CDM's fresh challenge or SPC. NULL: the CDM made none; the request fails with
  *                    USHER_E_CALLBACK.
  * @param size        its length in bytes, 1 to 1 MiB.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
- *         id is unknown; USHER_E_INVALID_ARGUMENT for a wrong size (the question stays open).
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before, its deadline has passed, its
+ *         playback closes, or the id is unknown; USHER_E_INVALID_ARGUMENT for a wrong size (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_payload(usher_completion completion, const uint8_t *payload, size_t size);

@@ -257,7 +257,9 @@ final class CurlTransfer {
     return socket
   }
 
-  func take(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+  /// Called by libcurl with each part of the decoded body. Returns false if the body exceeds `max_response_bytes`; then
+  /// libcurl stops reading.
+  func takeBody(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
     guard reply.count + bytes.count <= limit else {
       isTooLarge = true
       return false

@@ -133,7 +133,8 @@ private func onBody(
   let (total, overflow) = size.multipliedReportingOverflow(by: count)
   guard !overflow else { return 0 }
   let raw = UnsafeRawBufferPointer(start: bytes, count: total)
-  return Unmanaged<CurlTransfer>.fromOpaque(data).takeUnretainedValue().take(raw.bindMemory(to: UInt8.self)) ? total : 0
+  return Unmanaged<CurlTransfer>.fromOpaque(data).takeUnretainedValue().takeBody(raw.bindMemory(to: UInt8.self))
+    ? total : 0
 }
 
 private func onPrerequest(
