@@ -47,7 +47,8 @@ static __attribute__((noinline, unused)) void curl_shim_note_coding(
     if (curl_shim_has_value(value, size, "gzip") || curl_shim_has_value(value, size, "x-gzip") ||
         curl_shim_has_value(value, size, "deflate"))
       headers->codings++;
-    /* Some servers write a word here that is not a coding, such as "utf-8" or "none". */
+    /* Some servers write a word here that is not a coding. libcurl ignores "none"; if the word is another one, such as
+     * "utf-8", and the reply has a body, libcurl fails with CURLE_BAD_CONTENT_ENCODING. */
     if (curl_shim_has_value(value, size, "br") || curl_shim_has_value(value, size, "zstd") ||
         curl_shim_has_value(value, size, "compress") || memchr(value, ',', size) != NULL || headers->codings > 1)
       headers->is_bad = 1;

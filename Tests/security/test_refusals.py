@@ -231,6 +231,22 @@ def test_replyBody_inACodingNotAskedFor_isNotDecoded(stage: Stage, lines: tuple[
             stage.play(delegate=delegate).get_license(CLEARKEY, CHALLENGE)
 
 
+@pytest.mark.parametrize("word", ["utf-8", "x-unknown"])
+@pytest.mark.parametrize("route", ["setup", "license", "certificate"])
+def test_replyBody_withAWordThatIsNoCoding_saysWhichCodingsAreRead(stage: Stage, route: str, word: str) -> None:
+    """A server writes a word that is no coding into Content-Encoding; the request fails, and the message lists the
+    codings that the library reads."""
+
+    stage.headend.faults.add(route, Fault.reply(200, body=b"a body", headers={"Content-Encoding": word}))
+    delegate = stage.delegate(certificate_url=stage.headend.fps_certificate_url)
+    playback = stage.play(delegate=delegate)
+    with pytest.raises(usher.ProtocolError, match="Content-Encoding must be gzip, deflate or identity"):
+        if route == "certificate":
+            playback.get_certificate()
+        else:
+            playback.get_license(CLEARKEY, CHALLENGE)
+
+
 @pytest.mark.parametrize("kind", ["headers", "one header", "interim replies"])
 def test_replyHeaders_withoutEnd_areTooLarge_longBeforeMemoryIs(stage: Stage, kind: str) -> None:
     """A server sends header lines without end; the library stops reading, and reports TOO_LARGE."""

@@ -327,7 +327,7 @@ final class CurlTransfer {
     if isCoded {
       return .failure(
         WireFailure(
-          .protocolError, httpStatus: status, message: "the answer's Content-Encoding cannot be read",
+          .protocolError, httpStatus: status, message: "the reply's Content-Encoding must be gzip, deflate or identity",
           mayHaveTakenEffect: true))
     }
     if wasStopped {
