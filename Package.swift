@@ -59,6 +59,16 @@ let linkFlags: [String] =
   // The shipped library is 4 % smaller with lld, which comes with the Swift toolchain.
   + (embedded && !isSanitized ? ["-use-ld=lld"] : [])
 
+/// It needs `-enable-testing`, also in an optimised build; scripts/simulate sets both.
+let simulation: [Target] =
+  Context.environment["USHER_SIMULATION"] == "1"
+  ? [
+    .executableTarget(
+      name: "usher-simulate", dependencies: ["UsherCore", "UsherEngine", "CPlatform", "TestSupport"],
+      path: "Tests/UsherSimulation")
+  ]
+  : []
+
 let package = Package(
   name: "Usher",
   products: [.library(name: "usher", type: .dynamic, targets: ["Usher"])],
@@ -80,10 +90,7 @@ let package = Package(
       : [
         .target(name: "TestSupport", dependencies: ["UsherCore"], path: "Tests/Support"),
         .executableTarget(name: "usher-model", dependencies: ["UsherCore", "TestSupport"], path: "Tests/UsherModel"),
-        .executableTarget(
-          name: "usher-simulate", dependencies: ["UsherCore", "UsherEngine", "CPlatform", "TestSupport"],
-          path: "Tests/UsherSimulation"),
         .testTarget(name: "UsherCoreTests", dependencies: ["UsherCore", "TestSupport"]),
         .testTarget(name: "UsherEngineTests", dependencies: ["UsherEngine", "UsherCore", "TestSupport"])
-      ])
+      ]) + simulation
 )

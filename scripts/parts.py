@@ -76,6 +76,16 @@ def count_xml(part: Part, output: str) -> Count:
     )
 
 
+def count_swift(part: Part, output: str) -> Count:
+    """Counts like count_xml(). Each warning of the compiler in this run, or in the last builds of the libraries, is a
+    failure. The compiler repeats a warning only when it compiles the file again, so a clean clone shows all of them."""
+    count = count_xml(part, output)
+    texts = [output, *(log.read_text(encoding="utf-8", errors="replace") for log in BUILD.glob("*/build.log"))]
+    warnings = {line for text in texts for line in re.findall(r"^/.*\.(?:swift|h):\d+.* warning: .*", text, re.M)}
+    count.failures.extend(f"{part.name}: {line.removeprefix(f'{ROOT}/')}" for line in sorted(warnings))
+    return count
+
+
 # ---- parts -----------------------------------------------------------------------------------------------------------
 
 

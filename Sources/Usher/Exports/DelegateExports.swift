@@ -74,6 +74,6 @@ public func usher_delegate_set_http_header(
 @_cdecl("usher_delegate_free") @implementation
 public func usher_delegate_free(_ delegate: OpaquePointer!) -> Int32 {
   report { () throws(UsherError) in
-    guard let object = try release(delegate, as: DelegateObject.self) else { return }
+    _ = try release(delegate, as: DelegateObject.self)
   }
 }

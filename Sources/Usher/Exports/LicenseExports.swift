@@ -164,6 +164,6 @@ public func usher_response_get(_ response: OpaquePointer!, _ out: UnsafeMutableP
 @_cdecl("usher_response_free") @implementation
 public func usher_response_free(_ response: OpaquePointer!) -> Int32 {
   report { () throws(UsherError) in
-    guard let object = try release(response, as: ResponseObject.self) else { return }
+    _ = try release(response, as: ResponseObject.self)
   }
 }

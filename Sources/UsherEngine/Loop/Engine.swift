@@ -1,5 +1,5 @@
 internal import CPlatform
-package import UsherCore
+internal import UsherCore
 
 package struct EngineOptions {
   package var isManualClock = false

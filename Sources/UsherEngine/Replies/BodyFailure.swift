@@ -1,4 +1,4 @@
-package import UsherCore
+internal import UsherCore
 
 /// Why the body of a reply is not what the library asked for.
 package enum BodyFailure: Error, Equatable, Sendable {

@@ -1,4 +1,4 @@
-package import UsherCore
+internal import UsherCore
 
 /// What the `Content-Type` of a reply says about its body.
 package enum MediaType: Sendable {

@@ -1,4 +1,4 @@
-package import UsherCore
+internal import UsherCore
 
 /// One request of the context, queued or in flight.
 package final class Transfer {
