@@ -4,7 +4,8 @@ package struct Explanation: Sendable {
   package let advice: StaticString
   /// Whether a table has an entry for the code of the error. If not, the words describe only the kind of error.
   package let isKnown: Bool
-  /// The name of the table in which the words were found, by the code or by the status.
+  /// The name of the table from which the words come: a table of codes if one has the code of the error, otherwise the
+  /// table of statuses.
   package let source: StaticString
 }
 

@@ -1,9 +1,10 @@
 /// The secrets that no message may contain: tokens, values of headers, parts of URLs, bodies of requests, credentials
-/// of a proxy. Servers may repeat them in their texts. The library makes every message with a server's text through
-/// `cleaned`, which removes each part of a secret.
+/// of a proxy. A server may repeat these secrets in its texts. So the library passes each text of a server to `cleaned`
+/// before the text becomes a message; `cleaned` removes each part of a secret.
 ///
-/// A part is a run of 8 letters or digits; if the secret is shorter, the whole secret is the part. A search ignores
-/// letter case, and skips all other characters in the text and in the secret.
+/// A part of a secret is a run of 8 of its letters or digits. If the secret has fewer, the whole secret is one part. A
+/// search ignores letter case. It compares only letters and digits, and skips all other characters;
+/// `SecretSearch.Compared` has two more kinds of search.
 package final class HiddenSecrets {
   private var words: [Secret] = []
   private var bodies: [Secret] = []
@@ -30,7 +31,7 @@ package final class HiddenSecrets {
 
   /// Adds the secrets of a header line, which ends in NUL. They are the value, and the part of the value after its last
   /// blank, such as the token in "Bearer token". From "Basic credentials" it also adds the decoded name and password.
-  /// The headers that describe the body contain no secrets.
+  /// It adds nothing from headers that only describe a body, such as `Content-Type`.
   package func addHeader(_ line: Secret) {
     line.withBytes { bytes in
       guard let colon = bytes.firstIndex(of: 0x3A) else { return }
@@ -92,8 +93,8 @@ package final class HiddenSecrets {
     return count
   }
 
-  /// Adds a payload or the body of a request. Its `BodyWords` count as secrets, and so does the complete body in base64
-  /// or as numbers.
+  /// Adds a payload or the body of a request. Its `BodyWords` count as secrets. The complete body counts as a secret
+  /// too if a text repeats it in base64 or as hex numbers.
   package func addBody(_ body: Secret) {
     bodies.append(body)
     size += body.count
@@ -105,7 +106,8 @@ package final class HiddenSecrets {
   /// long.
   private static var mostBytes: Int { 1 << 19 }
 
-  /// Marks the bytes of a text that repeat a part of a secret: unchanged, as the numbers of its bytes, or in base64.
+  /// Marks the bytes of a text that repeat a part of a secret. The text may repeat the part unchanged, in base64, or as
+  /// a list of numbers, one for each byte.
   /// - Returns: false if the secrets are too large together; then the text was not searched.
   func mark(_ text: UnsafeBufferPointer<UInt8>, in marks: inout [Bool]) -> Bool {
     guard size > 0 else { return true }

@@ -1,11 +1,12 @@
-/// Searches one text for parts of secrets. First it puts each run of 8 compared bytes of the text into a hash table.
-/// Then it reads each secret once, byte by byte, and looks up the last 8 compared bytes.
+/// Searches one text for parts of secrets. A search compares only some of the bytes; see `Compared`. First it puts each
+/// run of 8 compared bytes of the text into a hash table. Then it reads each secret once, byte by byte, and looks up
+/// the last 8 compared bytes that it has read.
 struct SecretSearch {
   /// The bytes that a search compares, in the text and in the secrets. It skips all other bytes and ignores letter
   /// case.
   enum Compared {
     case lettersAndDigits
-    /// Hex digits except 0. Then `51`, `0x51`, `U+0051` and `5100` are equal.
+    /// Hex digits except 0. So `51`, `0x51`, `U+0051` and `5100` count as equal: each has the digits 5 and 1.
     case nonZeroDigits
     /// All bytes except blanks. This finds secrets that have few letters and digits, or letters that are not ASCII.
     case allButBlanks
@@ -21,7 +22,8 @@ struct SecretSearch {
   /// hash. For each run, `next` has the number of the previous run with the same hash, also plus 1.
   private var heads = [UInt16](repeating: 0, count: 1024)
   private var next: [UInt16] = []
-  /// The last 8 compared bytes of the secret that the search reads, and the number of compared bytes so far.
+  /// `last`: the last 8 compared bytes that the search has read of the current secret. `count`: how many compared bytes
+  /// it has read of this secret.
   private var last: UInt64 = 0
   private var count = 0
 
@@ -77,7 +79,7 @@ struct SecretSearch {
     wipe(&letters)
   }
 
-  /// Searches for a token or value: if the text has any part of it, that part is found.
+  /// Searches the text for parts of a token or of another value. It finds every part that the text repeats.
   mutating func findWord(_ secret: UnsafeBufferPointer<UInt8>) {
     switch compared {
     case .lettersAndDigits:

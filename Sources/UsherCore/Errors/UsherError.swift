@@ -44,8 +44,8 @@ package struct UsherError: Error, Equatable, Sendable {
 
   private mutating func set(_ bit: UInt8, _ isSet: Bool) { flags = isSet ? flags | bit : flags & ~bit }
 
-  /// Makes an error with default values for everything else. Most errors are made here, because a call with one
-  /// argument takes the least code.
+  /// Makes an error from a status; all other fields get their default values. Most errors are made with this
+  /// initialiser, because a call with one argument takes the least code.
   @inline(never)
   package init(_ status: Status) { self.init(status, origin: .local) }
 

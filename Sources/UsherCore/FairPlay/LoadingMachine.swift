@@ -4,7 +4,8 @@
 /// next steps get the certificate, ask for the SPC, and send the key request. `Server` is the type that describes a
 /// server.
 package struct LoadingMachine<Server> {
-  /// The result of looking for a server. Its URL comes from the loader's options, the content or an entitlement server.
+  /// The result of looking for a server. The URL of the server comes from the loader's options, from the content or
+  /// from an entitlement server.
   package enum Candidate {
     case allowed(Server)
     /// The host of the URL is not on the allow-list, or the library does not send requests to this kind of URL.
@@ -26,7 +27,7 @@ package struct LoadingMachine<Server> {
     /// Ask this entitlement server for the key server's URL. nil: ask the one in the loader's options or in the
     /// content's URL.
     case entitlement(Server?)
-    /// Do what the loader does without the callback.
+    /// Do what the loader would do if the host had no such callback.
     case builtin
   }
 
@@ -125,7 +126,7 @@ package struct LoadingMachine<Server> {
     case (.askingServer, .keyServer(let server)): return prepare(.allowed(server), .license)
     case (.askingServer(let known), .builtin): return begin(at: known)
     case (.askingServer(let known), .entitlement(let server)):
-      // If the loader has no entitlement server, `known` is a key server; it must not get a request for an entitlement.
+      // If the loader has no entitlement server, `known` is a key server, which must not get an entitlement request.
       return findTokenURL(server.map { .allowed($0) } ?? (isByEntitlement ? known : .missing))
     case (.askingTokenURL, .keyServer(let server)): return prepare(.allowed(server), .entitlement)
     case (.askingTokenURL(let known), .builtin): return askEntitlement(known)

@@ -3,9 +3,10 @@ package enum TokenURL {
   package static var mostBytes: Int { 8192 }
   package static var https: [UInt8] { [0x68, 0x74, 0x74, 0x70, 0x73] }
 
-  /// Returns `skd://host…` or `skd:host/…` with the scheme `target`, or the inner URL of `skd:https://…`; nil if there
-  /// is no such URL. The result has the same port, path and query, but no fragment. The caller must check the
-  /// host against the allow-list.
+  /// Returns the URL that an `skd:` URL contains; nil if it contains none. From `skd://host…` and `skd:host/…` the
+  /// result is the same URL with the scheme `target`; from `skd:https://…` it is the text after `skd:`. The result
+  /// keeps the port, the path and the query, but not the fragment. The caller must check the host against the
+  /// allow-list.
   package static func url(
     in text: UnsafeBufferPointer<UInt8>, scheme: [UInt8] = AssetID.fairPlayScheme, target: [UInt8] = https
   ) -> [UInt8]? {

@@ -23,8 +23,8 @@ package struct LicenseExchange {
     }
   }
 
-  /// How a hook's question ended. The exchange does not get the value that the hook made: the caller puts the value
-  /// into the request.
+  /// The result of the question to a hook. It does not include the value that the hook returned: the caller of the
+  /// exchange puts this value into the request.
   package enum Answer {
     case value
     case builtin
@@ -66,7 +66,7 @@ package struct LicenseExchange {
     /// → ended
     case unwanted(Status)
     /// The request is in flight. `isWanted` is false if the host's request has completed already: then the library
-    /// reads only the session token of the reply, without the hook.
+    /// reads only the session token of the reply, and does not ask the licence hook.
     /// → sent (unwanted), reading, ended
     case sent(isWanted: Bool)
     /// The library waits for the answer of the licence hook.

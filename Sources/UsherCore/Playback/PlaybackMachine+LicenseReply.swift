@@ -26,8 +26,8 @@ extension PlaybackMachine {
       var actions = use(fields, of: license, role, request, ownTeardowns: ownTeardowns, now: now)
       if !license.isAbandoned {
         if !license.isRenewal && !license.isAuxiliary { hasLicense = true }
-        // In the list of actions, the start of the session comes before its first licence. A licence comes before
-        // KEPT_ALIVE.
+        // A licence comes before KEPT_ALIVE in the list of actions. But the licence that opens the session comes after
+        // the actions that report the start of the session.
         let isOpening = if case .opening = role { true } else { false }
         actions.insert(.deliverLicense(license.id, data), at: isOpening ? actions.count : 0)
       }
@@ -120,8 +120,8 @@ extension PlaybackMachine {
     case .opening: return opened(license, request, fields, ownTeardowns: ownTeardowns, now: now)
     case .carriesToken(let generation): return continued(license, fields, request, generation, now: now)
     case .sessionless:
-      // The playback has no session. A licence reply in this role normally has no session token; only the reply to a
-      // request for the service certificate may have one, and then opens the session.
+      // This request was sent without a session, so its reply normally has no session token. Only the reply to a
+      // request for the service certificate may have one; this token then opens the session.
       guard fields.token != nil, hasSSM else { return [] }
       guard session.canOpen else {
         mayHaveOrphan = true

@@ -61,7 +61,7 @@ extension PlaybackMachine {
     return false
   }
 
-  /// The status with which the playback ends, closed or replaced; nil if the host has not closed it.
+  /// The status with which the playback ends: closed or replaced. nil if nothing has closed the playback yet.
   var closeStatus: Status? {
     switch lifecycle.phase {
     case .closing(let status), .closed(let status): return status

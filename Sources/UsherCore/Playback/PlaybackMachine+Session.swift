@@ -36,7 +36,8 @@ extension PlaybackMachine {
     var actions: [Action] = []
     mayHaveOrphan = mayHaveOrphan || orphanPossible
     // If the host left the session during set-up, the session may exist at the head-end although the library has no
-    // token. If the host asks to tear it down after the playback was closed, the session ends a second time.
+    // token for it. If the host asks for its teardown after the playback was closed, the library cannot send one: it
+    // reports an error, and reports the end of the session a second time.
     if isClosed, orphanPossible, session.tokenGeneration == 0 {
       var error = UsherError(.state, origin: .ssm, operation: .teardown, message: "no reply brought the session token")
       error.orphanPossible = true
@@ -63,7 +64,7 @@ extension PlaybackMachine {
   /// Returns `actions`, followed by the actions that they have made possible: start the next session, send waiting
   /// licence requests.
   mutating func withFollowUps(_ actions: consuming [Action], now: Milliseconds) -> [Action] {
-    // Most often there are none: adding an empty list costs more than asking.
+    // Most often both lists are empty. Adding an empty list costs more than this check.
     let replacement = startReplacement(now: now)
     if !replacement.isEmpty { actions += replacement }
     let waiting = sendWaiting(now: now)

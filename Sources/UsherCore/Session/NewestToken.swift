@@ -1,11 +1,11 @@
 /// The newest session token, and what the library knows about its state at the server.
 ///
 /// Replies do not always arrive in the order in which the server issued their tokens. So each token has a depth: the
-/// token of set-up has depth 1, and the token in a reply is one deeper than the token in the request. This order holds
-/// for a server that accepts its newest token, or also the token before it: such a server never issues a token that is
-/// less deep than an earlier one, and at most two tokens of the same depth. So a deeper token is newer. Of two tokens
-/// of the same depth the library uses the one that arrived last, and keeps the other one in case the server refuses the
-/// first.
+/// token of set-up has depth 1, and the token in a reply is one deeper than the token in its request. A deeper token is
+/// always newer. This is true for a server that accepts only its newest token, and also for a server that accepts the
+/// token before it too: such servers never issue a token that is less deep than an earlier one, and issue at most two
+/// tokens of the same depth. Of two tokens of the same depth the library uses the one that arrived last. It keeps the
+/// other one, in case the server refuses the token in use.
 struct NewestToken {
   private(set) var secret: Secret?
   /// Identifies `secret`: a request that was sent with another generation carries another token. The lowest four bits
@@ -101,8 +101,8 @@ struct NewestToken {
   var mayHaveSuccessor: Bool { sentAfterLoss != nil }
   /// - Parameter next: the id of the next request.
   mutating func loseReply(next: RequestID) { sentAfterLoss = next }
-  /// Called when the server accepted a request with a session token. If the request was sent after a reply had been
-  /// lost, the server knows the session by a token that the library has.
+  /// Called when the server accepted a request with a session token. If the library sent this request after it had lost
+  /// a reply, the server still knows the session by a token that the library has. So the lost reply no longer matters.
   mutating func confirm(_ request: RequestID) {
     if let first = sentAfterLoss, request >= first { sentAfterLoss = nil }
   }

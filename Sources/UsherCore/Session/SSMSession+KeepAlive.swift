@@ -91,8 +91,8 @@ extension SSMSession {
   /// token, the caller has already stored it.
   package mutating func renewalEnded(_ failure: WireFailure?, origin: Origin, now: Milliseconds) -> [Action] {
     if let failure {
-      // In an outage the beat no longer waits for this renewal. But if the server refused the renewal, the refusal
-      // counts.
+      // In an outage, and if the CDM renews the licence, the beat does not wait for this renewal. But if the server
+      // refused the renewal for good, the session fails.
       if isActive, mode == .cdm || (mode == .enforced && isInOutage), !failure.isTransient {
         return beatRefused(failure, origin: origin, operation: .renewal)
       }
@@ -231,7 +231,7 @@ extension SSMSession {
     }
   }
 
-  /// Called when the host is suspended. If the policy says so, keep-alives pause until it resumes.
+  /// Called when the host is suspended. If the policy says so, keep-alives pause until the host resumes.
   package mutating func suspended() -> [Action] {
     guard policy.suspend == .pause, isActive else { return [] }
     isPaused = true

@@ -30,7 +30,7 @@ extension SSMSession {
     /// → tearingDown
     case retryingTeardown(Teardown, at: Milliseconds)
     /// The session has reported that it ended. A late reply may still bring a token; the session then sends a teardown
-    /// with this token. If the host left the session, it may still ask to tear it down.
+    /// with this token. If the host left the session at the head-end, the host may still ask for its teardown.
     /// → closing, tearingDown
     case ended(Ended)
   }

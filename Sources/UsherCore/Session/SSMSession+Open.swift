@@ -1,5 +1,5 @@
 /// Sessions that a licence request opens. In SSP V2 the server sets the session up when it answers the request; in
-/// customer SSM the host does.
+/// customer SSM the host sets it up.
 extension SSMSession {
   /// Whether the next licence request would open the session.
   package var canOpen: Bool { policy.opensByLicense && isIdle }

@@ -9,14 +9,15 @@ extension SSMSession {
   /// over.
   ///
   /// The pauses double. The first is one second, or an eighth of the period if that is shorter. No pause is longer than
-  /// a quarter of the lease that is left, so the retries become denser. If the server asks for a pause (`Retry-After`),
-  /// this pause applies instead; if it exceeds the lease, the last retry is sent when the lease ends. The library sends
-  /// retries until shortly after the end that it assumes for the lease: the server's lease ends a moment later, because
-  /// it began when the server had read the last keep-alive.
+  /// a quarter of the lease that is left, so the pauses become shorter towards the end of the lease. If the server asks
+  /// for a pause (`Retry-After`), this pause applies instead; if it exceeds the lease, the last retry is sent when the
+  /// lease ends. The library sends retries until shortly after the end that it assumes for the lease: the server's
+  /// lease ends a moment later, because it began when the server had read the last keep-alive.
   ///
-  /// In the last second of the lease, the next attempt follows at once if an attempt had no reply in time. But two
-  /// attempts begin at least 0.3 s apart (with a period below 5 s: a sixteenth of the period). So a session makes at
-  /// most six attempts in this second and until shortly after the lease.
+  /// In the last second of the lease, a session does not pause after an attempt that got no reply in time: the next
+  /// attempt follows at once. But from the beginning of one attempt to the beginning of the next, at least 0.3 s pass
+  /// (with a period below 5 s, at least a sixteenth of the period). So from the beginning of this second until the last
+  /// retry, a session makes at most six attempts.
   func retryTime(
     _ schedule: KeepAliveSchedule, after failure: WireFailure, attempt: UInt32, sentAt: Milliseconds, now: Milliseconds
   ) -> Milliseconds? {
@@ -28,7 +29,8 @@ extension SSMSession {
     let start = failure.httpStatus > 0 ? now : sentAt
     let pause = attempt < 16 ? first << UInt64(attempt) : schedule.period
     guard !isInOutage else {
-      // The lease is over. The retries now belong to the last keep-alive that became due, and do not become denser.
+      // The lease is over. The session now retries the last keep-alive that became due, and the pauses between the
+      // retries do not become shorter.
       let at = max(start.adding(pause), now.adding(asked))
       guard at <= schedule.due.adding(schedule.period.permille(policy.retry)) else { return nil }
       return max(at, now.adding(min(first, Self.leastTimeout)))
@@ -51,26 +53,28 @@ extension SSMSession {
     return min(usual, max(Self.leastTimeout, left / 2))
   }
 
-  /// The longest time-out of the keep-alive that is sent at `now`: seven tenths of the lease that is left. It applies
-  /// if the server has received the request. If a packet of the reply is lost, TCP sends it again, so the reply may
-  /// still arrive. A retry would make the server issue another token; if that reply were lost too, the server might not
-  /// know the library's token any more. So if an earlier reply may have been lost, the time-out lasts until shortly
-  /// after the lease: another retry would probably fail. 0 if the policy sets the time-out.
+  /// The longest time-out of the keep-alive that is sent at `now`, for the case that the server has received the
+  /// request: seven tenths of the lease that is left. 0 if the policy sets the time-out, or in an outage.
+  ///
+  /// If a packet of the reply is lost, TCP sends the packet again, so the reply may still arrive. A retry would make
+  /// the server issue another token; if the reply to the retry were lost too, the server might not know the library's
+  /// token any more. If an earlier reply may have been lost already, another retry would probably fail. In this case
+  /// the time-out lasts until shortly after the lease.
   package func longestKeepAliveTimeout(now: Milliseconds) -> Milliseconds {
     guard policy.keepAliveTimeout == nil, let schedule, !isInOutage else { return 0 }
     let left = schedule.retriesEnd(permille: policy.retry).since(now)
     return newest.mayHaveSuccessor ? left.adding(Self.leastTimeout) : left.permille(700)
   }
 
-  /// The instant from which the keep-alive in flight opens more connections, until one is established: the last second
-  /// of the lease, if the keep-alive is a retry. TCP repeats the first packet of a connection only after one second,
-  /// after three seconds and so on, so an old connection notices late that the network is back.
+  /// The instant from which the keep-alive in flight opens more connections, until one is established. Only a retry
+  /// does this, in the last second of the lease. If the first packet of a connection is lost, TCP repeats it only after
+  /// one second, after three seconds and so on. So an older connection attempt notices late that the network is back.
   package var connectsAgainFrom: Milliseconds {
     guard let schedule, isRetry, !isInOutage else { return .never }
     return schedule.retriesEnd(permille: policy.retry).since(Self.lastTime)
   }
 
-  /// Whether the keep-alive in flight, or the renewal asked for, is not the first attempt.
+  /// Whether the keep-alive in flight, or the renewal that the session has asked the host for, is a retry.
   package var isRetry: Bool {
     switch beat {
     case .inFlight(_, let attempt, _, _), .asked(let attempt): return attempt > 0

@@ -57,7 +57,7 @@ package struct SSMSession {
 
   /// Whether the first licence reply has arrived. That reply decides what keeps the session alive.
   enum FirstLicense {
-    /// `period`: the period of the beats, if they start with that reply.
+    /// The first licence reply has not arrived. `period`: the period of the beats, if that reply starts them.
     case awaited(period: Milliseconds?)
     case seen
   }

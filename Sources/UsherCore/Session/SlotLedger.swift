@@ -22,8 +22,8 @@ package struct SlotLedger {
     }
   }
 
-  /// How many slots were given back so far. If this number has grown between two readings, a slot was given back in
-  /// between.
+  /// How many teardowns of the context have ended so far. If two readings of this number differ, a teardown has ended
+  /// between them.
   package typealias Mark = UInt64
 
   package private(set) var mark: Mark = 0
@@ -48,8 +48,8 @@ package struct SlotLedger {
 
   package mutating func setupWaitsNoLonger(_ playback: PlaybackID) { waiting.removeValue(forKey: playback) }
 
-  /// Says whether another playback is giving a slot back to this head-end, or has given one back since `mark` was
-  /// `earlier`.
+  /// Says whether another playback is giving a slot back to this head-end, or whether any teardown of the context has
+  /// ended since the caller read `earlier` from `mark`.
   package func ownTeardowns(
     besides playback: PlaybackID, at headEnd: HeadEnd, since earlier: Mark
   ) -> SSMSession.OwnTeardowns {
