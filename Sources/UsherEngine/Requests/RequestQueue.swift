@@ -15,7 +15,8 @@ internal import UsherCore
 /// are queued.
 struct RequestQueue {
   private final class OriginQueue {
-    let origin: [UInt8]
+    /// The array of the last request's endpoint: to compare an array with itself takes no look at its bytes.
+    var origin: [UInt8]
     /// Requests with a permit.
     var inFlight = 0
     /// Requests with a connection: those with a permit, those that lost their permit, and those that were sent without
@@ -80,6 +81,7 @@ struct RequestQueue {
   /// - Returns: true if the request has a permit and must be sent now; false if it is queued.
   mutating func admit(_ id: TransferID, _ request: HTTPRequest) -> Bool {
     let queue = queue(request.endpoint.origin)
+    queue.origin = request.endpoint.origin
     if queue.hasPermit, request.isUrgent ? !queue.hasUrgent : !queue.hasQueued,
       hasConnection(queue, isUrgent: request.isUrgent)
     {
