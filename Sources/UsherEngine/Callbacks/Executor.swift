@@ -8,8 +8,8 @@ package protocol CallbackExecutor: AnyObject {
   func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
   /// The number of jobs queued or running.
   var pending: Int { get }
-  /// Returns whether the executor will run jobs of this lane without a call of the host. Always false in pumped mode,
-  /// where jobs run only in the host's pump.
+  /// Returns whether jobs of this lane wait for a callback thread or run on one. Always false in pumped mode, where
+  /// jobs run only when the host pumps.
   func isBusy(_ lane: UInt64) -> Bool
   /// Runs the queued jobs, then ends the threads. Must not be called in a callback.
   func shutDown()
@@ -234,7 +234,8 @@ private func runExecutorThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMu
 
 /// Keys of thread-local values.
 private struct ThreadKeys {
-  /// Not 0 while the thread runs host code: 1, or the address of the `PumpedExecutor` that runs it.
+  /// 0 while the thread runs no host code. While it runs host code: the address of the `PumpedExecutor` that runs it,
+  /// or 1 if no `PumpedExecutor` does.
   var mark: platform_thread_key = 0
   /// The number of the thread; 0: it has none yet.
   var number: platform_thread_key = 0
@@ -264,8 +265,8 @@ func callbackMark() -> UInt { threadKeys.areMade ? platform_thread_key_get(threa
 /// and deadlock.
 package func isCallbackThread() -> Bool { callbackMark() != 0 }
 
-/// Returns the number of the calling thread. No other thread of the process ever has the same number; the identifiers
-/// of the system are used again for new threads.
+/// Returns the number of the calling thread. No other thread of the process ever gets this number, whereas the system
+/// gives the identifier of an ended thread to a new one.
 func threadNumber() -> UInt64 {
   let known = platform_thread_key_get(threadKeys.number)
   if known != 0 { return UInt64(known) }

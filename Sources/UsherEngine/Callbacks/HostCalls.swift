@@ -1,5 +1,5 @@
-/// Passes calls of host code to the executor, in the order of their lane. Each playback has a lane; lane 0 is for log
-/// lines.
+/// Passes calls of host code to the executor. Each playback has a lane; lane 0 is for log lines. The calls in one lane
+/// run one after another, in the order in which they were passed.
 final class HostCalls {
   let executor: any CallbackExecutor
   private let idle: IdleMonitor

@@ -80,8 +80,8 @@ package final class PumpedExecutor: CallbackExecutor {
     monitor.locked { hasPumped } && mayPumpHere
   }
 
-  /// Whether the calling thread made the last pump, or, before the first pump, the context. A host that pumps does so
-  /// on this thread, so callbacks may also run here.
+  /// Whether callbacks may run on the calling thread in pumped mode: it is the thread that pumped last or, before the
+  /// first pump, the thread that made the context.
   package var mayPumpHere: Bool {
     let me = threadNumber()
     return monitor.locked { pumper == me }

@@ -20,7 +20,8 @@ extension LicenseDelegate {
   /// Makes the licence request that the library would send without hooks; hooks may replace parts of it.
   /// - Parameters:
   ///   - isRaw: whether the bodies of request and reply are binary instead of JSON (Widevine).
-  ///   - isRenewal: Widevine renewals go to the SSM server, all others to the licence server with `renew=true`.
+  ///   - isRenewal: whether the request renews a licence. If the delegate has an SSM, a Widevine renewal goes to the
+  ///     SSM server. Every other renewal goes to the licence server, with `renew=true`.
   func licenseDraft(
     _ keySystem: KeySystem, payload: Secret, content: Secret?, session: Secret?, isRenewal: Bool, isRaw: Bool
   ) -> LicenseDraft {

@@ -16,8 +16,8 @@ final class EventSink {
   private var lastSequence: UInt64 = 0
   /// How many KEPT_ALIVE events and log lines were dropped since the last log line that reported such a number.
   private var dropped: UInt64 = 0
-  /// If more callbacks than this wait, KEPT_ALIVE events, and log lines that are less important than a warning, are
-  /// dropped.
+  /// If more callbacks than this wait, the library drops KEPT_ALIVE events. It also drops log lines that are less
+  /// important than a warning.
   private static var waitingMost: Int { 10_000 }
 
   init(calls: HostCalls, clock: Clock, logLevel: Int32) {

@@ -21,8 +21,8 @@ final class CommandQueue {
 
   /// Any thread: appends a command. While the queue is full, a thread other than the I/O thread waits.
   /// - Parameters:
-  ///   - isAllowed: called under the lock of the queue. If it returns false, the queue refuses the command. Because of
-  ///     the lock, what it reads and notes has the same order as the commands.
+  ///   - isAllowed: if it returns false, the queue refuses the command. The queue calls it under its lock, directly
+  ///     before it appends the command. So it sees everything that the `isAllowed` of an earlier command has changed.
   ///   - wake: wakes the I/O thread. It runs under the lock, and only for the first command of an empty queue.
   /// - Returns: `ended` after `close`: the queue takes no command.
   func append(_ command: @escaping () -> Void, if isAllowed: () -> Bool, wake: () -> Void) -> Appended {

@@ -8,7 +8,7 @@ struct MissingThreads {
   var retryAt: Int64?
   /// Whether a log line has reported that threads are missing.
   var isReported = false
-  /// The time limit of the close of the context, if the thread that ends the engine is missing.
+  /// If the system did not start the thread that ends the engine: the time limit of the close of the context.
   var ending: Milliseconds?
 }
 

@@ -135,8 +135,9 @@ package final class Engine {
   /// calling thread waits.
   package func submit(_ command: @escaping () -> Void) { submit(noting: {}, command) }
 
-  /// Any thread: does the same as `submit`, and calls `note` under the lock of the command queue. `note` forbids later
-  /// requests and answers of the host. So each of them either comes before this command in the queue, or is refused.
+  /// Any thread: does the same as `submit`, and calls `note` under the lock of the command queue. `note` records that
+  /// the host may send no more requests or answers. So a request or an answer of the host either comes before this
+  /// command in the queue, or is refused.
   @inline(never)
   func submit(noting note: () -> Void, _ command: @escaping () -> Void) {
     idle.noteActivity()
@@ -169,8 +170,8 @@ package final class Engine {
   package func isOpen(_ playback: PlaybackShared) -> Bool { !playback.isCloseRequested && !closing.isRequested }
 
   /// Runs a command that was submitted after the I/O thread had ended. The engine has no playbacks or players any more,
-  /// so the command finds nothing and reports that. If it calls host code, the call runs on this thread, outside the
-  /// lock.
+  /// so the command does not find its player or playback, and reports this in its result. If it calls host code, the
+  /// call runs on this thread, outside the lock.
   private func runAfterEnd(_ command: () -> Void) {
     let jobs = afterEnd.locked { () -> [() -> Void] in
       command()
@@ -206,7 +207,8 @@ package final class Engine {
     idle.becameIdle(transfers: requests.transfers.count)
     let next = timers.next()
     let isRead = transport.wait(until: wakeUp(next.flatMap { clock.bootTime(of: $0) }))
-    // If a thread is missing, the wait may have ended before `next`, in order to start that thread.
+    // If a thread is missing, this wait may have ended before `next`, because the loop must try again to start the
+    // thread.
     if isRead, missingThreads.retryAt == nil, let next { readUntil = max(readUntil, next) }
     idle.becameBusy()
   }

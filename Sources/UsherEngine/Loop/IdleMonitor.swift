@@ -15,7 +15,7 @@ package final class IdleMonitor {
   private var lastCondition: UInt64 = 0
   private var isIdle = false
   private var transfers = 0
-  /// The number of changes so far after which the condition of a waiting thread may hold.
+  /// How many changes so far may have made the condition of a waiting thread true.
   private var changes: UInt64 = 0
 
   /// Called when a command or a callback was queued.
@@ -69,8 +69,9 @@ package final class IdleMonitor {
     }
     while true {
       let seen = monitor.locked { changes }
-      // The order of these reads matters. The I/O thread takes a command out of the queue, runs it, and only then is
-      // idle again.
+      // Ask for waiting commands before reading `isIdle`. When the I/O thread has taken a command, the queue may be
+      // empty, but `isIdle` is false until the command has run. In the other order, a command that the I/O thread takes
+      // between the two reads would be missed.
       let before = activity.load(ordering: .sequentiallyConsistent)
       let callbacksNow = callbacks()
       let hasCommands = commandsWaiting()

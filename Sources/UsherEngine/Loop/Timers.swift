@@ -49,8 +49,8 @@ final class Timers {
   /// reply, and the I/O thread was late, so the reply may still be on its way. Returns whether it has moved the timer.
   func postpone(dueAt due: Milliseconds, now: Milliseconds) -> Bool {
     guard let again = Self.extended(due, now: now), heap.first?.isLimitOfReply == true else { return false }
-    // The request itself gets the same additional time. This limit ends a millisecond later, so that the host gets the
-    // request's error if the request fails.
+    // The request gets the same additional time. This timer fires one millisecond after the request's time limit. So if
+    // the request fails, the host gets the error of the request, and not the time-out of this timer.
     heap.postponeFirst(to: again.adding(1))
     return true
   }

@@ -83,7 +83,7 @@ extension Engine {
     step(entry) { $0.close(ending ?? $0.ending(isZap: false), status: status, now: self.clock.now) }
     // Take the queued requests out of the queue: none may be sent after the teardown or after the end of the playback.
     for id in queued { handle(requests.withdrawQueued(id)) }
-    // The machine is closing by now, so it does not report an error for these questions without an answer.
+    // The machine is closing now. So when these questions end without an answer, it reports no error.
     for question in questions where question.atClose == .endsAfterwards { question.end(status) }
   }
 

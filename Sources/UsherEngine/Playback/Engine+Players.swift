@@ -28,7 +28,8 @@ extension Engine {
         return current
       }
       answer.end(self.tearDownLeft(newest))
-      // If the newest playback had left its session, the player has no current playback.
+      // If the newest playback left its session, it is closed, so the player has no current playback. Wait for the late
+      // teardown of that session instead.
       return self.playbacks[newest.id]?.tearsDownLeft == true ? newest.id : current
     }
     return answer?.wait() ?? true

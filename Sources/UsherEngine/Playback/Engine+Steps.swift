@@ -19,8 +19,8 @@ extension Engine {
     let actions = happen(&entry.machine)
     let after = entry.machine.standing()
     entry.shared.publish(after.sessionState)
-    // Update the ledger of slots before performing the actions. If an action sends a set-up, the ledger must already
-    // say that this teardown has ended.
+    // Update the ledger of slots first, because the step may have ended a teardown. If one of the actions sends a
+    // set-up, the ledger must already count this teardown as ended.
     noteSlot(entry, from: before, to: after)
     perform(actions, entry)
     if before.isGivingBack, !after.isGivingBack {

@@ -120,8 +120,9 @@ package enum BodyFailure: Error, Equatable, Sendable {
     byte >= 0x7F || (byte < 0x20 && !isXMLBlank(byte) && byte != 0x0C)
   }
 
-  /// Whether the bytes are text: they have no control characters, and they are UTF-8, or text by the reply's
-  /// `Content-Type`, or mostly ASCII. A binary licence always has control characters.
+  /// Whether the bytes are text. Text has no control characters, but a binary licence always has some. Without control
+  /// characters the bytes count as text if the reply's `Content-Type` says so, if they are UTF-8, or if at most a
+  /// quarter of them is not ASCII.
   private static func isText(_ body: UnsafeBufferPointer<UInt8>, _ media: MediaType) -> Bool {
     var high = 0
     for byte in body where isOther(byte) {

@@ -81,7 +81,8 @@ struct JSONValue {
     word.withUTF8Buffer { equalIgnoringCase(text, $0) }
   }
   var arrayCount: Int? { kind == JSON_SHIM_ARRAY ? json_shim_array_count(raw) : nil }
-  /// Nil if this value is not an array: json-c would end the process.
+  /// Returns nil if this value is not an array. (json-c would end the process if it were asked for an element of
+  /// another value.)
   @inline(never)
   func element(_ index: Int) -> JSONValue? {
     guard kind == JSON_SHIM_ARRAY else { return nil }

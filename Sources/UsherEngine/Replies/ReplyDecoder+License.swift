@@ -51,7 +51,8 @@ extension ReplyDecoder {
     var found = response.body.withBytes { body in
       if let document = JSONDocument.parse(body) { return fields(document.root, names) }
       var found = fields(PlayReadyReply(body), names)
-      // If the end of the JSON is missing, the missing part may have had a token.
+      // The body begins like a JSON object but is not valid JSON, so its end may be missing. The missing part may have
+      // had a token; therefore the token counts as unusable.
       if BodyFailure.trimmed(body).first == 0x7B { found.isTokenUnusable = true }
       return found
     }

@@ -25,7 +25,8 @@ enum ReplyDecoder {
             let words = message(document.root, response, standardNames, secrets)
             if !words.isEmpty { return .failure(unreadable(response, words)) }
           }
-          // For set-up, the session itself reports these cases, with its own messages.
+          // Report an unusable heartbeat reply here. If the reply to a set-up is unusable in the same way, the session
+          // reports it, with its own messages.
           if call == .heartbeat, !found.isObject || found.isTokenUnusable {
             return .failure(unreadable(response, unusable))
           }

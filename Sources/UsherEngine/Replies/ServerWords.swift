@@ -43,7 +43,8 @@ extension JSONValue {
 
   private static var errorPlaces: Int { 4 }
 
-  /// Looks in this value, then in each object inside it in which servers write an error.
+  /// Returns the object in which a server may have written an error. Place 0 is this value; the other places are
+  /// objects inside it. nil if this value has no such object.
   @inline(never)
   private func errorObject(_ place: Int) -> JSONValue? {
     switch place {

@@ -26,10 +26,10 @@ final class Connections {
     var localPort: Int32 = 0
     /// How many times the socket was ready since libcurl last began to wait for it.
     var turns: UInt32 = 0
-    /// How many bytes the kernel had received on the socket when counting began; see `isFlooding`. Counting begins at
-    /// turn `uncountedTurns`; over HTTP/2 it begins again after each reply, which may be of any connection.
+    /// How many bytes the kernel had received on the socket when `isFlooding` began to count. It begins at turn
+    /// `uncountedTurns`. Over HTTP/2 it begins again after each reply on any connection.
     var receivedBefore: UInt64 = 0
-    /// The number of replies at that time.
+    /// The value of `replies` when `isFlooding` began to count.
     var repliesBefore: UInt64 = 0
   }
   /// The table does not read a connection's byte count before this many turns: most replies take one or two turns.
@@ -97,7 +97,7 @@ final class Connections {
     let index = Int(socket)
     while watches.count <= index { watches.append(Watch()) }
     if watches[index].told == 0, interest != 0 {
-      // The system may have given the number of a closed socket to this one.
+      // This may be a new socket to which the system has given the number of a closed one. So forget the local port.
       watches[index].localPort = 0
       // If the descriptor belongs to a name look-up, libcurl made it without close-on-exec.
       curl_shim_close_on_exec(socket)
@@ -126,8 +126,8 @@ final class Connections {
     let isWatched = poller.watch(socket, was: watches[index].told, interest)
     watches[index].told = interest
     guard !isWatched, interest != 0 else { return }
-    // The library would not notice a reply. If no request is in flight on the connection, libcurl sees that the
-    // connection has ended.
+    // Without epoll, the library would not notice a reply on this connection, so end the connection. If no request is
+    // in flight on it, libcurl notices the end before it would use the connection again.
     platform_socket_drop(socket)
     guard watches[index].wanted != 0, !watches[index].isLost else { return }
     watches[index].isLost = true
@@ -230,8 +230,8 @@ final class Connections {
     return watches.contains { $0.isKept && $0.told != 0 && $0.keptSince <= latest && $0.origin == origin }
   }
 
-  /// Ends the reads of all idle connections. libcurl has no function that closes them, but drops a connection whose
-  /// reads have ended.
+  /// Ends reading on all idle connections. libcurl has no function that closes idle connections, but it drops a
+  /// connection on which reading has ended.
   func endIdle() {
     for (socket, watch) in watches.enumerated() where watch.isKept && watch.wanted == 0 {
       platform_socket_end_reads(Int32(truncatingIfNeeded: socket))

@@ -28,9 +28,9 @@ package func ensureCurl(wiping: Bool) throws(UsherError) {
   if !isReady { throw UsherError(.system) }
 }
 
-/// Counts the threads that use libcurl or OpenSSL now, so that none uses them when OpenSSL ends at the exit of the
-/// process. The library asks OpenSSL to keep its memory at exit, but the host may have initialised OpenSSL before, or
-/// may end OpenSSL itself. From then on no thread may use libcurl.
+/// Counts the threads that use libcurl or OpenSSL now. At the exit of the process OpenSSL may end: the library waits
+/// until no thread uses OpenSSL, and from then on no thread may use libcurl. (The library asks OpenSSL to keep its
+/// memory at exit. But the host may have initialised OpenSSL before, or may end OpenSSL itself.)
 enum CurlUsers {
   private static var refusal: Int { 1 << 32 }
   private static let state = Atomic<Int>(0)

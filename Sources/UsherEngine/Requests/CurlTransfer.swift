@@ -65,7 +65,7 @@ final class CurlTransfer {
     curl_shim_free_lines(addresses)
   }
 
-  /// For how many seconds a connection may be idle before the most urgent requests do not use it any more.
+  /// The most urgent requests use a kept connection only if it was idle for at most this many seconds.
   private static var maxIdleSeconds: Int { 118 }
 
   /// Sets the options that never change. All other handles are copies of the template. Returns false if libcurl refused
@@ -88,7 +88,7 @@ final class CurlTransfer {
 
   /// Frees the handle and takes a new one. Returns false if libcurl has no memory; then there is no handle any more.
   func renew(template: UnsafeMutableRawPointer) -> Bool {
-    // In this order, the memory of the old handle becomes that of the new one.
+    // Free the old handle first, so that the new handle can use the same memory.
     curl_easy_cleanup(easy)
     guard let copy = curl_easy_duphandle(template) else { return false }
     easy = copy
@@ -187,8 +187,8 @@ final class CurlTransfer {
   }
 
   private func setHeaders(_ request: HTTPRequest) -> Bool {
-    // Without this line libcurl sends "Expect: 100-continue" before a large body, and waits for a reply that few
-    // servers send.
+    // A large body needs the header line "Expect:". Without this line libcurl sends "Expect: 100-continue" and waits
+    // for a reply that few servers send.
     let asksFirst = (request.body?.count ?? 0) > 1000
     // Replies to keep-alives and teardowns are so short that compressing them costs more than it saves.
     let asksPlain = request.isUrgent
@@ -208,10 +208,10 @@ final class CurlTransfer {
     return curl_shim_set_list(easy, CURLOPT_HTTPHEADER, first) == CURLE_OK
   }
 
-  /// Called by libcurl before it sends the request. If a kept connection ends without a reply, libcurl would send the
-  /// request again over another connection, although the server may already have acted on it. This function then
-  /// returns false to prevent that. In that case it returns true only if the request allows one repetition
-  /// (`HTTPRequest.repetition`) and was not repeated before.
+  /// Called by libcurl before it sends the request; false stops libcurl. If a kept connection ends without a reply,
+  /// libcurl tries to send the request again over another connection, although the server may already have acted on it.
+  /// This function allows that only if the request allows one repetition (`HTTPRequest.repetition`) and was not
+  /// repeated before.
   func maySend(localPort: Int32) -> Bool {
     self.localPort = localPort
     attempts += 1
@@ -265,8 +265,9 @@ final class CurlTransfer {
       return false
     }
     reply.append(bytes)
-    // libcurl reads whole TLS records before it passes bytes on. If OpenSSL has decrypted bytes left now, they come
-    // after this reply, and libcurl would read them as the next one.
+    // libcurl reads whole TLS records before it passes bytes on. So if OpenSSL still has decrypted bytes now, the
+    // server sent them after this reply, and libcurl would read them as the next reply. The connection must not be used
+    // again.
     if request?.endpoint.isHTTPS ?? false, curl_shim_has_pending(easy, Self.sslPending) != 0 {
       _ = curl_shim_set_long(easy, CURLOPT_FORBID_REUSE, 1)
       told.isUsedUp = true

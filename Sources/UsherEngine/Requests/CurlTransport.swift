@@ -245,8 +245,8 @@ final class CurlTransport: Transport {
     }
     var now = platform_monotonic_ms()
     if now &- quietAt <= Self.quietTime { mustCheckKept = false }
-    // When it is called, libcurl may send a new request over a kept connection at once. So first close the connections
-    // on which the server has sent bytes that no request asked for.
+    // When the transport calls libcurl below, libcurl may at once send a new request over a kept connection. So first
+    // close the connections on which the server has sent bytes that no request asked for.
     let hasRead = mustCheckKept
     if hasRead {
       readSockets(until: 0, isExhaustive: false)
@@ -410,7 +410,8 @@ final class CurlTransport: Transport {
     }
   }
 
-  /// Removes a handle of `running` from libcurl. If libcurl closes the connection, it first reads from it once more.
+  /// Removes a handle of `running` from libcurl. If libcurl closes the handle's connection, it first reads once more
+  /// from the connection.
   private func remove(_ easy: UnsafeMutableRawPointer) {
     _ = watchdog.turn { curl_multi_remove_handle(multiHandle, easy) }
     watchdog.requestEnded()
@@ -441,8 +442,8 @@ final class CurlTransport: Transport {
     pool.close()
     watchdog.requestStarted()
     _ = watchdog.turn { curl_multi_cleanup(multiHandle) }
-    // Only the I/O thread starts requests. If no request was started, this may be a thread of the host, whose data
-    // OpenSSL must keep.
+    // Free OpenSSL's data of the I/O thread, which ends. Only the I/O thread starts requests. If no request was
+    // started, this may be a thread of the host, and OpenSSL must keep the data of that thread.
     if hasStarted { curl_shim_end_thread() }
   }
 }

@@ -130,8 +130,8 @@ package protocol Transport: AnyObject {
   /// - Parameter isFresh: whether to use a new connection, because earlier connections to this origin failed.
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool)
   /// Ends a request without reporting an outcome. Does not use its connection again. If the server has received only a
-  /// part of the request, the rest is not sent: otherwise the request could reach the server after its retry and make
-  /// the token of the retry old.
+  /// part of the request, the rest is not sent. Otherwise the complete request could reach the server after its retry,
+  /// and the server would replace the token that it issued for the retry.
   /// - Returns: whether the server may have read the request.
   @discardableResult
   func cancel(_ id: TransferID) -> Bool

@@ -56,7 +56,8 @@ final class RequestDispatcher {
   /// Sends a request, or queues it if its origin has no free permit.
   /// - Parameters:
   ///   - timeout: the time limit, if it is shorter than the context's time-out for requests.
-  ///   - longest: the time limit of a request that the server has received, if it is longer than `timeout`.
+  ///   - longest: a longer time limit. It replaces `timeout` if the server has received the request. A value below
+  ///     `timeout` has no effect.
   ///   - again: the instant from which the request opens more connections, until one is established.
   @discardableResult
   func send(
@@ -104,11 +105,11 @@ final class RequestDispatcher {
     transfer.timer = timers.set(at: min(transfer.deadline, stallsAt, again), .transfer(id))
   }
 
-  /// Called when a keep-alive has waited in the queue for `keepAliveWait`. While the origin replies to other requests,
-  /// the keep-alive waits longer, up to `keepAliveWaitMax`, because more connections would only slow the server down.
-  /// Otherwise it is sent without a permit. If no connection is free, this ends a stalled request that is not urgent,
-  /// and the keep-alive uses its connection; if there is no such request, the keep-alive waits for the next free
-  /// connection.
+  /// Called when a keep-alive has waited in the queue for `keepAliveWait`. If the origin has replied to other requests
+  /// meanwhile, the keep-alive waits longer, up to `keepAliveWaitMax`: the server is only slow, and more connections
+  /// would make it slower. If the origin has not replied, the keep-alive is sent without a permit. If there is no free
+  /// connection for it, this function ends a stalled request that is not urgent, and the keep-alive uses the connection
+  /// of that request. If there is no such request either, the keep-alive waits for the next free connection.
   /// - Returns: the failure of the request that was ended; nil if none was ended.
   private func keepAliveWaited(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) -> Reply? {
     let last = transfer.askedAt.adding(min(Self.keepAliveWaitMax, transfer.timeout / 4))

@@ -35,7 +35,7 @@ package final class TLSOptions {
 
   private static let hasAuthoritiesFile = curl_shim_has_authorities_file()
 
-  /// Sets the options of a libcurl handle whose context has none.
+  /// Sets the default TLS options of a libcurl handle, for a context to which the host gave no TLS options.
   static func setDefaults(_ easy: UnsafeMutableRawPointer) -> Bool {
     var none = curl_shim_tls()
     return curl_shim_set_tls(easy, &none, hasAuthoritiesFile) == 0

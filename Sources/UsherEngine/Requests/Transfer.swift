@@ -14,7 +14,8 @@ package final class Transfer {
   let askedAt: Milliseconds
   /// The time limit, counted from when the request is sent.
   private(set) var timeout: Milliseconds
-  /// The time limit if the server has received the request, if that is longer than `timeout`.
+  /// A longer time limit, which replaces `timeout` if the server has received the request. A value below `timeout` has
+  /// no effect.
   private var longestTimeout: Milliseconds
   var timer: UInt64?
   var deadline: Milliseconds

@@ -21,8 +21,8 @@ final class TurnWatchdog {
   /// server floods.
   private static var bytesMost: UInt64 { 1 << 16 }
   /// Limits of the processor time of a turn, in microseconds. Before `leastTime` the watchdog does nothing: on a busy
-  /// machine a turn may only seem long, because the I/O thread does not run. After `longTime` a sixteenth of the bytes
-  /// is a flood.
+  /// machine a turn may only seem long, because the I/O thread does not run. After `longTime` a connection floods if it
+  /// has more than a sixteenth of the usual limit of bytes.
   private static var leastTime: Int64 { 4000 }
   private static var longTime: Int64 { 50_000 }
 
@@ -148,7 +148,7 @@ final class TurnWatchdog {
       guard let flood = flood(isLong: used >= Self.longTime), turns.load(ordering: .acquiring) == turn else {
         return seen
       }
-      // Count first: the I/O thread looks at the number when the turn has ended.
+      // Count the connection before dropping it. The turn may end at once, and the I/O thread then reads `dropped`.
       _ = dropped.wrappingAdd(1, ordering: .releasing)
       platform_socket_drop_by_cookie(flood.number, flood.cookie)
       return nil
