@@ -6,7 +6,8 @@ import PackageDescription
 let embedded = Context.environment["USHER_EMBEDDED"] == "1"
 let resourceDir = Context.environment["USHER_RESOURCE_DIR"] ?? "/usr/lib/swift"
 let root = Context.packageDirectory
-/// In a build with a sanitizer, the run-time library of the sanitizer defines some symbols only at load time.
+/// Whether this is a build with a sanitizer. Such a build has undefined symbols when it is linked (`-z lazy` below).
+/// The sanitizer's run-time library defines them when a program loads both.
 let isSanitized = Context.environment["USHER_SANITIZED"] == "1"
 #if arch(arm64)
   let architecture = "aarch64"
@@ -41,7 +42,7 @@ let shippedLink: [String] =
   embedded
   ? [
     "\(resourceDir)/embedded/\(architecture)-unknown-linux-gnu/libswiftUnicodeDataTables.a",
-    // Sources/Usher/Allocation.swift has the function that replaces it.
+    // The function in Sources/Usher/Allocation.swift replaces posix_memalign.
     "--wrap=posix_memalign"
   ]
   : []

@@ -30,8 +30,9 @@ ROUNDS = (10, 60)
 without start and set-up."""
 SHOWN = 20
 WATCHDOG = "runWatchdogThread"
-"""The first function of a thread whose instructions do not count. It looks at the sockets while a call of libcurl takes
-several milliseconds. Calls take so long under valgrind, but not otherwise."""
+"""The first function of the watchdog thread. This script does not count the instructions of this thread, because the
+thread works only while a call of libcurl takes several milliseconds. That happens under valgrind, but rarely without
+it."""
 SYSCALLS = (
     "sendto",
     "recvfrom",

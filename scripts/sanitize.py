@@ -10,8 +10,8 @@ address-*           the checked build under AddressSanitizer with leak detection
 valgrind-*          the shipped build, unchanged, under valgrind
 *-detects           the tool must report the faults of Tests/sanitizers/planted.c
 
-Every report is a failure, with two exceptions: the reports that Tests/sanitizers/*.supp suppresses, each with its
-reason; and reports about the Python interpreter: its leaks and, under valgrind, its errors (reports.py).
+Every report is a failure, with two exceptions. Tests/sanitizers/*.supp lists reports that do not count, and says why.
+Leaks of the Python interpreter do not count and, under valgrind, its errors do not count (see reports.py).
 build/sanitize/PART.log has the whole output and the reports. The last line is the sum: "N passed, N failed". Standard
 library only.
 """
@@ -33,7 +33,8 @@ LOGS = BUILD / "sanitize"
 TESTS = ROOT / "Tests"
 STRESS_S = 60
 LATE_ANSWERS = 1_000_000
-"""How many playbacks the long form of Tests/c/late_answers.c closes while the host answers a question."""
+"""How many playbacks Tests/c/late_answers.c closes in the part `late-answers`. During each close the host answers a
+question on another thread."""
 STORIES = ["Tests/stories", "--ignore", "Tests/stories/test_examples.py"]
 """All stories except those of the example programs, which run as separate processes and call ffmpeg."""
 VALGRIND_STORIES = ["Tests/stories/test_races.py", "Tests/stories/test_sync.py"]
@@ -249,7 +250,8 @@ class Sanitizer(Tool):
         found = {"LD_PRELOAD": " ".join(self.preload)} if in_python else {}
         if self.is_thread:
             return {**found, "TSAN_OPTIONS": f"{options}:exitcode=66:second_deadlock_stack=1:die_after_fork=0"}
-        # An error ends the process by a signal. Leaks do not change its exit code, because Python always has some.
+        # With Python, an error ends the process by a signal. A leak does not change the exit code, because Python
+        # itself always leaks some memory.
         ending = "exitcode=0:abort_on_error=1" if in_python else "exitcode=67"
         return {
             **found,
@@ -266,7 +268,7 @@ class Sanitizer(Tool):
         ]
 
     def swift(self) -> Part:
-        """Uses the SwiftPM folder of the library's build."""
+        """Returns the part that runs `swift test`, in the SwiftPM folder in which the library was built."""
         name, kind = f"{self.name}-swift", "thread" if self.is_thread else "address"
         scratch = ROOT / f".build-{self.build}"
         command = [

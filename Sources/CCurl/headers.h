@@ -68,8 +68,9 @@ static inline size_t curl_shim_count_header(char *line, size_t size, size_t coun
   if (bytes > 17 && (line[16] == ':' || line[17] == ':')) curl_shim_note_coding(headers, line, bytes);
   return headers->left < 0 || headers->is_bad ? 0 : bytes;
 }
-/* Makes a transfer fail with CURLE_WRITE_ERROR when the header lines have used up `left`, which is below 0 then, or
- * when the body has a bad coding. CURLOPT_HEADERDATA must be the transfer's struct curl_shim_headers. */
+/* Makes a transfer fail with CURLE_WRITE_ERROR in two cases: its header lines have more bytes than `left` allows
+ * (`left` is below 0 then), or its body has a bad coding. CURLOPT_HEADERDATA must be the transfer's struct
+ * curl_shim_headers. */
 static inline CURLcode curl_shim_limit_headers(CURL *e) {
   return curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, curl_shim_count_header);
 }

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 typedef int (*curl_shim_ssl_pending)(const void *);
-/* Returns the function SSL_pending of OpenSSL. The process has loaded it because libcurl uses OpenSSL; NULL if libcurl
+/* Returns OpenSSL's function SSL_pending, which the process has loaded together with libcurl. Returns NULL if libcurl
  * uses another TLS library. */
 static inline curl_shim_ssl_pending curl_shim_find_ssl_pending(void) {
   union {

@@ -29,8 +29,8 @@ static inline void json_shim_wipe(json_shim_value o) {
   default: break;
   }
 }
-/* The tokener of an earlier text, for the next one: to make a tokener costs more than to parse a short text. NULL while
-   a thread uses it. */
+/* A tokener that is kept for the next text, because making a tokener costs more than parsing a short text. NULL: no
+   tokener is kept, or a thread uses it now. */
 static struct json_tokener **json_shim_kept(void) {
   static struct json_tokener *kept;
   return &kept;

@@ -236,7 +236,7 @@ typedef struct platform_ready_fd {
 } platform_ready_fd;
 #define PLATFORM_READY_MAX 64
 /* Waits for ready descriptors until the monotonic instant `until_ms`; 0: does not wait; negative: waits without a
- * limit. A stop of the process or a signal does not end the wait. */
+ * limit. A signal does not end the wait, and neither does a stop of the process (SIGSTOP). */
 static inline int platform_epoll_wait(int epoll, platform_ready_fd *out, int64_t until_ms) {
   struct epoll_event events[PLATFORM_READY_MAX];
   int count;
@@ -246,8 +246,8 @@ static inline int platform_epoll_wait(int epoll, platform_ready_fd *out, int64_t
     count = epoll_wait(epoll, events, PLATFORM_READY_MAX, until_ms < 0 ? -1 : timeout_ms);
   } while (count < 0 && errno == EINTR);
   if (count < 0) {
-    /* epoll_wait fails again and again only if the host closed the descriptor. Sleep then, so that this is no busy
-     * loop. */
+    /* The host has closed the descriptor, so epoll_wait will fail at each call. Sleep, so that the calling loop does
+     * not use all processor time. */
     struct timespec nap = {0, 10000000};
     nanosleep(&nap, NULL);
   }

@@ -45,10 +45,11 @@ static inline void platform_socket_drop(int fd) {
   none.sa_family = AF_UNSPEC;
   connect(fd, &none, sizeof none);
   shutdown(fd, SHUT_RDWR);
-  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size); /* clears it, so that reading does not fail */
+  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size); /* clears the error, so that reading does not fail */
 }
-/* Does the same from another thread, but only if `fd` is still the socket with this cookie: if the descriptor was
- * closed, another socket may have its number by now. */
+/* Calls platform_socket_drop() for `fd`, but only if `fd` is still the socket with this cookie. The caller is on
+ * another thread than the owner of the socket, so the owner may have closed the socket, and another socket may have the
+ * number `fd` by now. */
 static inline void platform_socket_drop_by_cookie(int fd, uint64_t cookie) {
   int mine = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   int used = mine < 0 ? fd : mine;

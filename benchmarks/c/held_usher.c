@@ -13,7 +13,7 @@
 #include <time.h>
 
 enum { most_late_ms = 20000 };
-static atomic_long late[most_late_ms + 1]; /* how many heartbeats were late by this number of milliseconds */
+static atomic_long late[most_late_ms + 1]; /* late[n]: how many heartbeats were n ms late */
 static atomic_long beats, errors;
 
 static void on_event(const usher_event *event, void *user_data) {
@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
   bench_clock spent = {0, 0};
   bench_add(&spent, start);
   struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until); /* after this time the server's log has only the requests of the close */
+  clock_gettime(CLOCK_REALTIME, &until); /* held.py ignores later lines of the server's log */
   const int active = host_active(&me);
   const int64_t operations =
       options.variant == 0 ? atomic_load(&beats) - before : (int64_t)options.sessions * options.seconds;

@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
   while (!status && !closed) {
     if (poll(&due, 1, 40) == 1) usher_context_pump(context, NULL); /* runs the callbacks */
     else if (--frames_left == 0 || must_stop)
-      usher_playback_close(playback, USHER_CLOSE_DEFAULT); /* otherwise 40 ms have passed: show a frame */
+      usher_playback_close(playback, USHER_CLOSE_DEFAULT); /* no callback was due for 40 ms: show a frame here */
   }
   usher_context_free(context);
   return status || failed;

@@ -10,7 +10,7 @@
 
 struct portal {
   char backend[512], session[64];
-}; /* the session; one playback at a time */
+}; /* `session`: the id of the session; only one playback at a time uses this struct */
 
 static void on_license(const usher_customer_request *request, void *user_data) { /* OTVCustomerSSMCallback.license */
   struct portal *mine = user_data;

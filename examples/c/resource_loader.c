@@ -19,7 +19,7 @@
 typedef struct cdm {
   uint8_t spc[72 + 1024];
   size_t spc_size;
-  char key[33]; /* of the newest CKC, in hexadecimal, as libavformat wants it */
+  char key[33]; /* the key in the newest CKC, in hexadecimal, as libavformat wants it */
 } cdm;
 
 static void make_spc(const usher_spc_request *request, void *user_data) {
@@ -61,7 +61,7 @@ static void load_key(const usher_protection *protection, void *user_data) {
   usher_response *response = NULL;
   usher_response_info ckc = USHER_RESPONSE_INFO_INIT;
   s->status = usher_playback_get_resource(s->playback, protection->uri, protection->uri_size, 0, &response);
-  usher_response_get(response, &ckc); /* after an error, it has the server's message */
+  usher_response_get(response, &ckc); /* after an error, `ckc` has the server's message */
   if (!s->status && !open_ckc(&s->cdm, ckc.data, ckc.data_size)) s->status = USHER_E_PROTOCOL;
   const char *words = ckc.error.status ? ckc.error.message : usher_status_message(s->status);
   if (s->status) fprintf(stderr, "%.*s: %s\n", (int)protection->uri_size, (const char *)protection->uri, words);

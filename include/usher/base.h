@@ -54,8 +54,9 @@ typedef uint64_t usher_completion;
  * this call exactly once; release `user_data` in it.
  * Threads: a callback thread of the context, or the thread that ends the context. If the function that took the
  * `user_data` fails: the calling thread, before the function returns. May call: every function whose comment says "In
- * callbacks: yes". Last call: this call itself. It comes before usher_context_free() returns, except in two cases:
- * usher_context_free() was called in a callback, or a function that fails on another thread makes this call.
+ * callbacks: yes". Last call: this call itself. usher_context_free() waits for this call, with two exceptions: inside a
+ * callback usher_context_free() does not wait at all; and if the function that took the `user_data` fails on another
+ * thread, usher_context_free() does not wait for that thread.
  *
  * @param user_data  as the host passed it.
  */

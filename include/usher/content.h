@@ -35,7 +35,7 @@ extern "C" {
 typedef struct usher_protection {
   /** Size of this struct in the library. */
   size_t struct_size;
-  /** USHER_KEY_SYSTEM_...; NULL: the content names another key system, or no key system. */
+  /** USHER_KEY_SYSTEM_...; NULL: the content names no key system, or one without such a constant. */
   const char *key_system;
   /** The 16 bytes of the key system's id; NULL: the content does not have the id. */
   const uint8_t *system_id;

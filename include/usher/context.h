@@ -57,8 +57,8 @@ typedef struct usher_context_options {
   void *log_user_data;
   /** Last call for `log_user_data`. Default: none. */
   usher_destroy_fn log_destroy;
-  /** How many threads may run callbacks at the same time. Default 16. While fewer callbacks than this number block, no
-      keep-alive waits for a callback. */
+  /** How many threads may run callbacks at the same time. Default 16. If so many callbacks block, all other
+      callbacks wait, also those that a keep-alive needs (payload callback, customer SSM). */
   uint32_t callback_threads_max;
   /** Time limit to connect to a server, ms. Default 5000. */
   uint32_t connect_timeout_ms;
@@ -74,7 +74,7 @@ typedef struct usher_context_options {
   int32_t allow_insecure_http;
   /** PEM file of the certificate authorities to trust. For servers and for an https proxy, the library then trusts no
       other authorities. Default: the authorities of the system. usher_context_new() checks the files of this and the
-      next three options; libcurl reads them again for new connections. */
+      next three options. Keep the files: libcurl reads them again later, for new connections. */
   const char *ca_file;
   /** Pin of the server's public key, in the form of libcurl's CURLOPT_PINNEDPUBLICKEY ("sha256//..."). Default: none.
       */
@@ -147,22 +147,26 @@ USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_m
 
 /**
  * Frees a context: closes the playbacks that are still open, with the default time limit, runs the callbacks that are
- * due, and ends its threads. On the manual clock it moves the clock itself. When this function has returned, no
- * callback of the context runs or will run, and all its threads have ended, with one exception: if a name server does
- * not answer, at most eight threads, one for each host name, still wait for it until the time limit of the system's
- * resolver (see resolv.conf(5)). These threads do not use the context. The handles of the context's players, playbacks
- * and delegates are then invalid (USHER_E_INVALID_HANDLE); you need not free them. NULL is a no-op.
+ * due, and ends its threads. On the manual clock this function moves the clock itself. When it has returned, no
+ * callback of the context runs or will run. The handles of the context's players, playbacks and delegates are then
+ * invalid (USHER_E_INVALID_HANDLE); you need not free them. NULL is a no-op.
+ *
+ * When this function has returned, all threads of the context have ended, with one exception: threads that look up a
+ * host name, if the name server does not answer. There are at most eight such threads, one for each name. They do not
+ * use the context, and end at the time limit of the system's resolver (see resolv.conf(5)).
  *
  * Each playback gets PLAYBACK_CLOSED before this function returns. If the server has not answered the teardown of a
  * playback in time, TEARDOWN_ERROR comes before PLAYBACK_CLOSED, and both events have `orphan_possible`.
  *
  * If the system could not start a callback thread, the callbacks that are still due run inside this function.
  *
- * In a callback of any context this function returns at once, and the context ends later, usually on a background
- * thread. If a thread is in usher_context_pump() of this context, the context ends before that call returns. Otherwise,
- * if this context is pumped and the callback runs in a pump of another context, this context ends before that pump
- * returns. The callbacks of a pumped context that are still due run on the thread that ends it; outside callbacks, that
- * is the thread that calls this function.
+ * In a callback of any context this function returns at once, and the context ends later:
+ * - If a thread is in usher_context_pump() of this context, that call ends the context before it returns.
+ * - Otherwise, if this context is pumped, and the callback runs in a pump of another context, that pump ends this
+ *   context before it returns.
+ * - In all other cases a background thread ends the context.
+ * The callbacks of a pumped context that are still due run on the thread that ends the context. If you call this
+ * function outside callbacks, that is the calling thread.
  *
  * @param context  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.

@@ -188,9 +188,10 @@ USHER_API int32_t usher_customer_delegate_new(
 
 /**
  * Sets or replaces the callbacks of a customer SSM delegate (OTVCustomerSSMDelegate.setCallback), for all calls from
- * now on. A licence request of a delegate without callbacks fails with USHER_E_STATE. Removing the callbacks ends no
- * session: its heartbeats and renewals fail with USHER_E_CALLBACK until you set callbacks again, and a teardown is a
- * USHER_EVENT_TEARDOWN_ERROR. So close the playbacks of the delegate first.
+ * now on. A licence request of a delegate without callbacks fails with USHER_E_STATE. If you remove the callbacks
+ * during a session, the session continues: its heartbeats and renewals fail with USHER_E_CALLBACK until you set
+ * callbacks again, and its teardown fails with USHER_EVENT_TEARDOWN_ERROR. So close the playbacks of the delegate
+ * first.
  *
  * @param delegate   a customer SSM delegate.
  * @param callbacks  copied before return. NULL removes the callbacks; `destroy` then runs at once for this `user_data`.

@@ -143,8 +143,9 @@ typedef struct usher_ssp_options {
   uint32_t period_max_ms;
   /** 1: a period in a keep-alive reply replaces the period from set-up. Default 0. */
   int32_t period_updates;
-  /** Each playback sends every keep-alive early by one fixed share of the period; this is the largest share, in
-      thousandths of the period. Default 50 (5 %); USHER_OFF: none. At most 500. */
+  /** How early the library may send keep-alives, in thousandths of the period. For each playback it chooses at random
+      a number up to this one, and sends all keep-alives of the playback early by this share of the period. Default 50
+      (5 %); USHER_OFF: not early. At most 500. */
   uint32_t jitter_permille;
   /** If a keep-alive fails in transport, with 5xx or with 429, the library retries it until one period plus this many
       thousandths of a period have passed since the last keep-alive that the server answered. Default 1000: two periods,
@@ -162,8 +163,8 @@ typedef struct usher_ssp_options {
   /** USHER_WIRE_...: form of Widevine licence requests. The library reads a reply in either form. Default AUTO. */
   int32_t wire_format;
   /** If a teardown fails in transport, with 5xx or with 429, how many times the library retries it (after 0.5 s, 1 s, 2
-      s ...). Default 3; USHER_OFF: never. A set-up that waits for the slot does not wait for all retries: it starts
-      after `teardown_timeout_ms` at the latest. */
+      s ...). Default 3; USHER_OFF: never. A set-up that waits for this teardown starts after
+      `teardown_timeout_ms` at the latest, even if the teardown still has retries left. */
   uint32_t teardown_retries;
   /** How long a playback without a content token waits for usher_playback_set_content_token(), if the delegate has no
       token callback, ms. Default 5000; USHER_OFF: it does not wait. */
@@ -172,12 +173,12 @@ typedef struct usher_ssp_options {
   uint32_t hook_timeout_ms;
   /** USHER_SUSPEND_...: whether keep-alives continue while the host is suspended. Default KEEP. */
   int32_t suspend;
-  /** Time limit for one heartbeat or enforced renewal, ms. It makes a stalled request fail early enough for a retry
-      before the session's lease ends. Default: three eighths of the period, at least 1000; never more than the
-      context's http_timeout_ms. A retry may take half of the lease that is left, but at least 300 ms. If you keep the
-      default, and the server's system has acknowledged the bytes of the request, the request may take seven tenths of
-      the lease that is left. If an earlier reply may have been lost, it may even last until shortly after the lease,
-      because another retry would probably fail. */
+  /** Time limit for one heartbeat or enforced renewal, ms. If a request gets no reply, it fails at this limit, early
+      enough for a retry before the session's lease ends. Default: three eighths of the period, at least 1000; never
+      more than the context's http_timeout_ms. For a retry, the limit is at most half of the time until the lease ends,
+      but not below 300 ms. With the default, the limit is longer for a request whose bytes the server's system has
+      acknowledged: up to seven tenths of the time until the lease ends. If moreover an earlier reply may have been
+      lost, the limit is shortly after the end of the lease, because another retry would probably fail. */
   uint32_t keep_alive_timeout_ms;
 } usher_ssp_options;
 

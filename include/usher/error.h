@@ -126,9 +126,9 @@ typedef struct usher_error {
   int32_t must_stop;
   /** 1: the head-end may hold a session whose token never reached the library. That session ends when it expires. */
   int32_t orphan_possible;
-  /** 1: an earlier event of the playback has reported this error: a licence request failed because its session failed,
-      and USHER_EVENT_SETUP_ERROR or USHER_EVENT_HEARTBEAT_ERROR reported that failure. Do not show it on the screen a
-      second time. */
+  /** 1: a licence request failed because the session had failed, and an earlier event of the playback has reported the
+      failure of the session (USHER_EVENT_SETUP_ERROR or USHER_EVENT_HEARTBEAT_ERROR). So do not show an error on the
+      screen a second time. */
   int32_t already_reported;
 } usher_error;
 

@@ -39,11 +39,11 @@ extern "C" {
 #define USHER_EVENT_LICENSE 10
 /** A licence request failed or could not be sent. Not reported for requests that a close or a zap ended. */
 #define USHER_EVENT_LICENSE_ERROR 11
-/** The playback is closed. This is its last event; it comes after the teardown and its retries. There is one exception:
-    if you then tear down a session that was left, usher_playback_close() says which events follow. `error.status` is
-    USHER_OK, or USHER_E_REPLACED if a newer item closed it. `error.orphan_possible` is 1 if the head-end may hold a
+/** The playback is closed, and the teardown with its retries has ended. No event of the playback follows, unless you
+    later tear down a session that was left to expire (see usher_playback_close()). `error.status` is USHER_OK, or
+    USHER_E_REPLACED if a newer item closed the playback. `error.orphan_possible` is 1 if the head-end may hold a
     session whose token never reached the library. In threaded mode usher_playback_wait_closed() returns after the
-    observers have received this event; usher_context_close() waits at most a second for them. */
+    observers have received this event; usher_context_close() waits for the observers at most one second. */
 #define USHER_EVENT_PLAYBACK_CLOSED 12
 
 /** SSP V2: the licence reply had no session token. Playback continues without a session: the library sends no

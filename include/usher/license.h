@@ -30,8 +30,8 @@ extern "C" {
 #define USHER_LICENSE_RENEWAL 1
 
 /* renew_type */
-/** The default: in the answer of a customer's licence callback the same as USHER_RENEW_ENFORCED. No licence has this
-    value. */
+/** Only for `renew_type` in the host's answer to a licence callback of customer SSM, where it means the same as
+    USHER_RENEW_ENFORCED. In usher_response_info, `renew_type` never has this value. */
 #define USHER_RENEW_DEFAULT 0
 /** Heartbeats keep the session alive. */
 #define USHER_RENEW_HEARTBEAT 1

@@ -40,15 +40,16 @@ extern "C" {
  * question of the playback return USHER_E_INVALID_COMPLETION (except usher_complete_license() and
  * usher_complete_call()). If a set-up or keep-alive is under way, the library waits for the server's reply, at most
  * `teardown_timeout_ms`, since the reply may carry the only session token, or a newer one. Then the library tears the
- * session down or leaves it to expire, and reports USHER_EVENT_PLAYBACK_CLOSED. Closing again succeeds and does
- * nothing, with one exception: if the session was left and you have not freed the handle, USHER_CLOSE_TEARDOWN tears it
- * down. Then USHER_EVENT_SESSION_ENDED follows again, with `left` = 0, after USHER_EVENT_TEARDOWN_ERROR if the teardown
- * failed or no reply brought the session token. If the server has ended the session already, the library sends no
- * teardown.
+ * session down or leaves it to expire, and reports USHER_EVENT_PLAYBACK_CLOSED. If the server has ended the session
+ * already, the library sends no teardown.
  *
- * Returns at once. With a sync delegate (option `sync_setup_teardown`) it waits until the playback is closed, or the
- * session that was left is torn down, at most `teardown_timeout_ms`. It returns USHER_OK even if that time has passed:
- * closing then continues in the background.
+ * A second call succeeds and does nothing, with one exception: USHER_CLOSE_TEARDOWN tears down a session that was left
+ * to expire. When this teardown has ended, USHER_EVENT_SESSION_ENDED follows again, now with `left` = 0. If the
+ * teardown failed, or no reply brought the session token, USHER_EVENT_TEARDOWN_ERROR comes first.
+ *
+ * Returns at once. With a sync delegate (option `sync_setup_teardown`) this function waits at most
+ * `teardown_timeout_ms`: until the playback is closed or, if the call tears down a session that was left, until that
+ * teardown has ended. It returns USHER_OK even if that time has passed: closing then continues in the background.
  *
  * @param playback  the playback to close.
  * @param mode      USHER_CLOSE_...

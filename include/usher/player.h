@@ -107,8 +107,8 @@ USHER_API int32_t usher_player_play(usher_player *player, const usher_playback_o
 /**
  * Stops a player: closes the item that plays, and the item that waits to start, as usher_playback_close() does. If
  * nothing plays and the session of the last item was left, USHER_CLOSE_TEARDOWN tears that session down. If the newest
- * item has a sync delegate (option `sync_setup_teardown`), it waits until the item that plays is closed, or the session
- * that was left is torn down, at most `teardown_timeout_ms`.
+ * item has a sync delegate (option `sync_setup_teardown`), this function waits until it has closed the item that plays,
+ * or has torn down the session that was left, at most `teardown_timeout_ms`.
  *
  * @param player  the screen.
  * @param mode    USHER_CLOSE_...

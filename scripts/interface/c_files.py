@@ -158,7 +158,8 @@ def plain_steps(headers: Headers, called: Iterable[str]) -> str:
 
 
 def counted(headers: Headers, folder: Path) -> None:
-    """Returns lines for Tests/cpp/counted.hpp, which make usher.hpp call a counting function for each C function."""
+    """Writes two headers for Tests/cpp/counted.hpp. Between them, usher.hpp calls a counting function instead of each C
+    function."""
     on = (f"#define {name} ::counted<::{name}>::call\n" for name in headers.functions)
     (folder / "counted_on.h").write_text("".join(on))
     (folder / "counted_off.h").write_text("".join(f"#undef {name}\n" for name in headers.functions))

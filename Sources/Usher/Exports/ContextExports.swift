@@ -35,7 +35,7 @@ public func usher_context_new(
 
 private func startedEngine(_ options: UnsafePointer<usher_context_options>?) throws(UsherError) -> Engine {
   guard guardAgainstFork(), ensureCallbackMark() else { throw UsherError(.system) }
-  // Initialise libcurl before reading the options: that calls OpenSSL to check the certificate files.
+  // Initialise libcurl first, because contextOptions() calls OpenSSL to check the certificate files.
   try ensureCurl(wiping: try wipesFreedMemory(options))
   let chosen = try contextOptions(options)
   guard let engine = Engine.make(chosen), engine.start() else { throw UsherError(.system) }

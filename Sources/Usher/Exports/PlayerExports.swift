@@ -41,7 +41,7 @@ public func usher_player_play(
     let waits = delegate.waitsForSetup(item)
     if waits { try refuseInCallbacks() }
     let pumps = waits && context.engine.pump?.mayPumpHere == true
-    // If the content token is not known, the wait may need another call of the host, perhaps by this thread.
+    // Without a content token, set-up may wait until the host supplies one. This thread cannot do so while it waits.
     if pumps, !isTokenKnown(item) { throw UsherError(.wouldDeadlock) }
     let playback = PlaybackObject(context: context, delegate: delegate, shared: PlaybackShared(id), tag: given.tag)
     let handle = try context.give(playback)

@@ -47,7 +47,7 @@ private func begin(
   try reference.accept()
   let isStarted = start(false) { answer in
     withResponse(answer) { fn(playback, $0, tag, user) }
-    // Runs `destroy` in the same job of the lane, so that it comes before PLAYBACK_CLOSED.
+    // Runs `destroy` directly after `fn`, so that it comes before PLAYBACK_CLOSED.
     reference.end()
   }
   if isStarted { return }

@@ -9,7 +9,7 @@
 #include "frame_hash.h"
 #include "keyring.h"
 
-/* What was decoded of one picture or sound track, in all loops together. */
+/* The results of decoding one picture or sound track, for all loops together. */
 struct track_report {
   const char *codec; /* NULL: the file has no such track */
   int width, height, sample_rate;
@@ -26,8 +26,8 @@ struct media_report {
 };
 
 struct media_control {
-  /** Called after every picture (in a file without pictures: every sound frame) with the seconds that were played and
-   *  the seconds of all loops. Returns false to stop. */
+  /** Called after every picture, or after every sound frame if the file has no pictures. `seconds`: how much was
+   *  played; `whole`: the length of all loops together. Returns false to stop. */
   bool (*shown)(double seconds, double whole, const struct media_report *so_far, void *user_data);
   void *user_data;
   unsigned loops;

@@ -14,7 +14,7 @@ struct result {
   const struct keyring *ring;
   struct timeline *timeline;
   enum outcome outcome;
-  char why[200]; /* for a failure without an event; otherwise "" */
+  char why[200]; /* the reason, if the playback failed without an event; otherwise "" */
   struct licence_facts licence;
   bool media_played; /* `media` is valid */
   struct media_report media;

@@ -73,7 +73,7 @@ public:
 };
 } // namespace words
 
-/** The category of statuses as std::error_code. */
+/** The std::error_category of a std::error_code that holds a status. */
 inline const std::error_category &category() noexcept {
   static const words::status_category it;
   return it;
