@@ -85,6 +85,20 @@ static inline long curl_shim_response_code(CURL *e) {
   curl_easy_getinfo(e, CURLINFO_RESPONSE_CODE, &code);
   return code;
 }
+/* Returns what the TLS library found when it checked the certificate of the server or of an https proxy
+   (X509_V_ERR_...). 0 or 1: it did not check one, or found nothing. */
+static inline long curl_shim_verify_result(CURL *e) {
+  long server = 0, proxy = 0;
+  curl_easy_getinfo(e, CURLINFO_SSL_VERIFYRESULT, &server);
+  curl_easy_getinfo(e, CURLINFO_PROXY_SSL_VERIFYRESULT, &proxy);
+  return server > 1 ? server : proxy;
+}
+/* Returns the status of the proxy's last reply to CONNECT; 0 if there was none. */
+static inline long curl_shim_proxy_status(CURL *e) {
+  long code = 0;
+  curl_easy_getinfo(e, CURLINFO_HTTP_CONNECTCODE, &code);
+  return code;
+}
 /* Returns how many bytes libcurl has sent for the current transfer, including CONNECT requests to a proxy. */
 static inline long curl_shim_request_size(CURL *e) {
   long size = 0;

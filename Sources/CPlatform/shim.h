@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -87,6 +88,12 @@ static inline int platform_cancel_off(void) {
 static inline void platform_cancel_restore(int before) {
   int unused;
   pthread_setcancelstate(before, &unused);
+}
+/* The first call of every thread of the library: names the thread, with at most 15 characters, and makes the host's
+ * pthread_cancel() without effect. */
+static inline void platform_thread_begin(const void *name) {
+  (void)platform_cancel_off();
+  prctl(PR_SET_NAME, name, 0, 0, 0);
 }
 static inline void platform_thread_join(uint64_t thread) { pthread_join((pthread_t)thread, NULL); }
 static inline uint64_t platform_thread_self(void) { return (uint64_t)pthread_self(); }

@@ -160,7 +160,7 @@ extension World {
     case .playbackClosed:
       play.timesClosed += 1
       if play.closedAt == nil { fail("events", "playback \(play.id): closed, but the host did not close it") }
-    case .sessionDoubtful, .renewalDue, .license, .licenseError, .noSession, .deviceRegistered: break
+    case .sessionDoubtful, .renewalDue, .license, .licenseError, .noSession, .deviceRegistered, .contextClosed: break
     }
   }
 

@@ -97,7 +97,7 @@ static void clear_streams(void) {
   item.clear = 1;
   answers(USHER_OK, usher_player_play(new_player(context), &item, &one), "a clear stream without a delegate");
   answers(USHER_OK, usher_player_play(new_player(context), &item, &two), "a second one beside it");
-  answers(USHER_OK, usher_playback_wait_session(two, 0), "it needs no session");
+  answers(USHER_OK, usher_playback_wait_session(two, 0, NULL), "it needs no session");
   usher_playback_session_state(two, &state);
   tell(state == USHER_SESSION_NONE, "it has none");
   item.clear = 0;

@@ -34,7 +34,7 @@ static void call(int which) {
   switch (which) {
   case 0: usher_context_resume(context); break;
   case 1: usher_context_pending(context, &pending); break;
-  case 2: usher_playback_wait_session(playback, 2000); break;
+  case 2: usher_playback_wait_session(playback, 2000, NULL); break;
   case 3: usher_playback_get_license(playback, &request, &response); break;
   case 4: usher_context_settle(context, 100, 100, 2000); break;
   case 5: usher_context_add_observer(context, on_event, NULL, NULL, &id); break;

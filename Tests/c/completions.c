@@ -100,20 +100,20 @@ static void token_story(void) {
   tell(requests("setup") == 0, "no set-up request was sent yet");
   answers(USHER_OK, from_other_thread(), "the question is still open; another thread answers it");
   answers(USHER_E_INVALID_COMPLETION, from_other_thread(), "a second answer is refused");
-  answers(USHER_OK, usher_playback_wait_session(playback, 0), "the session is set up with that token");
+  answers(USHER_OK, usher_playback_wait_session(playback, 0, NULL), "the session is set up with that token");
   usher_playback_free(playback);
 
   playback = play_without_token(player, delegate);
   reaches(&tokens, 2, 5000);
   answers(USHER_OK, usher_complete_token(asked, NULL), "the answer: no token");
-  answers(USHER_E_NO_TOKEN, usher_playback_wait_session(playback, 0), "the set-up fails without a token");
+  answers(USHER_E_NO_TOKEN, usher_playback_wait_session(playback, 0, NULL), "the set-up fails without a token");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()),
       "a token for a question that was answered with none");
   usher_playback_free(playback);
 
   playback = play_without_token(player, hasty);
   reaches(&tokens, 3, 5000);
-  answers(USHER_E_NO_TOKEN, usher_playback_wait_session(playback, 0),
+  answers(USHER_E_NO_TOKEN, usher_playback_wait_session(playback, 0, NULL),
       "the set-up fails: no token came before the deadline");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()), "a late token is refused");
   usher_playback_free(playback);
@@ -138,7 +138,7 @@ static void token_story(void) {
   usher_complete_token(old, content_token());
   answers(USHER_OK, usher_complete_token(asked, content_token()),
       "the new question is still open after an answer to an old id");
-  answers(USHER_OK, usher_playback_wait_session(playback, 0), "the new answer sets the session up");
+  answers(USHER_OK, usher_playback_wait_session(playback, 0, NULL), "the new answer sets the session up");
   before = get(&tokens);
   usher_playback_free(playback);
   playback = play_without_token(player, delegate);

@@ -192,9 +192,9 @@ static void tokens_story(void) {
   item.content_id = two;
   item.content_id_size = 3;
   usher_player_play(new_player(context), &item, &second);
-  answers(USHER_OK, usher_playback_wait_session(first, 0), "a session with the token of its content");
+  answers(USHER_OK, usher_playback_wait_session(first, 0, NULL), "a session with the token of its content");
   answers(USHER_OK, usher_delegate_set_stream_token(delegate, two, 3, content_token()), "a token that comes later");
-  answers(USHER_OK, usher_playback_wait_session(second, 0), "the playback that waited for it continues");
+  answers(USHER_OK, usher_playback_wait_session(second, 0, NULL), "the playback that waited for it continues");
   tell(held() == 2, "two streams, two sessions");
   answers(USHER_E_FULL, usher_delegate_set_stream_token(delegate, (const uint8_t *)"three", 5, "x"),
       "a third token, while playbacks hold both");
@@ -326,7 +326,7 @@ static void of_a_playback(void) {
   answers(USHER_E_INVALID_ARGUMENT, usher_playback_set_content_token(playback, "a\nb"),
       "a late token of two lines is refused");
   answers(USHER_OK, usher_playback_set_content_token(playback, content_token()), "usher_playback_set_content_token");
-  answers(USHER_OK, usher_playback_wait_session(playback, 0), "the session is set up with the late token");
+  answers(USHER_OK, usher_playback_wait_session(playback, 0, NULL), "the session is set up with the late token");
   answers(USHER_E_STATE, usher_playback_set_content_token(playback, content_token()), "a second token");
   answers(USHER_OK, usher_playback_suspend(playback), "usher_playback_suspend");
   answers(USHER_OK, usher_playback_resume(playback), "usher_playback_resume");
@@ -337,7 +337,7 @@ static void of_a_playback(void) {
   clear.delegate = delegate;
   clear.clear = 1;
   usher_player_play(new_player(context), &clear, &other);
-  answers(USHER_OK, usher_playback_wait_session(other, 0), "a clear item");
+  answers(USHER_OK, usher_playback_wait_session(other, 0, NULL), "a clear item");
   usher_playback_session_state(other, &state);
   tell(state == USHER_SESSION_NONE && held() == 1, "a clear item has no session");
   usher_context_free(context);
@@ -358,7 +358,7 @@ static void contents(void) {
   uint8_t buffer[256];
   size_t count = 0, size = 0;
   int known = 0;
-  usher_error limit = {USHER_E_LIMIT, USHER_ORIGIN_SSM, USHER_OPERATION_SETUP, 400, 1007, "", 1, 0, 0};
+  usher_error limit = {USHER_E_LIMIT, USHER_ORIGIN_SSM, USHER_OPERATION_SETUP, 400, 1007, "", 1, 0, 0, 0, 0};
   usher_legacy_codes codes;
   answers(USHER_OK, usher_read_pssh(pssh, sizeof pssh, count_protection, &known, &count), "usher_read_pssh");
   tell(count == 1 && known == 1, "one protection, of a known system");

@@ -42,6 +42,7 @@ static void story(void) {
   usher_response *response = NULL, *certificate = NULL;
   usher_response_info info = USHER_RESPONSE_INFO_INIT;
   usher_explanation words;
+  usher_error error;
   usher_pending pending = USHER_PENDING_INIT;
   uint64_t id = 0;
   int32_t state = -1;
@@ -55,9 +56,11 @@ static void story(void) {
       "usher_origin_name");
   tell(usher_operation_name(USHER_OPERATION_SETUP)[0] != 0 && strcmp(usher_operation_name(-1), "unknown") == 0,
       "usher_operation_name");
-  answers(USHER_OK, usher_error_explain(USHER_ORIGIN_SSM, USHER_E_LIMIT, 1007, &words), "usher_error_explain");
+  memset(&error, 0, sizeof error);
+  error.origin = USHER_ORIGIN_SSM, error.status = USHER_E_LIMIT, error.service_code = 1007;
+  answers(USHER_OK, usher_error_explain(&error, &words), "usher_error_explain");
   tell(words.known == 1 && words.summary[0] && words.advice[0], "1007 of the session manager is explained");
-  answers(USHER_E_INVALID_ARGUMENT, usher_error_explain(0, 0, 0, NULL), "usher_error_explain without an out");
+  answers(USHER_E_INVALID_ARGUMENT, usher_error_explain(&error, NULL), "usher_error_explain without an out");
 
   answers(
       USHER_OK, usher_context_add_observer(context, on_event, &gone, count_destroy, &id), "usher_context_add_observer");
@@ -71,7 +74,7 @@ static void story(void) {
   item.user_data = &gone;
   item.destroy = count_destroy;
   answers(USHER_OK, usher_player_play(player, &item, &playback), "usher_player_play, its token from the callback");
-  answers(USHER_OK, usher_playback_wait_session(playback, 0), "usher_playback_wait_session");
+  answers(USHER_OK, usher_playback_wait_session(playback, 0, NULL), "usher_playback_wait_session");
   answers(USHER_OK, usher_playback_session_state(playback, &state), "usher_playback_session_state");
   tell(state == USHER_SESSION_ACTIVE, "the session is active");
   tell(held() == 1, "one session is held");
@@ -106,6 +109,7 @@ static void story(void) {
   answers(USHER_OK, usher_playback_free(playback), "usher_playback_free");
   answers(USHER_OK, usher_player_free(player), "usher_player_free");
   answers(USHER_OK, usher_delegate_free(delegate), "usher_delegate_free");
+  answers(USHER_OK, usher_context_begin_close(context, 0), "usher_context_begin_close");
   answers(USHER_OK, usher_context_close(context, 0, &open_playbacks), "usher_context_close");
   tell(open_playbacks == 0, "no playback stays open");
   answers(USHER_OK, usher_context_free(context), "usher_context_free");

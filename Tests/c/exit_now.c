@@ -57,7 +57,7 @@ static int die(const char *way) {
     if (strcmp(way, "pumped-exit-in-callback") == 0)
       for (;;) usher_context_pump(context, NULL), sleep_ms(1);
     if (strcmp(way, "atexit-frees") == 0 || strcmp(way, "after-free") == 0 || pumped)
-      usher_playback_wait_session(playback, 0);
+      usher_playback_wait_session(playback, 0, NULL);
     else reaches(&started, 1, 5000);
   }
   if (strcmp(way, "after-free") == 0) usher_context_free(context);

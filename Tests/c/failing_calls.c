@@ -122,7 +122,7 @@ static void walk(void) {
   status = usher_player_play(player, &item, &playback);
   known("usher_player_play", status);
   played += status == USHER_OK;
-  status = usher_playback_wait_session(playback, 3000);
+  status = usher_playback_wait_session(playback, 3000, NULL);
   known("usher_playback_wait_session", status);
   call_all(context, delegate, player, playback);
   known("usher_playback_close", usher_playback_close(playback, USHER_CLOSE_DEFAULT));
@@ -222,7 +222,7 @@ static void threads_come_back(void) {
   usher_context_add_observer(context, on_event, NULL, NULL, NULL);
   fail_nth(FAIL_PTHREAD_CREATE, 1, 1);
   playback = play(new_player(context), new_delegate(context, license_url()));
-  usher_playback_wait_session(playback, 3000);
+  usher_playback_wait_session(playback, 3000, NULL);
   usher_playback_close(playback, USHER_CLOSE_DEFAULT);
   tell(usher_playback_wait_closed(playback, 300) == USHER_E_TIMEOUT && get(&closed) == before,
       "without a callback thread no callback comes");
@@ -287,7 +287,7 @@ static void timer_is_not_set(void) {
   fail_nth(FAIL_TIMERFD_SETTIME, 1, 1);
   playback = play(new_player(context), new_delegate(context, license_url()));
   played++;
-  answers(USHER_OK, usher_playback_wait_session(playback, 5000), "a session starts without the timer");
+  answers(USHER_OK, usher_playback_wait_session(playback, 5000, NULL), "a session starts without the timer");
   tell(reaches(&kept_alive, before + 3, 8000), "heartbeats keep it alive without the timer");
   tell(fail_stop() > 0, "the timer was not set");
   usher_context_free(context);
@@ -308,7 +308,7 @@ static void socket_is_not_watched(void) {
     started = now_s();
     playback = play(new_player(context), new_delegate(context, license_url()));
     played++;
-    status = usher_playback_wait_session(playback, 8000);
+    status = usher_playback_wait_session(playback, 8000, NULL);
     if (status != USHER_OK && status != USHER_E_SYSTEM) good = tell(0, "%s: %s", now, usher_status_name(status));
     if (status == USHER_OK && !reaches(&kept_alive, before + 2, 8000)) good = tell(0, "%s: no heartbeats", now);
     if (now_s() - started > 8 * patience()) good = tell(0, "%s: %.1f s", now, now_s() - started);
@@ -337,7 +337,7 @@ static void many_time_outs(void) {
   delegate = new_delegate(context, license_url());
   for (index = 0; index < count; index++) playbacks[index] = play(new_player(context), delegate);
   for (index = 0; index < count; index++)
-    if (usher_playback_wait_session(playbacks[index], 8000) != USHER_OK) tell(0, "%s: session %d", now, index);
+    if (usher_playback_wait_session(playbacks[index], 8000, NULL) != USHER_OK) tell(0, "%s: session %d", now, index);
   fault("{\"route\":\"heartbeat\",\"fault\":{\"kind\":\"stall\"},\"times\":1000}");
   fail_nth(FAIL_GETSOCKNAME, none_fails, 0);
   for (index = 0; index < 5000 && fail_seen(FAIL_CONNECT) < count; index++) sleep_ms(2);

@@ -98,7 +98,7 @@ static int every_call(void) {
   is_forked(usher_player_stop(player, 0), "player_stop");
   is_forked(usher_complete_payload(1, NULL, 0), "complete_payload");
   is_forked(usher_playback_close(playback, 0), "playback_close");
-  is_forked(usher_playback_wait_session(playback, 100), "playback_wait_session");
+  is_forked(usher_playback_wait_session(playback, 100, NULL), "playback_wait_session");
   is_forked(usher_playback_wait_closed(playback, 100), "playback_wait_closed");
   is_forked(usher_playback_session_state(playback, &state), "playback_session_state");
   is_forked(usher_playback_request_license(playback, &request, on_license, &destroyed, count_destroy),
@@ -197,7 +197,7 @@ static void story(int32_t callbacks) {
 static void *plays(void *unused) {
   context = new_context(USHER_CALLBACKS_THREADED);
   playback = play(new_player(context), new_delegate(context, license_url()));
-  if (usher_playback_wait_session(playback, 0) != USHER_OK) failed++;
+  if (usher_playback_wait_session(playback, 0, NULL) != USHER_OK) failed++;
   if (usher_context_free(context) != USHER_OK) failed++;
   return unused;
 }

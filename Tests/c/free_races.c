@@ -57,7 +57,8 @@ static void freed_elsewhere(int32_t callbacks) {
   usher_context *context = new_context(callbacks);
   freed_ms = -1, idle_destroyed = 0;
   idle_one = new_context(USHER_CALLBACKS_PUMPED);
-  if (usher_playback_wait_session(play(new_player(idle_one), new_delegate(idle_one, license_url())), 0) != USHER_OK)
+  if (usher_playback_wait_session(play(new_player(idle_one), new_delegate(idle_one, license_url())), 0, NULL) !=
+      USHER_OK)
     tell(0, "a session of a context that no thread pumps");
   {
     usher_playback_options options = USHER_PLAYBACK_OPTIONS_INIT;
@@ -223,7 +224,7 @@ static void *pumps_once(void *context) {
 }
 static void *asks(void *unused) {
   is_same |= pthread_equal(pumped_by, pthread_self());
-  told_status = usher_playback_wait_session(asked, 0);
+  told_status = usher_playback_wait_session(asked, 0, NULL);
   return unused;
 }
 static void thread_after_the_pumping_thread(void) {

@@ -72,7 +72,7 @@ static void waits_have_an_end(void) {
   int tries;
   context = new_context(USHER_CALLBACKS_PUMPED);
   waited = play(new_player(context), new_delegate(context, license_url()));
-  usher_playback_wait_session(waited, 0);
+  usher_playback_wait_session(waited, 0, NULL);
   usher_playback_close(waited, USHER_CLOSE_DEFAULT);
   for (tries = 0; held() != 0 && tries < 250; tries++) sleep_ms(20);
   sleep_ms(50);
@@ -111,7 +111,8 @@ static void story(void) {
   answers(USHER_E_WOULD_DEADLOCK, nested, "a pump inside a callback");
   answers(USHER_E_WOULD_DEADLOCK, blocked, "a wait inside a callback");
   answers(USHER_E_WOULD_DEADLOCK, usher_playback_wait_closed(playback, 10), "wait_closed on the pumping thread");
-  answers(USHER_E_WOULD_DEADLOCK, usher_playback_wait_session(playback, 10), "wait_session on the pumping thread");
+  answers(
+      USHER_E_WOULD_DEADLOCK, usher_playback_wait_session(playback, 10, NULL), "wait_session on the pumping thread");
   answers(USHER_E_WOULD_DEADLOCK, usher_playback_get_license(playback, &request, NULL),
       "get_license on the pumping thread");
   answers(USHER_E_WOULD_DEADLOCK, usher_playback_get_certificate(playback, 10, NULL),
@@ -152,7 +153,8 @@ static void never_pumped(void) {
   usher_context_add_observer(context, on_event, &closed, count_destroy, NULL);
   delegate = new_delegate(context, license_url());
   playback = play(new_player(context), delegate);
-  answers(USHER_OK, usher_playback_wait_session(playback, 5000), "a thread that never pumped may wait for the session");
+  answers(USHER_OK, usher_playback_wait_session(playback, 5000, NULL),
+      "a thread that never pumped may wait for the session");
   waited = held();
   tell(waited == 1, "a session is held");
   pumping = pthread_self();

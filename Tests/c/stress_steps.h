@@ -20,7 +20,8 @@ static void say_words(struct dice *d) {
   TELLS(usher_status_name, ((int32_t)roll(d, 40) - 35)), TELLS(usher_status_message, ((int32_t)roll(d, 40) - 35));
   TELLS(usher_origin_name, ((int32_t)roll(d, 6))), TELLS(usher_operation_name, ((int32_t)roll(d, 9))),
       TELLS(usher_event_name, ((int32_t)roll(d, 16)));
-  CALL(usher_error_explain, ((int32_t)roll(d, 5), -(int32_t)roll(d, 31), (int64_t)roll(d, 6000), &words));
+  error.http_status = (int32_t)roll(d, 600), error.tls_fault = (int32_t)roll(d, 8);
+  CALL(usher_error_explain, (&error, &words));
   CALL(usher_error_legacy_codes, (&error, &codes));
 }
 static void read_contents(struct dice *d) {
@@ -268,7 +269,7 @@ static void free_playback(struct dice *d) { CALL(usher_playback_free, (PLAYBACK)
 static void late_token(struct dice *d) { CALL(usher_playback_set_content_token, (PLAYBACK, content_token())); }
 static void wait_for_it(struct dice *d) {
   int32_t state;
-  CALL(usher_playback_wait_session, (PLAYBACK, 1 + roll(d, 20)));
+  CALL(usher_playback_wait_session, (PLAYBACK, 1 + roll(d, 20), NULL));
   CALL(usher_playback_session_state, (PLAYBACK, &state));
   if (roll(d, 2) || d->first) CALL(usher_playback_wait_closed, (PLAYBACK, 1 + roll(d, 20)));
 }

@@ -76,7 +76,7 @@ static void a_session_and_its_licence(void) {
   usher_player *player = new_player(context);
   usher_delegate *delegate = new_delegate(context, license_url());
   usher_playback *playback = play(player, delegate);
-  answers(USHER_OK, usher_playback_wait_session(playback, 0), "the session is set up");
+  answers(USHER_OK, usher_playback_wait_session(playback, 0, NULL), "the session is set up");
   request.key_system = USHER_KEY_SYSTEM_WIDEVINE;
   request.payload = challenge;
   request.payload_size = sizeof challenge;

@@ -130,6 +130,13 @@ void ownership() {
       std::_Exit(1); // later steps would wait for the end of this playback
     playback.wait_session();
     tell(held() == 1, "after a zap one session is held");
+    std::atomic<bool> is_closed{false};
+    context.add_observer([&is_closed, w](const usher::event &event) {
+      if (event.type == usher::event_type::context_closed && !event.error) is_closed = true;
+    });
+    context.begin_close();
+    for (int i = 0; i < 1000 && !is_closed; i++) std::this_thread::sleep_for(10ms);
+    tell(is_closed && held() == 0, "an event says that the context is closed");
   } // the context is destroyed first
   throws(
       usher::status::invalid_handle, [&] { playback.close(); }, "a playback of a freed context");

@@ -34,7 +34,9 @@ static void stop_player(struct program *p) { CALL(usher_player_stop, (PLAYER, so
 static void free_player(struct program *p) { CALL(usher_player_free, (PLAYER)); }
 static void close_playback(struct program *p) { CALL(usher_playback_close, (PLAYBACK, some_mode(p))); }
 static void free_playback(struct program *p) { CALL(usher_playback_free, (PLAYBACK)); }
-static void wait_session(struct program *p) { CALL(usher_playback_wait_session, (PLAYBACK, some_ms(p))); }
+static void wait_session(struct program *p) {
+  TAKEN(RESPONSES, CALL(usher_playback_wait_session, (PLAYBACK, some_ms(p), TO_OUT)));
+}
 static void wait_closed(struct program *p) { CALL(usher_playback_wait_closed, (PLAYBACK, some_ms(p))); }
 static void set_content_token(struct program *p) { CALL(usher_playback_set_content_token, (PLAYBACK, some_text(p))); }
 static void suspend(struct program *p) { CALL(usher_playback_suspend, (PLAYBACK)); }
@@ -220,7 +222,8 @@ static void say_words(struct program *p) {
   memset(&error, 0, sizeof error);
   error.status = -(int32_t)byte(p), error.origin = (int32_t)below(p, 8) - 1,
   error.operation = (int32_t)below(p, 12) - 1, error.service_code = byte(p) * 20;
-  CALL(usher_error_explain, (error.origin, error.status, error.service_code, seldom(p) ? NULL : &words));
+  error.http_status = byte(p) * 3, error.tls_fault = (int32_t)below(p, 9) - 1;
+  CALL(usher_error_explain, (seldom(p) ? NULL : &error, seldom(p) ? NULL : &words));
   CALL(usher_error_legacy_codes, (seldom(p) ? NULL : &error, seldom(p) ? NULL : &codes));
 #define SAYS(name, argument) noted(at_##name, name(argument)[0] ? USHER_OK : 1)
   noted(at_usher_version, usher_version()[0] ? USHER_OK : 1);

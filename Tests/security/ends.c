@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
   if (usher_player_play(player, &item, &playback) != USHER_OK) return 6;
   if (strstr(way, "callback-frees"))
     for (tries = 0; tries < 10000 && !has_freed; tries++) sleep_ms(1);
-  else if (usher_playback_wait_session(playback, 0) != USHER_OK) return 7;
+  else if (usher_playback_wait_session(playback, 0, NULL) != USHER_OK) return 7;
   if (strstr(way, "ends-openssl")) {
     void (*clean_up)(void) = (void (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "OPENSSL_cleanup");
     if (!clean_up) return 3;

@@ -51,7 +51,7 @@ static int play(char *at, int is_held) {
   wrong |= check(usher_player_play(player, &item, &playback), "play");
   explicit_bzero(token, strlen(token));
   explicit_bzero(header, strlen(header));
-  wrong |= check(usher_playback_wait_session(playback, 0), "session");
+  wrong |= check(usher_playback_wait_session(playback, 0, NULL), "session");
   for (int count = 0; count < 3; count++) {
     usher_response *response = NULL;
     wrong |= check(usher_playback_get_license(playback, &request, &response), "licence");

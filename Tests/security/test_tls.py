@@ -4,6 +4,7 @@ nothing to it."""
 from __future__ import annotations
 
 import base64
+import datetime
 import hashlib
 import os
 import pty
@@ -120,6 +121,60 @@ def test_server_ofTheAuthority_isTalkedTo(told: Setup) -> None:
 def test_server_ofAnotherAuthorityOrName_isSentNothing(told: Setup, certificate: trustme.LeafCert) -> None:
     with Server(certificate) as server:
         assert told(server) == ["SETUP_ERROR"]
+
+
+NOW = datetime.datetime.now(datetime.UTC)
+DAY = datetime.timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("certificate", "fault", "words"),
+    [
+        (lambda: trustme.CA().issue_cert("127.0.0.1"), "AUTHORITY", "is not from a trusted authority"),
+        (lambda: CA.issue_cert("127.0.0.1", not_after=NOW - DAY), "EXPIRED", "has expired"),
+        (
+            lambda: CA.issue_cert("127.0.0.1", not_before=NOW + DAY, not_after=NOW + 2 * DAY),
+            "NOT_YET_VALID",
+            "is not valid yet",
+        ),
+        (lambda: CA.issue_cert("127.0.0.2"), "NAME", "for another host name"),
+        (lambda: CA.issue_cert("tenant.example.invalid"), "NAME", "for another host name"),
+    ],
+    ids=["authority", "expired", "not yet valid", "other address", "other name"],
+)
+def test_tlsError_ofACertificate_namesItsFault(
+    stage_factory: Callable[..., Stage],
+    ca_file: str,
+    certificate: Callable[[], trustme.LeafCert],
+    fault: str,
+    words: str,
+) -> None:
+    """A server shows a certificate that the library does not accept; the error names the fault, and its explanation
+    differs from that of a TLS error without a known reason."""
+    with Server(certificate()) as server:
+        error = setup_error(stage_factory(ca_file=ca_file), server)
+    assert (error.status, error.tls_fault.name, server.requests) == (usher.Status.TLS, fault, [])
+    assert words in error.message
+    assert error.explain() != usher.explain(error.origin, error.status, 0)
+
+
+def test_tlsError_ofAPinnedKey_namesItsFault(stage_factory: Callable[..., Stage], ca_file: str) -> None:
+    with Server(CA.issue_cert("127.0.0.1")) as server:
+        stage = stage_factory(ca_file=ca_file, pinned_public_key=pin(CA.issue_cert("127.0.0.1")))
+        error = setup_error(stage, server)
+    assert (error.tls_fault, "pinned" in error.message) == (usher.TLSFault.PIN, True)
+
+
+def test_tlsError_withoutACertificateFault_hasNone(stage_factory: Callable[..., Stage], ca_file: str) -> None:
+    with Server(CA.issue_cert("127.0.0.1"), newest=ssl.TLSVersion.TLSv1) as server:
+        error = setup_error(stage_factory(ca_file=ca_file), server)
+    assert (error.status, error.tls_fault) == (usher.Status.TLS, usher.TLSFault.NONE)
+
+
+def setup_error(stage: Stage, server: RawServer) -> usher.UsherError:
+    stage.play(delegate=stage.delegate(ssm_url=server.url), tag="a")
+    stage.settle()
+    return stage.events.error(usher.EventType.SETUP_ERROR, "a")
 
 
 def test_caFile_authorityOfTheSystemsFolder_isNotTrusted(ca_file: str, tmp_path: Path) -> None:
@@ -292,6 +347,11 @@ def test_clientCertificate_missing_isToldAsTLS(
         error = stage.events.error(usher.EventType.SETUP_ERROR, "a")
         assert (error.status, error.orphan_possible) == (usher.Status.TLS, False), error
         assert server.requests == []
+        if newest is ssl.TLSVersion.TLSv1_3:
+            assert (error.tls_fault, error.explain().advice) == (
+                usher.TLSFault.CLIENT_CERTIFICATE,
+                "App: check the client certificate.",
+            )
 
 
 def test_lockedClientKey_withItsPassPhrase_isUsed(told: Setup, client: Client) -> None:

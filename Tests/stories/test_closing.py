@@ -4,6 +4,7 @@ wait."""
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -50,6 +51,99 @@ def test_contextClosed_whileASetupIsOnItsWay_givesBackWhatItBrings(stage: Stage)
     stage.headend.release()
     closing.result(REAL_TIMEOUT_S)
     assert stage.routes() == ["setup", "teardown"] and not stage.headend.sessions.active()
+
+
+def real_stage(stage_factory: StageFactory, fault: str, **options: Any) -> tuple[Stage, usher.Playback]:
+    """Returns a stage on the system clock, with a playback, whose head-end does not reply to requests of one kind."""
+    stage = stage_factory(clock="system", **options)
+    stage.headend.faults.add(fault, Fault.stall("before"), always=True)
+    playback = stage.play(tag="a")
+    return stage, playback
+
+
+@pytest.mark.leaves_session
+@pytest.mark.parametrize("callbacks", ["threaded", "pumped"])
+def test_contextFreed_whileTheHeadEndIsMute_endsInTheTimeThatTheHostStates(
+    stage_factory: StageFactory, callbacks: str
+) -> None:
+    """The host states a time limit of 0.3 s for closing, and the head-end does not answer the teardown; close and free
+    together take no longer, and the host has heard what the library gave up."""
+    stage, playback = real_stage(stage_factory, "teardown", callbacks=callbacks)
+    if callbacks == "threaded":
+        playback.wait_session()
+    else:
+        stage.until(lambda: stage.context.pump() or playback.session_state is usher.SessionState.ACTIVE)
+    began = time.monotonic()
+    stage.context.close(timeout_ms=300)
+    assert time.monotonic() - began < 3, "the default is 6 s"
+    assert stage.events.types("a")[-3:] == ["TEARDOWN_ERROR", "SESSION_ENDED", "PLAYBACK_CLOSED"]
+    assert stage.events.error(E.TEARDOWN_ERROR, "a").orphan_possible
+    stage.headend.release()
+
+
+@pytest.mark.leaves_session
+def test_contextFreed_afterACloseThatTimedOut_doesNotWaitAgain(stage_factory: StageFactory) -> None:
+    """usher_context_close() reaches its time limit; usher_context_free() reports the open playback and returns."""
+    stage, playback = real_stage(stage_factory, "teardown")
+    playback.wait_session()
+    assert stage.context.shutdown(200) == 1
+    assert "PLAYBACK_CLOSED" not in stage.events.types("a")
+    began = time.monotonic()
+    stage.context.close(timeout_ms=None)
+    assert time.monotonic() - began < 3
+    assert stage.events.types("a")[-3:] == ["TEARDOWN_ERROR", "SESSION_ENDED", "PLAYBACK_CLOSED"]
+    stage.headend.release()
+
+
+def test_beginClose_returnsAtOnce_andAnEventFollowsTheLastTeardown(stage: Stage) -> None:
+    """The host begins to close the context while two sessions are alive; CONTEXT_CLOSED comes after both teardowns, and
+    it names no playback."""
+    for tag in ("a", "b"):
+        stage.play(player=usher.Player(stage.context), tag=tag)
+    stage.settle()
+    stage.headend.faults.add("teardown", Fault.stall("before"))
+    stage.context.begin_close()
+    stage.headend.wait_held()
+    assert "CONTEXT_CLOSED" not in stage.events.types()
+    with pytest.raises(usher.ClosedError):
+        stage.play()
+    stage.headend.release()
+    stage.settle()
+    assert stage.events.types().count("PLAYBACK_CLOSED") == 2
+    closed = stage.events.only(E.CONTEXT_CLOSED)
+    assert (closed.error, closed.playback, closed.player, closed.tag) == (None, None, None, None)
+    assert closed.sequence > max(event.sequence for event in stage.events.all(E.PLAYBACK_CLOSED))
+    assert stage.context.shutdown() == 0
+
+
+@pytest.mark.leaves_session
+def test_beginClose_whileTheHeadEndIsMute_saysSoAtTheTimeLimit(stage: Stage) -> None:
+    """The head-end does not answer the teardown; at the time limit CONTEXT_CLOSED has a time-out as its error."""
+    stage.play()
+    stage.settle()
+    stage.headend.faults.add("teardown", Fault.stall("before"), always=True)
+    stage.context.begin_close(1_000)
+    stage.headend.wait_held()
+    stage.context.advance(999)
+    stage.context.settle(1, 0)
+    assert "CONTEXT_CLOSED" not in stage.events.types()
+    stage.context.advance(1)
+    stage.until(lambda: "CONTEXT_CLOSED" in stage.events.types())
+    assert type(stage.events.error(E.CONTEXT_CLOSED)) is usher.UsherTimeoutError
+    stage.context.close()
+    assert stage.events.types()[-1] == "PLAYBACK_CLOSED"
+    stage.headend.release()
+
+
+def test_beginClose_onThePumpingThread_isHeardInThePump(stage_factory: StageFactory) -> None:
+    """A host that pumps begins to close and pumps on; it frees the context when CONTEXT_CLOSED has arrived."""
+    stage = stage_factory(clock="system", callbacks="pumped")
+    stage.play(tag="a")
+    stage.until(lambda: stage.context.pump() or "SESSION_STARTED" in stage.events.types("a"))
+    stage.context.begin_close(5_000)
+    stage.until(lambda: stage.context.pump() or "CONTEXT_CLOSED" in stage.events.types())
+    assert stage.events.types("a")[-2:] == ["SESSION_ENDED", "PLAYBACK_CLOSED"]
+    assert stage.routes() == ["setup", "teardown"]
 
 
 @pytest.mark.parametrize("kind", ["v1", "v2"])
@@ -275,7 +369,7 @@ def test_calls_thatRaceWithTheEndOfTheirContext_return(stage: Stage, lib: Any) -
     stage.headend.faults.add("teardown", Fault.stall("before"))
     playback = stage.play()
     stage.settle()
-    calls = [stage.call(playback.wait_closed), stage.call(stage.context.shutdown, 20_000)]
+    calls = [stage.call(playback.wait_closed), stage.call(stage.context.shutdown, 5_000)]
     stage.headend.wait_held()
     stage.call(lib.usher_context_free, stage.context._handle)
     stage.context._has_handle = False

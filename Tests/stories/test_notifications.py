@@ -3,12 +3,13 @@ explanation."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import usher
-from stage import CHALLENGE, Stage, StageFactory
+from stage import CHALLENGE, REAL_TIMEOUT_S, Stage, StageFactory
 from usher.testing.headend import Fault
 
 E = usher.EventType
@@ -104,6 +105,72 @@ def test_setupNotification_withoutAnSsmCode_hasTheHttpStatusOrMinusOne(
 
 
 @pytest.mark.parametrize(
+    ("status", "summary", "advice"),
+    [
+        (401, "sign-in", "Sign in again"),
+        (403, "did not allow", "subscription"),
+        (404, "does not have this service", "address"),
+        (407, "proxy", "proxy"),
+        (413, "too large", "tokens"),
+        (418, "could not read", "address"),
+        (429, "too many requests", "few minutes"),
+        (431, "too large", "tokens"),
+        (503, "has a problem", "few minutes"),
+    ],
+)
+def test_setupError_ofAnHttpStatus_isExplainedByTheStatus(stage: Stage, status: int, summary: str, advice: str) -> None:
+    """A server refuses set-up with an HTTP status and without a code; the explanation depends on the HTTP status
+    (errors.md: Words)."""
+    words = failing(stage, "setup", Fault.status(status)).explain()
+    assert summary in words.summary
+    assert advice in words.advice
+
+
+@pytest.mark.parametrize(
+    ("route", "words"),
+    [("setup", "sign-in"), pytest.param("heartbeat", "session is no longer valid", marks=pytest.mark.leaves_session)],
+)
+def test_1006_isExplainedByTheOperation(stage: Stage, route: str, words: str) -> None:
+    """The session manager does not accept a token (1006); at set-up this is the content token, so the explanation
+    speaks of the sign-in; at a heartbeat it is the session token."""
+    assert words in failing(stage, route, Fault.error(1006)).explain().summary
+
+
+@pytest.mark.parametrize("route", ["setup", "license"])
+def test_error_ofAReplyWithRetryAfter_saysHowLongToWait(stage: Stage, route: str) -> None:
+    """A server asks the client to wait (Retry-After) before it repeats a request that only the host repeats; the error
+    has this time."""
+    stage.headend.faults.add(route, Fault.reply(503, headers={"Retry-After": "7"}, body={}))
+    playback = stage.play()
+    stage.settle()
+    if route == "license":
+        with pytest.raises(usher.HTTPStatusError) as caught:
+            stage.clear_keys(playback)
+        assert caught.value.retry_after == 7
+    else:
+        assert stage.events.error(E.SETUP_ERROR).retry_after == 7
+
+
+def test_log_ofAPlayback_hasItsTag_theHttpStatusAndTheCode(stage: Stage) -> None:
+    """Lines of the log about a playback have its tag; a line about an error has the HTTP status and the code of the
+    server."""
+    stage.headend.faults.add("setup", Fault.error(4000, status=503, message="out of order"))
+    stage.play(tag="screen 1")
+    stage.settle()
+    errors = [line for line in stage.logs if "SETUP_ERROR" in line]
+    assert len(errors) == 1
+    assert errors[0].endswith(" (tag screen 1): SETUP_ERROR: USHER_E_REFUSED: out of order, HTTP 503, code 4000")
+
+
+def test_threads_ofTheLibrary_haveNames(stage: Stage) -> None:
+    """The library names its threads, so that a debugger shows which threads belong to it."""
+    stage.play()
+    stage.settle()
+    names = {path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")}
+    assert {"usher-io", "usher-watchdog", "usher-callback"} <= names
+
+
+@pytest.mark.parametrize(
     ("route", "codes"),
     [
         ("heartbeat", LegacyCodes(6003, -1353, 4000, 3030, 500)),
@@ -127,6 +194,27 @@ def test_notification_ofAServerMessageWithATokenInIt_doesNotTellTheToken(stage: 
     message = stage.events.error(E.SETUP_ERROR).message
     assert token not in message
     assert message.startswith("invalid token ")
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_waitSession_whenSetupFails_raisesTheWholeError(stage: Stage, when: str) -> None:
+    """A wait for the session that ends with a failed set-up, or begins after it, has the whole error of the event."""
+    stage.headend.faults.add("setup", Fault.error(1007, status=409, message="too many"))
+    playback = stage.player.play(delegate=stage.delegate())
+    token = stage.headend.content_token()
+    if when == "after":
+        playback.set_content_token(token)
+        stage.settle()
+    waiting = stage.call(playback.wait_session)
+    if when == "before":
+        assert stage.still_waiting(waiting)
+        playback.set_content_token(token)
+    with pytest.raises(usher.LimitError) as caught:
+        waiting.result(REAL_TIMEOUT_S)
+    error = caught.value
+    assert (error.http_status, error.service_code, error.message) == (409, 1007, "too many")
+    assert (error.origin, error.operation, error.must_stop) == (usher.Origin.SSM, usher.Operation.SETUP, True)
+    stage.settle()
 
 
 def test_setupError_1007_isTheLimitOnlyFromTheSessionManager(stage: Stage) -> None:

@@ -47,7 +47,7 @@ typedef struct usher_api {
   const char *(*origin_name)(int32_t origin);
   const char *(*operation_name)(int32_t operation);
   int32_t (*error_legacy_codes)(const usher_error *error, usher_legacy_codes *out);
-  int32_t (*error_explain)(int32_t origin, int32_t status, int64_t service_code, usher_explanation *out);
+  int32_t (*error_explain)(const usher_error *error, usher_explanation *out);
   const char *(*event_name)(int32_t type);
   int32_t (*context_new)(const usher_context_options *options, usher_context **out);
   int32_t (*context_close)(usher_context *context, uint32_t timeout_ms, uint32_t *out_open);
@@ -96,7 +96,7 @@ typedef struct usher_api {
   int32_t (*complete_payload)(usher_completion completion, const uint8_t *payload, size_t size);
   int32_t (*playback_close)(usher_playback *playback, int32_t mode);
   int32_t (*playback_free)(usher_playback *playback);
-  int32_t (*playback_wait_session)(usher_playback *playback, uint32_t timeout_ms);
+  int32_t (*playback_wait_session)(usher_playback *playback, uint32_t timeout_ms, usher_response **out);
   int32_t (*playback_wait_closed)(usher_playback *playback, uint32_t timeout_ms);
   int32_t (*playback_set_content_token)(usher_playback *playback, const char *token);
   int32_t (*playback_suspend)(usher_playback *playback);
@@ -134,6 +134,7 @@ typedef struct usher_api {
   int32_t (*context_jump)(usher_context *context, uint64_t ms);
   int32_t (*context_settle)(usher_context *context, uint32_t transfers, uint32_t callbacks, uint32_t timeout_ms);
   int32_t (*context_pending)(usher_context *context, usher_pending *out);
+  int32_t (*context_begin_close)(usher_context *context, uint32_t timeout_ms);
   int32_t (*delegate_set_customer_callbacks)(
       usher_delegate *delegate, const usher_customer_callbacks *callbacks, void *user_data, usher_destroy_fn destroy);
   int32_t (*complete_server)(usher_completion completion, const char *url, const char *headers);

@@ -38,7 +38,9 @@ extern "C" {
  * Last call: before `log_destroy`.
  *
  * @param level      USHER_LOG_...
- * @param line       one line of UTF-8 without newline or secrets; valid until the callback returns.
+ * @param line       one line of UTF-8 without newline or secrets; valid until the callback returns. A line about a
+ *                   playback begins with "playback N (tag T): "; T is the `tag` of the playback's options, and lines
+ *                   about playbacks with the tag 0 do not have it.
  * @param user_data  the options' `log_user_data`.
  */
 typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
@@ -132,7 +134,8 @@ USHER_API int32_t usher_context_new(const usher_context_options *options, usher_
  * Closes every playback of the context in parallel, each as usher_playback_close(USHER_CLOSE_DEFAULT) does, and waits
  * until all are closed. It also waits for replies that may still bring a session token, and then tears down the session
  * of that token. As soon as this call has begun, the context starts no new playback and accepts no new request. A
- * second call waits again.
+ * second call waits again, with its own time limit. The time limit of the last call is also that of
+ * usher_context_free(), which waits only for what is left of it.
  *
  * @param context     the context to close.
  * @param timeout_ms  longest wait on the context's clock, ms (on the manual clock another thread has to move it). 0:
@@ -146,10 +149,23 @@ USHER_API int32_t usher_context_new(const usher_context_options *options, usher_
 USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_ms, uint32_t *out_open);
 
 /**
- * Frees a context: closes the playbacks that are still open, with the default time limit, runs the callbacks that are
- * due, and ends its threads. On the manual clock this function moves the clock itself. When it has returned, no
- * callback of the context runs or will run. The handles of the context's players, playbacks and delegates are then
- * invalid (USHER_E_INVALID_HANDLE); you need not free them. NULL is a no-op.
+ * Begins what usher_context_close() does, and returns at once. USHER_EVENT_CONTEXT_CLOSED follows when all playbacks
+ * are closed, or when the time limit has passed. Then usher_context_free() does not wait for servers. Each call is
+ * followed by one such event.
+ *
+ * @param context     the context to close.
+ * @param timeout_ms  time limit on the context's clock, ms, also for usher_context_free(). 0: the default, 6000.
+ * @return USHER_OK or USHER_E_INVALID_HANDLE.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_context_begin_close(usher_context *context, uint32_t timeout_ms);
+
+/**
+ * Frees a context: closes the playbacks that are still open, runs the callbacks that are due, and ends its threads. It
+ * waits for servers until the time limit of the last usher_context_close() or usher_context_begin_close() has passed,
+ * counted from that call; without such a call at most 6000 ms. On the manual clock this function moves the clock
+ * itself. When it has returned, no callback of the context runs or will run. The handles of the context's players,
+ * playbacks and delegates are then invalid (USHER_E_INVALID_HANDLE); you need not free them. NULL is a no-op.
  *
  * When this function has returned, all threads of the context have ended, with one exception: threads that look up a
  * host name, if the name server does not answer. There are at most eight such threads, one for each name. They do not

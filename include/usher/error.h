@@ -105,6 +105,24 @@ extern "C" {
 /** A request to an entitlement server. */
 #define USHER_OPERATION_ENTITLEMENT 7
 
+/* ---- TLS fault: why there was no secure connection --------------------------------------------------------------- */
+
+/** The error is not USHER_E_TLS, or the reason is not one of the following. */
+#define USHER_TLS_FAULT_NONE 0
+/** The server's certificate is not from an authority that the context trusts. */
+#define USHER_TLS_FAULT_AUTHORITY 1
+/** The server's certificate has expired, by the clock of this machine. */
+#define USHER_TLS_FAULT_EXPIRED 2
+/** The server's certificate is not valid yet, by the clock of this machine. */
+#define USHER_TLS_FAULT_NOT_YET_VALID 3
+/** The server's certificate is for another host name. */
+#define USHER_TLS_FAULT_NAME 4
+/** The server's public key is not `pinned_public_key`. */
+#define USHER_TLS_FAULT_PIN 5
+/** The server asks for a client certificate, or refuses the one of `client_certificate_file`. A server with TLS 1.2
+    often does not say so; then the fault is USHER_TLS_FAULT_NONE. */
+#define USHER_TLS_FAULT_CLIENT_CERTIFICATE 6
+
 /** The full description of an error. Read `service_code` together with `origin`: licence servers use the same numbers
     as the SSM with other meanings. */
 typedef struct usher_error {
@@ -130,6 +148,10 @@ typedef struct usher_error {
       failure of the session (USHER_EVENT_SETUP_ERROR or USHER_EVENT_HEARTBEAT_ERROR). So do not show an error on the
       screen a second time. */
   int32_t already_reported;
+  /** How long the server asks you to wait before you try again (its header Retry-After), ms; 0: it did not say. */
+  uint32_t retry_after_ms;
+  /** USHER_TLS_FAULT_... */
+  int32_t tls_fault;
 } usher_error;
 
 /** The same error in the numbers of other players, for hosts that migrate. */
@@ -207,17 +229,15 @@ USHER_API const char *usher_operation_name(int32_t operation);
 USHER_API int32_t usher_error_legacy_codes(const usher_error *error, usher_legacy_codes *out);
 
 /**
- * Explains an error in words for viewers and support desks. It uses the code table of the origin, if there is such a
- * table.
+ * Explains an error in words for viewers and support desks. It looks for the code in the table of the origin, some
+ * codes by operation. If the table does not have the code, the HTTP status, the TLS fault and the status decide.
  *
- * @param origin        USHER_ORIGIN_...
- * @param status        USHER_E_... of the error; used if the code is 0 or unknown.
- * @param service_code  the server's `errorCode`, or 0.
- * @param out           filled; its strings are static. Not NULL.
- * @return USHER_OK or USHER_E_INVALID_ARGUMENT.
+ * @param error  from an event or a response; its message is ignored. Not NULL.
+ * @param out    filled; its strings are static. Not NULL.
+ * @return USHER_OK, or USHER_E_INVALID_ARGUMENT, also for an unknown origin.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_error_explain(int32_t origin, int32_t status, int64_t service_code, usher_explanation *out);
+USHER_API int32_t usher_error_explain(const usher_error *error, usher_explanation *out);
 
 #ifdef __cplusplus
 }

@@ -53,6 +53,10 @@ extern "C" {
 /** A resource loader has registered the device: the licence server accepted a token that registers the device. Store
     this fact, and set `device_registered` of usher_loader_options when the program starts again. */
 #define USHER_EVENT_DEVICE_REGISTERED 14
+/** The close that usher_context_begin_close() began has ended. `error.status` is USHER_OK if all playbacks are closed,
+    or USHER_E_TIMEOUT if the time limit has passed: then usher_context_free() ends the rest without waiting. The event
+    belongs to no playback; events of playbacks may still be on their way to observers in other threads. */
+#define USHER_EVENT_CONTEXT_CLOSED 15
 
 /** One event. The struct and everything it points to live until the observer returns. */
 typedef struct usher_event {
@@ -67,9 +71,9 @@ typedef struct usher_event {
   uint64_t sequence;
   /** When the event happened: milliseconds on the context's clock, which starts at 0. */
   uint64_t time_ms;
-  /** The playback. Not owned; you may have freed it already. */
+  /** The playback; NULL in CONTEXT_CLOSED. Not owned; you may have freed it already. */
   usher_playback *playback;
-  /** The player. Not owned; you may have freed it already. */
+  /** The player; NULL in CONTEXT_CLOSED. Not owned; you may have freed it already. */
   usher_player *player;
   /** The `tag` of the playback's options. */
   uint64_t tag;

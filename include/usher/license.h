@@ -92,7 +92,7 @@ typedef struct usher_response_info {
 /** For usher_response_get() to fill. */
 #define USHER_RESPONSE_INFO_INIT \
   { \
-    sizeof(usher_response_info), NULL, 0, 0, 0, 0, { 0, 0, 0, 0, 0, NULL, 0, 0, 0 } \
+    sizeof(usher_response_info), NULL, 0, 0, 0, 0, { 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0 } \
   }
 
 /**

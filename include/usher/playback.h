@@ -70,10 +70,15 @@ USHER_API int32_t usher_playback_close(usher_playback *playback, int32_t mode);
 USHER_API int32_t usher_playback_free(usher_playback *playback);
 
 /**
- * Waits for the end of set-up. If the session has already failed, returns the status of that failure.
+ * Waits for the end of set-up. If the session has already failed, returns the status of that failure. With SSP V2, with
+ * customer SSM, and with a multi-instance delegate and no `content_id`, the session begins with the first licence
+ * request: make this request first, without waiting for it.
  *
  * @param playback    the playback whose set-up it waits for.
  * @param timeout_ms  longest wait on the context's clock, ms. 0: the delegate's `setup_timeout_ms`.
+ * @param out         a response without data, whose `error` has HTTP status, code and message of the server; free it
+ *                    with usher_response_free(). It is also given on USHER_OK and on USHER_E_TIMEOUT. NULL if the call
+ *                    itself is refused. May be NULL.
  * @return USHER_OK: the session is active, or the playback needs none. USHER_E_TIMEOUT: set-up is still under way.
  *         USHER_E_INVALID_HANDLE. USHER_E_WOULD_DEADLOCK: in a callback or on the pumping thread. Otherwise the reason
  *         why set-up failed or the playback ended: USHER_E_LIMIT, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT,
@@ -81,7 +86,7 @@ USHER_API int32_t usher_playback_free(usher_playback *playback);
  *         USHER_E_CLOSED.
  * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1
  */
-USHER_API int32_t usher_playback_wait_session(usher_playback *playback, uint32_t timeout_ms);
+USHER_API int32_t usher_playback_wait_session(usher_playback *playback, uint32_t timeout_ms, usher_response **out);
 
 /**
  * Waits until a playback is closed, and in threaded mode until its observers have received USHER_EVENT_PLAYBACK_CLOSED.

@@ -57,6 +57,7 @@ GROUPS = [
         "the server that replied. The same service code means different things at different origins.",
     ),
     Group("USHER_OPERATION_", "Operation", "operation", "the operation that an error belongs to."),
+    Group("USHER_TLS_FAULT_", "TLSFault", "tls_fault", "why there was no secure connection."),
     Group("USHER_EVENT_", "EventType", "event_type", "what happened."),
     Group("USHER_SESSION_", "SessionState", "session_state", "the state of a playback's session."),
     Group(

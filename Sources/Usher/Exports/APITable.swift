@@ -84,6 +84,7 @@ private nonisolated(unsafe) let table: UnsafePointer<usher_api> = {
       context_jump: usher_context_jump,
       context_settle: usher_context_settle,
       context_pending: usher_context_pending,
+      context_begin_close: usher_context_begin_close,
       delegate_set_customer_callbacks: usher_delegate_set_customer_callbacks,
       complete_server: usher_complete_server,
       complete_entitlement: usher_complete_entitlement))

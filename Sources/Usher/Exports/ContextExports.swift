@@ -49,12 +49,22 @@ public func usher_context_close(
 ) -> Int32 {
   report { () throws(UsherError) in
     let object = try borrow(context, as: ContextObject.self)
-    object.beginClosing()
+    object.beginClosing(within: Milliseconds(timeout_ms))
     try refuseToWait(object.engine)
-    let open = object.engine.close(within: milliseconds(timeout_ms, default: closeTimeout))
+    let open = object.engine.waitUntilClosed()
     out_open?.pointee = UInt32(clamping: open)
     if open > 0 { throw UsherError(.timeout) }
     object.engine.letCallbacksTell()
+  }
+}
+
+/// Implements `usher_context_begin_close`; contract in `include/usher/context.h`.
+@_cdecl("usher_context_begin_close") @implementation
+public func usher_context_begin_close(_ context: OpaquePointer!, _ timeout_ms: UInt32) -> Int32 {
+  report { () throws(UsherError) in
+    let object = try borrow(context, as: ContextObject.self)
+    object.beginClosing(within: Milliseconds(timeout_ms))
+    object.engine.reportClosed()
   }
 }
 
@@ -65,24 +75,18 @@ public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
     guard let object = try release(context, as: ContextObject.self) else { return }
     object.endHandles()
     object.beginClosing()
-    guard isCallbackThread() else { return finish(object.engine) }
+    guard isCallbackThread() else { return object.engine.end() }
     let engine = object.engine
     if let pump = engine.pump {
       // The calling thread is inside a callback, so it must not wait. If a thread pumps this context, that thread runs
       // the remaining callbacks when its pump ends. Otherwise, if this callback runs in a pump of another context, this
       // thread runs them after that pump.
-      let work = { finish(engine) }
+      let work = { engine.end() }
       if pump.afterThisTurn(work) || PumpedExecutor.ofThisCallback?.afterThisTurn(work) == true { return }
     }
-    engine.endInBackground(within: closeTimeout)
+    engine.endInBackground()
   }
 }
-
-/// The default time limit for closing a context: long enough for one reply and one teardown at their default time
-/// limits.
-private let closeTimeout: Milliseconds = 6000
-
-private func finish(_ engine: Engine) { engine.end(within: closeTimeout) }
 
 /// Implements `usher_context_add_observer`; contract in `include/usher/context.h`.
 @_cdecl("usher_context_add_observer") @implementation

@@ -24,13 +24,16 @@ public func usher_playback_free(_ playback: OpaquePointer!) -> Int32 {
 
 /// Implements `usher_playback_wait_session`; contract in `include/usher/playback.h`.
 @_cdecl("usher_playback_wait_session") @implementation
-public func usher_playback_wait_session(_ playback: OpaquePointer!, _ timeout_ms: UInt32) -> Int32 {
-  report { () throws(UsherError) in
+public func usher_playback_wait_session(
+  _ playback: OpaquePointer!, _ timeout_ms: UInt32, _ out: UnsafeMutablePointer<OpaquePointer?>!
+) -> Int32 {
+  out?.pointee = nil
+  return report { () throws(UsherError) in
     let object = try borrow(playback, as: PlaybackObject.self)
     try refuseToWait(object.engine)
-    let status = object.engine.waitForSession(
+    let error = object.engine.waitForSession(
       object.id, milliseconds(timeout_ms, default: object.delegate.policy.setupTimeout))
-    if status != .ok { throw UsherError(status) }
+    try giveResponse(Answer(data: nil, error: error), object.context, out)
   }
 }
 

@@ -42,11 +42,16 @@ public func usher_operation_name(_ operation: Int32) -> UnsafePointer<CChar>! {
 /// Implements `usher_error_explain`; contract in `include/usher/error.h`.
 @_cdecl("usher_error_explain") @implementation
 public func usher_error_explain(
-  _ origin: Int32, _ status: Int32, _ service_code: Int64, _ out: UnsafeMutablePointer<usher_explanation>!
+  _ error: UnsafePointer<usher_error>!, _ out: UnsafeMutablePointer<usher_explanation>!
 ) -> Int32 {
   report { () throws(UsherError) in
-    guard let out, let origin = Origin(rawValue: origin) else { throw UsherError(.invalidArgument) }
-    let words = explanation(origin: origin, status: Status(rawValue: status), code: service_code)
+    guard let given = error?.pointee, let out, let origin = Origin(rawValue: given.origin) else {
+      throw UsherError(.invalidArgument)
+    }
+    let words = explanation(
+      origin: origin, operation: Operation(rawValue: given.operation), status: Status(rawValue: given.status),
+      httpStatus: given.http_status, code: given.service_code,
+      tlsFault: UInt8(exactly: given.tls_fault).flatMap { TLSFault(rawValue: $0) })
     out.pointee = usher_explanation(
       summary: cText(words.summary), advice: cText(words.advice), known: words.isKnown ? 1 : 0,
       source: cText(words.source))

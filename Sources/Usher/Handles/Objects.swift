@@ -76,9 +76,10 @@ final class ContextObject: HandleObject {
     if monitor.locked({ closing }) { throw UsherError(.closed) }
   }
 
-  func beginClosing() {
+  /// - Parameter limit: as for `Engine.beginClosing`.
+  func beginClosing(within limit: Milliseconds? = nil) {
     monitor.locked { closing = true }
-    engine.beginClosing()
+    engine.beginClosing(within: limit)
   }
 
   func addObserverID(_ id: UInt64) { monitor.locked { _ = observerIDs.insert(id) } }

@@ -27,7 +27,8 @@ func mapError(_ error: UsherError, _ message: UnsafePointer<CChar>?) -> usher_er
     status: error.status.rawValue, origin: error.origin.rawValue, operation: error.operation.rawValue,
     http_status: error.httpStatus,
     service_code: error.serviceCode, message: message, must_stop: error.mustStop ? 1 : 0,
-    orphan_possible: error.orphanPossible ? 1 : 0, already_reported: error.isAlreadyReported ? 1 : 0)
+    orphan_possible: error.orphanPossible ? 1 : 0, already_reported: error.isAlreadyReported ? 1 : 0,
+    retry_after_ms: error.retryAfter, tls_fault: Int32(error.tlsFault.rawValue))
 }
 
 /// Calls `body` with the C form of an answer.

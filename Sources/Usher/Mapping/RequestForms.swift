@@ -75,10 +75,16 @@ private func waitForAnswer(
 ) throws(UsherError) {
   let wait = Wait<Answer>()
   guard start(true, { wait.end($0) }) else { throw UsherError(.closed) }
-  let answer = wait.wait()
+  try giveResponse(wait.wait(), object.context, out)
+}
+
+/// Gives the host a response, if it wants one, and throws the error of the answer.
+@inline(never)
+func giveResponse(
+  _ answer: Answer, _ context: ContextObject, _ out: UnsafeMutablePointer<OpaquePointer?>?
+) throws(UsherError) {
   if let out {
-    out.pointee = OpaquePointer(
-      bitPattern: try object.context.give(ResponseObject(context: object.context, answer: answer)))
+    out.pointee = OpaquePointer(bitPattern: try context.give(ResponseObject(context: context, answer: answer)))
   }
   if answer.error.status != .ok { throw answer.error }
 }

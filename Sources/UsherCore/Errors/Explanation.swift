@@ -10,12 +10,18 @@ package struct Explanation: Sendable {
 }
 
 /// Explains a code by the table of its origin, because licence servers and the SSM use the same numbers with different
-/// meanings.
-package func explanation(origin: Origin, status: Status?, code: Int64) -> Explanation {
+/// meanings. If the table does not have the code, the HTTP status, the TLS fault or the status decides.
+package func explanation(
+  origin: Origin, operation: Operation? = nil, status: Status?, httpStatus: Int32 = -1, code: Int64,
+  tlsFault: TLSFault? = nil
+) -> Explanation {
   if code != 0 {
     let known: (StaticString, StaticString)?
     let source: StaticString
     switch origin {
+    case .ssm where code == SSMCode.invalidToken && operation == .setup:
+      // At set-up the library sends the content token, not a session token.
+      (known, source) = (ssmWords(1003), "SSM error codes")
     case .ssm: (known, source) = (ssmWords(code), "SSM error codes")
     case .license where code < 0: (known, source) = (expressPlayWords(code), "ExpressPlay error numbers")
     case .license: (known, source) = (licenseWords(code), "SSP licence service error codes")
@@ -23,7 +29,8 @@ package func explanation(origin: Origin, status: Status?, code: Int64) -> Explan
     }
     if let known { return Explanation(summary: known.0, advice: known.1, isKnown: true, source: source) }
   }
-  let (summary, advice) = statusWords(status ?? .state)
+  let words = status == .http ? httpWords(httpStatus) : status == .tls ? tlsWords(tlsFault ?? .none) : nil
+  let (summary, advice) = words ?? statusWords(status ?? .state)
   return Explanation(
     summary: summary, advice: advice, isKnown: false,
     source: code == 0 ? "library status" : "library status; the code is in no table")
@@ -140,6 +147,37 @@ private func expressPlayWords(_ code: Int64) -> (StaticString, StaticString)? {
     return (
       "The licence server could not use the ticket for this stream.", "Operator: check how licence tokens are made."
     )
+  }
+}
+
+private func httpWords(_ status: Int32) -> (StaticString, StaticString)? {
+  switch status {
+  case 401: return ("The server did not accept the sign-in for this stream.", "Sign in again.")
+  case 403, 451: return ("The server did not allow this stream.", "Check that the subscription includes it.")
+  case 404, 405, 410, 501: return ("The server does not have this service.", "Check the server's address in the app.")
+  case 407: return ("The network's proxy asks for a sign-in.", "Check the proxy in the settings.")
+  case 408, 504: return ("The server cannot be reached.", "Check the network connection and try again.")
+  case 413, 414, 431: return ("The request is too large for the server.", "App: check the size of tokens and headers.")
+  case 425, 429: return ("The server has too many requests.", "Try again in a few minutes.")
+  case 400...499: return ("The server could not read the request.", "Check the app's version and the server's address.")
+  default: return nil
+  }
+}
+
+private func tlsWords(_ fault: TLSFault) -> (StaticString, StaticString)? {
+  let summary: StaticString = "The connection to the server is not secure, so it was not used."
+  switch fault {
+  case .none: return nil
+  case .authority:
+    return (
+      summary,
+      "A public Wi-Fi network may ask for a sign-in first; operator: check who signed the server's certificate."
+    )
+  case .expired: return (summary, "Check the device's clock; operator: renew the server's certificate.")
+  case .notYetValid: return (summary, "Check the device's clock.")
+  case .name: return (summary, "Check the server's address; a public Wi-Fi network may ask for a sign-in first.")
+  case .pin: return (summary, "Use another network; app: check the pinned key.")
+  case .clientCertificate: return ("The server does not know this device.", "App: check the client certificate.")
   }
 }
 

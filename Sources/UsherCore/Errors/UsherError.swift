@@ -9,9 +9,9 @@ package struct UsherError: Error, Equatable, Sendable {
   /// The server's `errorCode`; 0 if the reply had no code.
   package var serviceCode: Int64
   package var message: String
-  /// The three Booleans below, one bit each. A smaller error needs less code, because each function that throws an
-  /// error copies every field of the error.
-  private var flags: UInt8 = 0
+  /// The properties below, in one number: three bits, the TLS fault from bit 8 on, and the pause from bit 32 on. A
+  /// smaller error needs less code, because each function that throws an error copies every field of the error.
+  private var details: UInt64 = 0
 
   @inline(never)
   package init(
@@ -25,24 +25,35 @@ package struct UsherError: Error, Equatable, Sendable {
     self.httpStatus = httpStatus
     self.serviceCode = serviceCode
     self.message = message.isEmpty ? status.message : message
-    flags = (mustStop ? 1 : 0) | (orphanPossible ? 2 : 0)
+    details = (mustStop ? 1 : 0) | (orphanPossible ? 2 : 0)
   }
 
   package var mustStop: Bool {
-    get { flags & 1 != 0 }
+    get { details & 1 != 0 }
     set { set(1, newValue) }
   }
   package var orphanPossible: Bool {
-    get { flags & 2 != 0 }
+    get { details & 2 != 0 }
     set { set(2, newValue) }
   }
   /// Whether an event of the playback has already reported this error: the request failed because its session failed.
   package var isAlreadyReported: Bool {
-    get { flags & 4 != 0 }
+    get { details & 4 != 0 }
     set { set(4, newValue) }
   }
 
-  private mutating func set(_ bit: UInt8, _ isSet: Bool) { flags = isSet ? flags | bit : flags & ~bit }
+  /// How long the server asks the host to wait before it tries again, in milliseconds; 0: the server did not say.
+  package var retryAfter: UInt32 { UInt32(truncatingIfNeeded: details >> 32) }
+  /// Why there was no secure connection.
+  package var tlsFault: TLSFault { TLSFault(rawValue: UInt8(truncatingIfNeeded: details >> 8)) ?? .none }
+
+  package func adding(_ fault: TLSFault, retryAfter: Milliseconds) -> UsherError {
+    var copy = self
+    copy.details |= UInt64(fault.rawValue) << 8 | UInt64(UInt32(clamping: retryAfter)) << 32
+    return copy
+  }
+
+  private mutating func set(_ bit: UInt64, _ isSet: Bool) { details = isSet ? details | bit : details & ~bit }
 
   /// Makes an error from a status; all other fields get their default values. Most errors are made with this
   /// initialiser, because a call with one argument takes the least code.

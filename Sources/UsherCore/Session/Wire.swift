@@ -36,6 +36,8 @@ package struct WireFailure: Sendable {
   package var message: String
   /// How long the server asks the library to wait before a retry (`Retry-After`).
   package var retryAfter: Milliseconds?
+  /// Why there was no secure connection.
+  package var tlsFault = TLSFault.none
   /// Whether the server may have acted on the request, although no good reply arrived.
   package var mayHaveTakenEffect: Bool
   /// Whether the server closed a kept connection instead of replying. A retry over a new connection need not wait.
@@ -72,8 +74,9 @@ package struct WireFailure: Sendable {
   package var isUnknownSession: Bool { serviceCode == SSMCode.invalidToken }
 
   package func error(_ origin: Origin, _ operation: Operation) -> UsherError {
-    UsherError(
+    let error = UsherError(
       status, origin: origin, operation: operation, httpStatus: httpStatus, serviceCode: serviceCode, message: message)
+    return error.adding(tlsFault, retryAfter: retryAfter ?? 0)
   }
 }
 

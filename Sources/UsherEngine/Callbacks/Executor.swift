@@ -115,7 +115,7 @@ final class ThreadedExecutor: CallbackExecutor {
   }
 
   fileprivate func work() {
-    _ = platform_cancel_off()
+    beginThread("usher-callback")
     platform_thread_key_set(threadKeys.mark, 1)
     var before: UInt64?
     var isNew = true

@@ -1,10 +1,9 @@
 internal import UsherCore
 
 extension EventSink {
-  /// Logs how a request ended, at level debug.
-  func logReply(_ reply: RequestDispatcher.Reply) {
-    guard logs(.debug) else { return }
-    var line = name(reply.transfer)
+  /// Logs how a request ended. Call it only if the host wants lines of level debug.
+  func logReply(_ reply: RequestDispatcher.Reply, _ playbacks: PlaybackTable) {
+    var line = name(reply.transfer, playbacks)
     line.add(": ")
     switch reply.outcome {
     case .response(let response):
@@ -18,15 +17,18 @@ extension EventSink {
     write(.debug, line)
   }
 
-  private func name(_ transfer: Transfer) -> LogLine {
+  private func name(_ transfer: Transfer, _ playbacks: PlaybackTable) -> LogLine {
+    func line(_ playback: PlaybackID, _ word: StaticString) -> LogLine {
+      LogLine(playback: playback, tag: playbacks[playback]?.host.tag, word)
+    }
     switch transfer.purpose {
-    case .ssm(let playback, _, .setup): return LogLine(playback: playback, "set-up")
-    case .ssm(let playback, _, .heartbeat): return LogLine(playback: playback, "heartbeat")
-    case .ssm(let playback, _, .teardown): return LogLine(playback: playback, "teardown")
-    case .license(let playback, _, _): return LogLine(playback: playback, "licence")
+    case .ssm(let playback, _, .setup): return line(playback, "set-up")
+    case .ssm(let playback, _, .heartbeat): return line(playback, "heartbeat")
+    case .ssm(let playback, _, .teardown): return line(playback, "teardown")
+    case .license(let playback, _, _): return line(playback, "licence")
     case .certificate: return LogLine("certificate")
-    case .load(let playback, _, .entitlement): return LogLine(playback: playback, "entitlement")
-    case .load(let playback, _, .key): return LogLine(playback: playback, "key")
+    case .load(let playback, _, .entitlement): return line(playback, "entitlement")
+    case .load(let playback, _, .key): return line(playback, "key")
     }
   }
 }

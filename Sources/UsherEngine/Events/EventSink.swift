@@ -58,15 +58,25 @@ final class EventSink {
     }
     if error.status != .ok, kind != .playbackClosed {
       guard logs(.warning) else { return }
-      var line = LogLine(playback: entry.id, kind.name)
+      var line = LogLine(entry, kind.name)
       line.add(": ")
-      line.add(error.status.name)
-      line.add(": ")
-      line.add(error.message)
+      line.add(error)
       write(.warning, line)
     } else if logs(.info) {
-      write(.info, LogLine(playback: entry.id, kind.name))
+      write(.info, LogLine(entry, kind.name))
     }
+  }
+
+  /// Reports CONTEXT_CLOSED, which belongs to no playback.
+  func emitContextClosed(_ status: Status) {
+    lastSequence &+= 1
+    let event = EngineEvent(
+      kind: .contextClosed, playback: HostPlayback(handle: 0, playerHandle: 0, tag: 0), sequence: lastSequence,
+      time: clock.now, isLeft: false, period: 0, lateness: 0, error: UsherError(status))
+    for observer in observers {
+      calls.run(0) { observer.call(event) }
+    }
+    if logs(.info) { write(.info, LogLine(event.kind.name)) }
   }
 
   /// Returns whether too many callbacks wait, because the host hangs or does not pump; then the caller drops its event

@@ -4,7 +4,7 @@ package import UsherCore
 package enum EventKind: Int32, Sendable, CaseIterable {
   case sessionStarted = 1
   case setupError, heartbeatError, teardownError, keptAlive, recovered, sessionDoubtful, renewalDue, sessionEnded
-  case license, licenseError, playbackClosed, noSession, deviceRegistered
+  case license, licenseError, playbackClosed, noSession, deviceRegistered, contextClosed
 
   package var name: StaticString {
     switch self {
@@ -22,6 +22,7 @@ package enum EventKind: Int32, Sendable, CaseIterable {
     case .playbackClosed: return "PLAYBACK_CLOSED"
     case .noSession: return "NO_SESSION"
     case .deviceRegistered: return "DEVICE_REGISTERED"
+    case .contextClosed: return "CONTEXT_CLOSED"
     }
   }
 }

@@ -2,7 +2,7 @@ internal import Synchronization
 internal import UsherCore
 
 /// The state of a context's close: whether it has begun, how many playbacks it still waits for, and which threads wait
-/// for it. Only the I/O thread uses this object, except `noteRequest`, `isRequested` and `elapsed`.
+/// for it. Only the I/O thread uses this object, except the properties and functions marked "any thread".
 final class ContextClosing {
   private(set) var hasBegun = false
   /// How many playbacks are open. A playback counts as open until it is closed, and again while it tears down a session
@@ -12,26 +12,34 @@ final class ContextClosing {
   private(set) var awaitedCount = 0
   private let timers: Timers
   private var waits: [Wait<Status>] = []
-  /// The real time at which the host first asked to close; 0: it has not asked.
-  private let firstRequest = Atomic<Int64>(0)
+  /// The real time at which the time limit for closing passes; 0: the host has not asked to close.
+  private let end = Atomic<Int64>(0)
+  /// Any thread: the time limit for closing, as the host's last call stated it.
+  var limit: Milliseconds { lastLimit.load(ordering: .acquiring) }
+  private let lastLimit = Atomic<Milliseconds>(standardLimit)
+  /// Long enough for one reply and one teardown at their default time limits.
+  private static var standardLimit: Milliseconds { 6000 }
 
   init(timers: Timers) { self.timers = timers }
 
   var isDone: Bool { openCount == 0 && awaitedCount == 0 }
 
-  /// Any thread: notes that the host asks to close the context. The time allowed for closing starts with the first such
-  /// call.
-  func noteRequest() {
-    _ = firstRequest.compareExchange(expected: 0, desired: monotonicMilliseconds(), ordering: .acquiringAndReleasing)
+  /// Any thread: notes that the host asks to close the context.
+  /// - Parameter limit: the time limit from now on; 0: the default. nil: an earlier time limit stays, or else the
+  ///   default begins now.
+  func noteRequest(within limit: Milliseconds?) {
+    let limit = limit.map { $0 == 0 ? Self.standardLimit : $0 }
+    let new = monotonicMilliseconds() &+ Int64(clamping: limit ?? Self.standardLimit)
+    guard let limit else { return _ = end.compareExchange(expected: 0, desired: new, ordering: .acquiringAndReleasing) }
+    lastLimit.store(limit, ordering: .releasing)
+    end.store(new, ordering: .releasing)
   }
 
   /// Any thread: whether the host has asked to close.
-  var isRequested: Bool { firstRequest.load(ordering: .acquiring) != 0 }
+  var isRequested: Bool { end.load(ordering: .acquiring) != 0 }
 
-  /// Any thread: the real time since the first `noteRequest`.
-  var elapsed: Milliseconds {
-    Milliseconds(max(0, monotonicMilliseconds() &- firstRequest.load(ordering: .relaxed)))
-  }
+  /// Any thread: how much real time is left until the time limit passes.
+  var left: Milliseconds { Milliseconds(max(0, end.load(ordering: .acquiring) &- monotonicMilliseconds())) }
 
   /// - Returns: false if closing had begun before.
   func begin() -> Bool {

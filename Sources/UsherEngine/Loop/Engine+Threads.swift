@@ -8,8 +8,8 @@ struct MissingThreads {
   var retryAt: Int64?
   /// Whether a log line has reported that threads are missing.
   var isReported = false
-  /// If the system did not start the thread that ends the engine: the time limit of the close of the context.
-  var ending: Milliseconds?
+  /// Whether the system did not start the thread that ends the engine.
+  var lacksEnding = false
 }
 
 extension Engine {
@@ -30,9 +30,9 @@ extension Engine {
     guard let at = missingThreads.retryAt, at <= platform_boottime_ns() else { return }
     missingThreads.retryAt = nil
     if callbackThreads?.startThreads() == false { return threadIsMissing() }
-    if let timeout = missingThreads.ending {
-      missingThreads.ending = nil
-      return endInBackground(within: timeout)
+    if missingThreads.lacksEnding {
+      missingThreads.lacksEnding = false
+      return endInBackground()
     }
     missingThreads.isReported = false
   }
@@ -47,39 +47,31 @@ extension Engine {
   // MARK: The end
 
   /// Not in a callback: closes all playbacks, then ends the engine.
-  package func end(within timeout: Milliseconds) {
-    finishClosing(within: timeout)
+  package func end() {
+    finishClosing()
     stop()
   }
 
   /// Any thread: does the same as `end`, on a new thread. If the system does not start the thread, the I/O thread tries
   /// again later.
-  package func endInBackground(within timeout: Milliseconds) {
-    let ending = Unmanaged.passRetained(Ending(engine: self, timeout: timeout))
-    guard platform_thread_start(runEnding, ending.toOpaque(), 1, nil) != 0 else { return }
-    ending.release()
+  package func endInBackground() {
+    let me = Unmanaged.passRetained(self)
+    guard platform_thread_start(runEnding, me.toOpaque(), 1, nil) != 0 else { return }
+    me.release()
     submit {
-      self.missingThreads.ending = timeout
+      self.missingThreads.lacksEnding = true
       self.threadIsMissing()
     }
   }
 }
 
-private final class Ending {
-  let engine: Engine
-  let timeout: Milliseconds
-
-  init(engine: Engine, timeout: Milliseconds) {
-    self.engine = engine
-    self.timeout = timeout
-  }
-}
+/// The first call of every thread: sets its name, which debuggers and top(1) show; at most 15 characters.
+func beginThread(_ name: StaticString) { platform_thread_begin(name.utf8Start) }
 
 private func runEnding(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-  _ = platform_cancel_off()
+  beginThread("usher-close")
   if let argument {
-    let ending = Unmanaged<Ending>.fromOpaque(argument).takeRetainedValue()
-    ending.engine.end(within: ending.timeout)
+    Unmanaged<Engine>.fromOpaque(argument).takeRetainedValue().end()
   }
   return nil
 }

@@ -274,7 +274,7 @@ package final class Engine {
   /// Passes a reply to the owner of its request; does nothing for nil.
   func handle(_ reply: RequestDispatcher.Reply?) {
     guard let reply else { return }
-    events.logReply(reply)
+    if events.logs(.debug) { events.logReply(reply, playbacks) }
     let secrets = ReplySecrets.of(self, reply.transfer)
     switch reply.transfer.purpose {
     case .ssm(let playback, let request, let call):
@@ -340,7 +340,7 @@ package final class Engine {
 }
 
 private func runEngineThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-  _ = platform_cancel_off()
+  beginThread("usher-io")
   if let argument { Unmanaged<Engine>.fromOpaque(argument).takeRetainedValue().run() }
   return nil
 }

@@ -113,9 +113,12 @@ extension Engine {
 
   // MARK: Waits
 
-  func endSetupWaits(_ entry: PlaybackEntry, _ status: Status) {
+  func endSetupWaits(_ entry: PlaybackEntry, _ status: Status, _ failure: UsherError? = nil) {
     entry.setupStatus = status
-    for wait in entry.setupWaits { end(wait, status) }
+    for wait in entry.setupWaits {
+      wait.failure = failure
+      end(wait, status)
+    }
     entry.setupWaits = []
   }
 
@@ -141,18 +144,24 @@ extension Engine {
 
   /// Any thread, not in a callback: waits until set-up has ended.
   /// - Parameter isPumping: whether the thread runs callbacks while it waits.
-  package func waitForSession(_ id: PlaybackID, _ timeout: Milliseconds, pumping isPumping: Bool = false) -> Status {
+  package func waitForSession(
+    _ id: PlaybackID, _ timeout: Milliseconds, pumping isPumping: Bool = false
+  ) -> UsherError {
     let pump = isPumping ? pump : nil
     let wait = Wait<Status>(onEnd: pump.map { pump in { pump.wake() } })
     submit {
       guard let entry = self.playbacks[id] else { return wait.end(.closed) }
-      if let failure = entry.machine.session.failure { return wait.end(failure.status) }
+      if let failure = entry.machine.session.failure {
+        wait.failure = failure
+        return wait.end(failure.status)
+      }
       if let status = entry.setupStatus { return wait.end(status) }
       entry.setupWaits.append(wait)
       self.bound(wait, timeout, id)
     }
     pump?.pump { wait.isEnded }
-    return wait.wait()
+    let status = wait.wait()
+    return wait.failure ?? UsherError(status)
   }
 
   /// Ends the wait of a thread that waits for the close of the playback. The end of the wait is queued in the
@@ -191,8 +200,10 @@ extension Engine {
   // MARK: The context
 
   /// Any thread: begins to close all playbacks.
-  package func beginClosing() {
-    submit(noting: { closing.noteRequest() }) {
+  /// - Parameter limit: when the end of the context gives up what is still open; 0: after the default time. nil: an
+  ///   earlier time limit stays.
+  package func beginClosing(within limit: Milliseconds? = nil) {
+    submit(noting: { closing.noteRequest(within: limit) }) {
       guard self.closing.begin() else { return }
       self.requests.withoutStartingQueued {
         // Close the playbacks that wait to start first, so that none of them starts when the playback before it ends.
@@ -204,15 +215,26 @@ extension Engine {
     }
   }
 
-  /// Any thread, not in a callback: closes all playbacks and waits until they are closed. It also waits for replies
-  /// that may bring a session token, and tears such a session down.
+  /// Any thread, not in a callback, after `beginClosing`: waits until all playbacks are closed, or until the time limit
+  /// has passed. It also waits for replies that may bring a session token, and tears such a session down.
   /// - Returns: how many playbacks are still open.
-  package func close(within timeout: Milliseconds) -> Int {
+  package func waitUntilClosed() -> Int {
+    waitUntilClosed(within: closing.limit)
+    return sync { self.closing.openCount }
+  }
+
+  private func waitUntilClosed(within timeout: Milliseconds) {
     let wait = Wait<Status>()
-    beginClosing()
     waitForAllClosed(wait, within: timeout)
     _ = wait.wait()
-    return sync { self.closing.openCount }
+  }
+
+  /// Any thread, after `beginClosing`: emits CONTEXT_CLOSED when all playbacks are closed, or when the time limit has
+  /// passed.
+  package func reportClosed() {
+    // The I/O thread ends the wait.
+    let wait = Wait<Status>(onEnd: { self.events.emitContextClosed(self.closing.isDone ? .ok : .timeout) })
+    waitForAllClosed(wait, within: closing.limit)
   }
 
   /// Any thread: ends the wait when all playbacks are closed, or when `timeout` has passed.
@@ -229,18 +251,15 @@ extension Engine {
     if pump == nil { _ = settle(transfers: .max, callbacks: 0, within: 1000) }
   }
 
-  /// Waits until all playbacks are closed. The thread that frees the context calls this function. In pumped mode, the
-  /// function itself runs the callbacks that the close needs (a customer's teardown), because the host no longer pumps.
-  /// On the manual clock, the function moves the clock.
-  package func finishClosing(within timeout: Milliseconds) {
+  /// Waits until all playbacks are closed, or until the time limit has passed. The thread that frees the context calls
+  /// this function. In pumped mode, the function itself runs the callbacks that the close needs (a customer's
+  /// teardown), because the host no longer pumps. On the manual clock, the function moves the clock.
+  package func finishClosing() {
     beginClosing()
-    if options.isManualClock { return moveClockUntilClosed(within: timeout) }
-    // The time limit counts from the host's first call to close. An earlier close that waited has used a part of it.
-    let left = timeout.since(closing.elapsed)
-    guard let pump else {
-      _ = close(within: left)
-      return
-    }
+    if options.isManualClock { return moveClockUntilClosed(within: closing.limit) }
+    // An earlier call that waited has used a part of the time.
+    let left = closing.left
+    guard let pump else { return waitUntilClosed(within: left) }
     let closed = Wait<Status>(onEnd: { pump.wake() })
     waitForAllClosed(closed, within: left)
     pump.serve { !closed.isEnded }

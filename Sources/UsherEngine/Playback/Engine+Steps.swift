@@ -68,7 +68,7 @@ extension Engine {
       endSetupWaits(entry, .ok)
     case .periodRaised(let asked, let period):
       guard events.logs(.warning) else { return }
-      var line = LogLine(playback: entry.id, "the server asked for a heartbeat every ")
+      var line = LogLine(entry, "the server asked for a heartbeat every ")
       line.add(asked)
       line.add(" ms; the library sends one every ")
       line.add(period)
@@ -76,7 +76,7 @@ extension Engine {
       events.write(.warning, line)
     case .setupError(let error):
       events.emit(.setupError, entry, error: error)
-      endSetupWaits(entry, error.status)
+      endSetupWaits(entry, error.status, error)
     case .heartbeatError(let error): events.emit(.heartbeatError, entry, error: error)
     case .teardownError(let error):
       guard entry.hasReportedClosed, !entry.tearsDownLeft else {
@@ -85,8 +85,8 @@ extension Engine {
       // The session token came after PLAYBACK_CLOSED. No event may follow PLAYBACK_CLOSED, so only the log reports the
       // failure.
       guard events.logs(.warning) else { return }
-      var line = LogLine(playback: entry.id, "a session that came late could not be given back: ")
-      line.add(error.message)
+      var line = LogLine(entry, "a session that came late could not be given back: ")
+      line.add(error)
       events.write(.warning, line)
     case .keptAlive(let lateness): events.emit(.keptAlive, entry, lateness: lateness)
     case .recovered: events.emit(.recovered, entry)

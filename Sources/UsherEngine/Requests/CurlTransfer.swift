@@ -352,15 +352,42 @@ final class CurlTransfer {
     if attempts == 0, lacksDescriptor || mayLackDescriptor(code) {
       return WireFailure(.system, message: "no file descriptor for a connection")
     }
-    let words = Self.words(code)
+    var status = Self.status(code)
+    var fault = TLSFault.none
+    if status == .tls { fault = tlsFault(code) }
     // With TLS 1.3 the server checks the client's certificate after the client has finished the handshake and may have
     // sent the request.
-    if code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR, let alert = curl_shim_tls_alert(errorText) {
-      let isHandshake = curl_shim_refuses_certificate(alert) != 0
-      let message = isHandshake ? "the server refuses the client certificate, or asks for one" : words
-      return WireFailure(.tls, message: message, mayHaveTakenEffect: mayHaveReachedServer && !isHandshake)
+    if status == .tls || code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR,
+      let alert = curl_shim_tls_alert(errorText)
+    {
+      status = .tls
+      if curl_shim_refuses_certificate(alert) != 0 { fault = .clientCertificate }
     }
-    return WireFailure(Self.status(code), message: words, mayHaveTakenEffect: mayHaveReachedServer)
+    var failure = WireFailure(
+      status, message: fault == .none ? words(code, status) : string(fault.text),
+      mayHaveTakenEffect: mayHaveReachedServer && fault != .clientCertificate)
+    failure.tlsFault = fault
+    return failure
+  }
+
+  private func words(_ code: CURLcode, _ status: Status) -> String {
+    let proxyStatus = curl_shim_proxy_status(easy)
+    guard status == .transport, attempts == 0, proxyStatus >= 300 else { return Self.words(code) }
+    var line = LogLine("the proxy replied with HTTP ")
+    line.add(UInt64(clamping: proxyStatus))
+    return line.text()
+  }
+
+  private func tlsFault(_ code: CURLcode) -> TLSFault {
+    guard code == CURLE_PEER_FAILED_VERIFICATION else { return code == CURLE_SSL_PINNEDPUBKEYNOTMATCH ? .pin : .none }
+    // The numbers are X509_V_ERR_... of OpenSSL.
+    switch curl_shim_verify_result(easy) {
+    case 0, 1, 62, 64: return .name
+    case 2, 18, 19, 20, 21, 24, 27: return .authority
+    case 9: return .notYetValid
+    case 10: return .expired
+    default: return .none
+    }
   }
 
   /// Whether the error may mean that a name look-up, or the reading of a certificate file, got no file descriptor.

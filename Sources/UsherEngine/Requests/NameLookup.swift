@@ -32,6 +32,7 @@ final class NameLookup {
 }
 
 private func runLookup(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  beginThread("usher-lookup")
   if let argument { Unmanaged<NameLookup>.fromOpaque(argument).takeRetainedValue().run() }
   return nil
 }

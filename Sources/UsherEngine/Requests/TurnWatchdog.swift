@@ -176,7 +176,7 @@ final class TurnWatchdog {
 }
 
 private func runWatchdogThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-  _ = platform_cancel_off()
+  beginThread("usher-watchdog")
   if let argument { Unmanaged<TurnWatchdog>.fromOpaque(argument).takeRetainedValue().run() }
   return nil
 }

@@ -177,7 +177,7 @@ import Testing
     let before = s.engine.sync { s.engine.timers.count }
     for _ in 0..<100 {
       #expect(s.engine.waitForClose(1, 3_600_000) == .ok)
-      #expect(s.engine.waitForSession(2, 3_600_000) == .ok)
+      #expect(s.engine.waitForSession(2, 3_600_000).status == .ok)
     }
     #expect(s.engine.sync { s.engine.timers.count } == before)
     let feeder = ThreadedExecutor(cap: 1, onChange: { _ in })

@@ -71,7 +71,7 @@ import Testing
     _ = engine.settle(transfers: 0, callbacks: 0, within: 10_000)
     #expect(host.asked.all == ["license", "heartbeat", "heartbeat", "heartbeat", "teardown"])
     #expect(host.statuses.all == [.ok])
-    engine.finishClosing(within: 6000)
+    engine.finishClosing()
     engine.stop()
   }
 
@@ -79,7 +79,7 @@ import Testing
     let host = Host()
     let engine = try engine(host)
     play(engine, host, delegate(host, answers: false))
-    engine.finishClosing(within: 6000)
+    engine.finishClosing()
     engine.stop()
     #expect(host.statuses.all == [.closed])
     #expect(host.named.load(ordering: .relaxed) == 1)

@@ -33,6 +33,7 @@ ENUMS: dict[str, type[Enum]] = {
     "USHER_E_": enums.Status,
     "USHER_ORIGIN_": enums.Origin,
     "USHER_OPERATION_": enums.Operation,
+    "USHER_TLS_FAULT_": enums.TLSFault,
     "USHER_EVENT_": enums.EventType,
     "USHER_SESSION_": enums.SessionState,
     "USHER_CLOSE_": enums.CloseMode,

@@ -70,7 +70,7 @@ int32_t session_start(struct session *session, const struct options *options, co
   return status;
 }
 
-int32_t session_wait(struct session *session) { return usher_playback_wait_session(session->playback, 0); }
+int32_t session_wait(struct session *session) { return usher_playback_wait_session(session->playback, 0, NULL); }
 
 int32_t session_get_keys(struct session *session, struct keyring *ring, struct licence_facts *facts) {
   usher_license_request request = USHER_LICENSE_REQUEST_INIT;

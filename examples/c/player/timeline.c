@@ -48,7 +48,7 @@ static const char *event_words(const usher_event *event) {
 
 static void copy_failure(struct failure *out, const usher_error *error) {
   usher_explanation words = {.summary = usher_status_message(error->status), .advice = "", .source = ""};
-  usher_error_explain(error->origin, error->status, error->service_code, &words);
+  usher_error_explain(error, &words);
   *out = (struct failure){.status = error->status,
       .origin = error->origin,
       .operation = error->operation,
@@ -106,7 +106,7 @@ void timeline_step(struct timeline *timeline, const char *what, const char *deta
 
 void timeline_failure(struct timeline *timeline, const char *what, int32_t status) {
   struct moment moment = {.ms = clock_ms() - timeline->start_ms, .what = what, .count = 1};
-  usher_error error = {status, USHER_ORIGIN_LOCAL, USHER_OPERATION_NONE, -1, 0, usher_status_message(status), 1, 0, 0};
+  usher_error error = {.status = status, .http_status = -1, .message = usher_status_message(status), .must_stop = 1};
   moment.last_ms = moment.ms;
   copy_failure(&moment.failure, &error);
   add(timeline, &moment);

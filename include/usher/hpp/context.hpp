@@ -173,6 +173,10 @@ public:
   }
   outcome<void> clear_delegate() const { return detail::done(usher_context_set_delegate(handle_, nullptr)); }
 
+  /** usher_context_begin_close(). event_type::context_closed follows. In callbacks: yes. */
+  outcome<void> begin_close(milliseconds timeout = milliseconds(0)) const {
+    return detail::done(usher_context_begin_close(handle_, detail::ms32(timeout)));
+  }
   /** usher_context_suspend(). In callbacks: yes. */
   outcome<void> suspend() const { return detail::done(usher_context_suspend(handle_)); }
   /** usher_context_resume(). In callbacks: yes. */

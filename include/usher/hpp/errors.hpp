@@ -8,6 +8,7 @@
 
 #include "words.hpp"
 
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -36,6 +37,9 @@ struct error_detail {
   bool orphan_possible = false;
   /** An earlier event of the playback has reported this error: do not show it on the screen a second time. */
   bool already_reported = false;
+  /** How long the server asks you to wait before you try again; 0: it did not say. */
+  std::chrono::milliseconds retry_after{0};
+  usher::tls_fault tls_fault = usher::tls_fault::none;
 
   error_detail() = default;
   explicit error_detail(usher::status s) : status(s), message(usher_status_message(static_cast<int32_t>(s))) {}
@@ -43,24 +47,34 @@ struct error_detail {
       : status(static_cast<usher::status>(e.status)), origin(static_cast<usher::origin>(e.origin)),
         operation(static_cast<usher::operation>(e.operation)), http_status(e.http_status), service_code(e.service_code),
         message(e.message ? e.message : ""), must_stop(e.must_stop != 0), orphan_possible(e.orphan_possible != 0),
-        already_reported(e.already_reported != 0) {}
+        already_reported(e.already_reported != 0), retry_after(e.retry_after_ms),
+        tls_fault(static_cast<usher::tls_fault>(e.tls_fault)) {}
 
   /** true: there is an error. */
   explicit operator bool() const noexcept { return status != usher::status::ok; }
 };
 
+namespace words {
+/** The C form of an error, without its message. */
+inline usher_error raw_error(const error_detail &e) noexcept {
+  return {static_cast<int32_t>(e.status), static_cast<int32_t>(e.origin), static_cast<int32_t>(e.operation),
+      e.http_status, e.service_code, "", e.must_stop, e.orphan_possible, e.already_reported,
+      static_cast<uint32_t>(e.retry_after.count()), static_cast<int32_t>(e.tls_fault)};
+}
+} // namespace words
+
 /** usher_error_explain(): words for viewers and support desks. The strings are static. */
 inline usher_explanation explain(const error_detail &e) noexcept {
   usher_explanation words = {"", "", 0, ""};
-  usher_error_explain(static_cast<int32_t>(e.origin), static_cast<int32_t>(e.status), e.service_code, &words);
+  const usher_error raw = words::raw_error(e);
+  usher_error_explain(&raw, &words);
   return words;
 }
 
 /** usher_error_legacy_codes(): the error in the numbers of other players. */
 inline usher_legacy_codes legacy_codes(const error_detail &e) noexcept {
   usher_legacy_codes codes = {0, 0, 0, 0, 0};
-  usher_error raw = {static_cast<int32_t>(e.status), static_cast<int32_t>(e.origin), static_cast<int32_t>(e.operation),
-      e.http_status, e.service_code, "", e.must_stop, e.orphan_possible, e.already_reported};
+  const usher_error raw = words::raw_error(e);
   usher_error_legacy_codes(&raw, &codes);
   return codes;
 }

@@ -65,12 +65,20 @@ public:
 using license_callback = std::function<void(playback_ref playback, const response_info &info, uint64_t tag)>;
 
 namespace detail {
+/** The error of a response, or of the status if there is none. */
+inline error_detail error_of(int32_t s, usher_response *response) {
+  usher_response_info raw = USHER_RESPONSE_INFO_INIT;
+  bool has_error = response && usher_response_get(response, &raw) == USHER_OK && raw.error.status == s;
+  return has_error ? error_detail(raw.error) : error_detail(static_cast<status>(s));
+}
 inline outcome<response> answered(int32_t s, usher_response *out, const shared_faults &kept) {
   response it(out, kept);
-  if (s == USHER_OK) return give(result<response>(std::move(it)));
-  usher_response_info raw = USHER_RESPONSE_INFO_INIT;
-  bool has_error = out && usher_response_get(out, &raw) == USHER_OK && raw.error.status == s;
-  return give(result<response>(has_error ? error_detail(raw.error) : error_detail(static_cast<status>(s))));
+  return give(s == USHER_OK ? result<response>(std::move(it)) : result<response>(error_of(s, out)));
+}
+/** The same for a response without data. */
+inline outcome<void> done(int32_t s, usher_response *out, const shared_faults &kept) {
+  response it(out, kept);
+  return give(s == USHER_OK ? result<void>() : result<void>(error_of(s, out)));
 }
 } // namespace detail
 

@@ -33,9 +33,11 @@ public:
   outcome<void> close(close_mode mode = close_mode::standard) const {
     return detail::done(usher_playback_close(handle_, static_cast<int32_t>(mode)));
   }
-  /** usher_playback_wait_session(). Fails with the reason if the playback gets no session. In callbacks: no. */
+  /** usher_playback_wait_session(). Fails with the full error if the playback gets no session. In callbacks: no. */
   outcome<void> wait_session(milliseconds timeout = milliseconds(0)) const {
-    return detail::done(usher_playback_wait_session(handle_, detail::ms32(timeout)));
+    usher_response *out = nullptr;
+    int32_t s = usher_playback_wait_session(handle_, detail::ms32(timeout), &out);
+    return detail::done(s, out, kept_);
   }
   /** usher_playback_wait_closed(). In callbacks: no. */
   outcome<void> wait_closed(milliseconds timeout = off) const {

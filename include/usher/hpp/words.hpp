@@ -73,6 +73,16 @@ enum class operation : int32_t {
   entitlement = USHER_OPERATION_ENTITLEMENT
 };
 
+enum class tls_fault : int32_t {
+  none = USHER_TLS_FAULT_NONE,
+  authority = USHER_TLS_FAULT_AUTHORITY,
+  expired = USHER_TLS_FAULT_EXPIRED,
+  not_yet_valid = USHER_TLS_FAULT_NOT_YET_VALID,
+  name = USHER_TLS_FAULT_NAME,
+  pin = USHER_TLS_FAULT_PIN,
+  client_certificate = USHER_TLS_FAULT_CLIENT_CERTIFICATE
+};
+
 enum class event_type : int32_t {
   session_started = USHER_EVENT_SESSION_STARTED,
   setup_error = USHER_EVENT_SETUP_ERROR,
@@ -87,7 +97,8 @@ enum class event_type : int32_t {
   license_error = USHER_EVENT_LICENSE_ERROR,
   playback_closed = USHER_EVENT_PLAYBACK_CLOSED,
   no_session = USHER_EVENT_NO_SESSION,
-  device_registered = USHER_EVENT_DEVICE_REGISTERED
+  device_registered = USHER_EVENT_DEVICE_REGISTERED,
+  context_closed = USHER_EVENT_CONTEXT_CLOSED
 };
 
 enum class session_state : int32_t {

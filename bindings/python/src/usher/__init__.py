@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ._c.enums import SessionState as SessionState
     from ._c.enums import Status as Status
     from ._c.enums import Suspend as Suspend
+    from ._c.enums import TLSFault as TLSFault
     from ._c.enums import URLEncode as URLEncode
     from ._c.enums import WireFormat as WireFormat
     from ._c.ffi import explain as explain
@@ -127,7 +128,7 @@ _HOME = {
     "_c.abi": "OFF",
     "_c.enums": "AppendVersion Callbacks Clock CloseMode ContentIDRule EventType FPSRequest FPSResponse "
     "HeartbeatMissing HeartbeatStart Hook KeepAlive KeySystem LicenseType LogLevel Operation Origin RenewType Resetup "
-    "Route SessionState Status Suspend TokenKind URLEncode WireFormat",
+    "Route SessionState Status Suspend TLSFault TokenKind URLEncode WireFormat",
     "_errors": "CallbackError ClosedError DeclinedError Explanation ForkedError FullError HTTPStatusError "
     "InvalidArgumentError InvalidCompletionError InvalidHandleError LegacyCodes LimitError NoDelegateError "
     "NoTokenError NotAllowedError ProtocolError RedirectError RefusedError RenewalMissedError ReplacedError "

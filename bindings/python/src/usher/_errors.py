@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ._c.enums import Operation, Origin, Status
+from ._c.enums import Operation, Origin, Status, TLSFault
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,8 @@ class UsherError(Exception):
             expires.
         already_reported: a licence request failed because its session failed, and the event SETUP_ERROR or
             HEARTBEAT_ERROR has already reported this failure. Do not show it on the screen a second time.
+        retry_after: how long the server asks you to wait before you try again, in seconds; 0: it did not say.
+        tls_fault: ``TLSFault``: why there was no secure connection.
     """
 
     def __init__(
@@ -76,6 +78,8 @@ class UsherError(Exception):
         must_stop: bool = False,
         orphan_possible: bool = False,
         already_reported: bool = False,
+        retry_after: float = 0,
+        tls_fault: TLSFault = TLSFault.NONE,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -87,6 +91,8 @@ class UsherError(Exception):
         self.must_stop = must_stop
         self.orphan_possible = orphan_possible
         self.already_reported = already_reported
+        self.retry_after = retry_after
+        self.tls_fault = tls_fault
 
     def __str__(self) -> str:
         parts = [self.message or self.status.name]
@@ -106,7 +112,14 @@ class UsherError(Exception):
         any."""
         from ._c.ffi import explain
 
-        return explain(self.origin, self.status, self.service_code)
+        return explain(
+            self.origin,
+            self.status,
+            self.service_code,
+            operation=self.operation,
+            http_status=self.http_status,
+            tls_fault=self.tls_fault,
+        )
 
     @property
     def legacy_codes(self) -> LegacyCodes:

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import ctypes
 import os
+import re
 import sys
 import threading
 import time
@@ -143,6 +144,8 @@ class Context(ffi.Owner):
         self._loaders: dict[str, ResourceLoader] = {}
         self._lock = threading.Lock()
         self._delegate_lock = threading.RLock()
+        self._closing: tuple[float, int] | None = None
+        """When the last begin_close() or shutdown() began, and its time limit in milliseconds."""
         self._has_handle = False
         self._handle = abi.ContextHandle()
         self._pumped = (
@@ -290,18 +293,45 @@ class Context(ffi.Owner):
         """
         still_open = ctypes.c_uint32()
         timeout = ffi.integer(timeout_ms, 32, "timeout_ms")
+        began = time.monotonic()
         status = ffi.lib.usher_context_close(self._handle, timeout, ctypes.byref(still_open))
+        self._closing = (began, timeout or 6000)
         if status not in (Status.OK, Status.TIMEOUT):
             raise ffi.from_status(status, "usher_context_close")
         return still_open.value
 
-    def close(self, timeout_ms: int = 0) -> int:
+    def begin_close(self, timeout_ms: int = 0) -> None:
+        """Begins what shutdown() does, and returns at once.
+
+        The event CONTEXT_CLOSED follows when all playbacks are closed, or when the time limit has passed: then its
+        `error` is a UsherTimeoutError. Afterwards close() does not wait for servers.
+
+        Args:
+            timeout_ms: the time limit, milliseconds on the context's clock; 0 means 6000.
+        """
+        timeout = ffi.integer(timeout_ms, 32, "timeout_ms")
+        ffi.lib.usher_context_begin_close(self._handle, timeout)
+        self._closing = (time.monotonic(), timeout or 6000)
+
+    def _left_ms(self) -> int:
+        """What is left of the time limit of begin_close() or shutdown(), at least 1; 0 if none of them was called."""
+        if self._closing is None:
+            return 0
+        began, limit = self._closing
+        return max(1, limit - int(1000 * (time.monotonic() - began)))
+
+    def close(self, timeout_ms: int | None = None) -> int:
         """Calls shutdown(), then frees the context with its players, playbacks, delegates and loaders.
 
         After that these objects raise InvalidHandleError. When close() returns, no callback of the context runs or will
         run. In pumped mode close() first runs the callbacks that are still queued. Inside a callback close() returns at
         once, and the library frees the context in the background (in pumped mode: before pump() returns). A second call
         does nothing.
+
+        Args:
+            timeout_ms: longest wait for servers, milliseconds on the context's clock; 0 means 6000. None: what is left
+                of the time limit of the last shutdown() or begin_close(); 6000 without such a call. On a manual clock,
+                close() does not wait after such a call: freeing the context moves the clock.
 
         Returns:
             The number of playbacks that did not close in time.
@@ -313,7 +343,8 @@ class Context(ffi.Owner):
         still_open = 0
         try:
             with contextlib.suppress(WouldDeadlockError):
-                still_open = self.shutdown(timeout_ms)
+                if timeout_ms is not None or self._closing is None or not self._manual:
+                    still_open = self.shutdown(self._left_ms() if timeout_ms is None else timeout_ms)
         finally:
             try:
                 with kept_interrupts(self._keep_interrupt):
@@ -461,9 +492,18 @@ def _told_line(level: int, line: bytes, number: int | None) -> None:
     if listener is None:
         return
     try:
-        listener.function(LogLevel(level), ffi.text(line))
+        listener.function(LogLevel(level), _LINE_OF.sub(_with_host_tag, ffi.text(line)))
     except BaseException as error:
         listener.failed(error)
+
+
+_LINE_OF = re.compile(r"^(playback \d+) \(tag (\d+)\)")
+
+
+def _with_host_tag(line: re.Match[str]) -> str:
+    """Replaces the number that these bindings gave C as the tag with the host's tag, if that is a str or an int."""
+    tag = getattr(registry.get(int(line[2])), "tag", None)
+    return f"{line[1]} (tag {tag})" if isinstance(tag, str | int) else line[1]
 
 
 def _told_event(pointer: Any, number: int | None) -> None:

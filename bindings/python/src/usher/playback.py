@@ -82,12 +82,9 @@ class Playback(Loads, Part):
             RedirectError, NoTokenError, ReplacedError, ClosedError: the set-up failed, or the playback was closed.
             InvalidHandleError, WouldDeadlockError.
         """
-        timeout = ffi.integer(timeout_ms, 32, "timeout_ms")
-        try:
-            ffi.lib.usher_playback_wait_session(self._handle, timeout)
-        except UsherError as error:
-            self._causes.chain(error)
-            raise
+        timeout, out = ffi.integer(timeout_ms, 32, "timeout_ms"), abi.ResponseHandle()
+        status = ffi.lib.usher_playback_wait_session(self._handle, timeout, ctypes.byref(out))
+        self._bytes(out, status, "usher_playback_wait_session")
 
     def wait_closed(self, timeout_ms: int = abi.OFF) -> None:
         """Waits until the playback is closed; does not close it. Not in callbacks.

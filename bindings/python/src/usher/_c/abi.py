@@ -74,6 +74,8 @@ class Error(ctypes.Structure):
         ("must_stop", c_int32),
         ("orphan_possible", c_int32),
         ("already_reported", c_int32),
+        ("retry_after_ms", c_uint32),
+        ("tls_fault", c_int32),
     ]
 
 
@@ -609,14 +611,16 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "usher_operation_name": (c_char_p, (c_int32,)),
     # int32_t usher_error_legacy_codes(const usher_error *error, usher_legacy_codes *out);
     "usher_error_legacy_codes": (c_int32, (POINTER(Error), POINTER(LegacyCodes))),
-    # int32_t usher_error_explain(int32_t origin, int32_t status, int64_t service_code, usher_explanation *out);
-    "usher_error_explain": (c_int32, (c_int32, c_int32, c_int64, POINTER(Explanation))),
+    # int32_t usher_error_explain(const usher_error *error, usher_explanation *out);
+    "usher_error_explain": (c_int32, (POINTER(Error), POINTER(Explanation))),
     # const char *usher_event_name(int32_t type);
     "usher_event_name": (c_char_p, (c_int32,)),
     # int32_t usher_context_new(const usher_context_options *options, usher_context **out);
     "usher_context_new": (c_int32, (POINTER(ContextOptions), POINTER(ContextHandle))),
     # int32_t usher_context_close(usher_context *context, uint32_t timeout_ms, uint32_t *out_open);
     "usher_context_close": (c_int32, (ContextHandle, c_uint32, POINTER(c_uint32))),
+    # int32_t usher_context_begin_close(usher_context *context, uint32_t timeout_ms);
+    "usher_context_begin_close": (c_int32, (ContextHandle, c_uint32)),
     # int32_t usher_context_free(usher_context *context);
     "usher_context_free": (c_int32, (ContextHandle,)),
     # int32_t usher_context_pump(usher_context *context, uint32_t *out_ran);
@@ -746,8 +750,8 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "usher_playback_close": (c_int32, (PlaybackHandle, c_int32)),
     # int32_t usher_playback_free(usher_playback *playback);
     "usher_playback_free": (c_int32, (PlaybackHandle,)),
-    # int32_t usher_playback_wait_session(usher_playback *playback, uint32_t timeout_ms);
-    "usher_playback_wait_session": (c_int32, (PlaybackHandle, c_uint32)),
+    # int32_t usher_playback_wait_session(usher_playback *playback, uint32_t timeout_ms, usher_response **out);
+    "usher_playback_wait_session": (c_int32, (PlaybackHandle, c_uint32, POINTER(ResponseHandle))),
     # int32_t usher_playback_wait_closed(usher_playback *playback, uint32_t timeout_ms);
     "usher_playback_wait_closed": (c_int32, (PlaybackHandle, c_uint32)),
     # int32_t usher_playback_set_content_token(usher_playback *playback, const char *token);

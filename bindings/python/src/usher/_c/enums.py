@@ -74,6 +74,18 @@ class Operation(OpenIntEnum):
     ENTITLEMENT = 7
 
 
+class TLSFault(OpenIntEnum):
+    """USHER_TLS_FAULT_...: why there was no secure connection."""
+
+    NONE = 0
+    AUTHORITY = 1
+    EXPIRED = 2
+    NOT_YET_VALID = 3
+    NAME = 4
+    PIN = 5
+    CLIENT_CERTIFICATE = 6
+
+
 class EventType(OpenIntEnum):
     """USHER_EVENT_...: what happened."""
 
@@ -91,6 +103,7 @@ class EventType(OpenIntEnum):
     PLAYBACK_CLOSED = 12
     NO_SESSION = 13
     DEVICE_REGISTERED = 14
+    CONTEXT_CLOSED = 15
 
 
 class SessionState(OpenIntEnum):

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 
 from .._errors import Explanation, InvalidArgumentError, LegacyCodes, UsherError, error_class
 from . import abi
-from .enums import Operation, Origin, Status
+from .enums import Operation, Origin, Status, TLSFault
 
 Structure = TypeVar("Structure", bound=ctypes.Structure)
 
@@ -31,6 +31,7 @@ UNCHECKED = frozenset(
         "usher_playback_get_content_id",
         "usher_playback_get_license",
         "usher_playback_get_resource",
+        "usher_playback_wait_session",
     }
 )
 """The functions for which `errcheck` does not raise an exception: the caller reads the status itself, because it also
@@ -107,13 +108,24 @@ def from_detail(detail: Any) -> UsherError | None:
         must_stop=bool(detail.must_stop),
         orphan_possible=bool(detail.orphan_possible),
         already_reported=bool(detail.already_reported),
+        retry_after=detail.retry_after_ms / 1000,
+        tls_fault=TLSFault(detail.tls_fault),
     )
 
 
-def explain(origin: Origin, status: Status, service_code: int) -> Explanation:
+def explain(
+    origin: Origin,
+    status: Status,
+    service_code: int,
+    *,
+    operation: Operation = Operation.NONE,
+    http_status: int = -1,
+    tls_fault: TLSFault = TLSFault.NONE,
+) -> Explanation:
     """Explains an error in words; see usher_error_explain()."""
+    detail = abi.Error(status, origin, operation, http_status, service_code, b"", tls_fault=tls_fault)
     out = abi.Explanation()
-    lib.usher_error_explain(origin, status, service_code, ctypes.byref(out))
+    lib.usher_error_explain(ctypes.byref(detail), ctypes.byref(out))
     return Explanation(text(out.summary), text(out.advice), bool(out.known), text(out.source))
 
 

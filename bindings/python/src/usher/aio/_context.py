@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .. import context as _context
 from .. import event as _event
 from .._c.enums import EventType, Status
-from .._errors import ClosedError, InvalidHandleError, UsherError, WouldDeadlockError
+from .._errors import ClosedError, InvalidHandleError, UsherError
 from .._question import LATER, Question
 from ._play import Play, resolve
 from ._requests import Event, EventCallback
@@ -59,6 +59,7 @@ class Context:
         self._delegate: Delegate | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing: asyncio.Task[int] | None = None
+        self._closed_event: asyncio.Future[None] = self._loop.create_future()
         self.blocking = _context.Context(callbacks="pumped", **options)
         self.blocking.add_observer(self._told)
         self.blocking.pump()  # makes this the pumping thread, on which the library refuses calls that would wait
@@ -113,9 +114,7 @@ class Context:
         """Closes all playbacks in parallel, waits until they are closed, frees the context, and ends its streams of
         events.
 
-        If you cancel the call, the close continues in the background; a second call waits until it is complete. If a
-        server has not replied to teardowns when the time limit has passed, the call waits for these replies for up to 6
-        more seconds, and blocks the event loop meanwhile.
+        If you cancel the call, the close continues in the background; a second call waits until it is complete.
 
         Args:
             timeout_ms: longest wait, milliseconds of real time; 0: 6000.
@@ -136,14 +135,14 @@ class Context:
     # ---- inside ------------------------------------------------------------------------------------------------------
 
     async def _close(self, timeout_s: float) -> int:
-        deadline = self._loop.time() + timeout_s
         still_open = 0
         try:
-            with contextlib.suppress(WouldDeadlockError, InvalidHandleError):
-                self.blocking.shutdown(1)
-            await self._wait_closed([play.closed for play in self._open], timeout_s)
+            with contextlib.suppress(InvalidHandleError):
+                self.blocking.begin_close(max(1, int(timeout_s * 1000)))
+                # On a manual clock, freeing the context moves the clock until the teardowns have ended.
+                waited = [play.closed for play in self._open] if self.blocking._manual else [self._closed_event]
+                await self._wait_closed(waited, timeout_s + 1)
             still_open = len(self._open)
-            await self._let_teardowns_end(deadline)
         finally:
             self._loop.remove_reader(self._pump_fd)
             try:
@@ -164,21 +163,6 @@ class Context:
         if closed:
             await asyncio.wait(closed, timeout=None if self.blocking._manual else timeout_s)
 
-    async def _let_teardowns_end(self, deadline: float) -> None:
-        """Waits until the library has finished its teardowns. Otherwise the call that frees the context would block the
-        event loop.
-
-        With a manual clock this function does not wait, because the call that frees the context moves the clock.
-        """
-        while not self.blocking._manual and self._loop.time() < deadline:
-            try:
-                pending = self.blocking.pending()
-            except (InvalidHandleError, WouldDeadlockError):
-                return
-            if not pending.transfers and not pending.queued and pending.next_timer_ms is None:
-                return
-            await asyncio.sleep(0.02)
-
     def _pump(self) -> None:
         try:
             self.blocking.pump()
@@ -186,6 +170,8 @@ class Context:
             self._loop.remove_reader(self._pump_fd)
 
     def _told(self, told: _event.Event) -> None:
+        if told.type is EventType.CONTEXT_CLOSED and self._closing is not None:
+            return resolve(self._closed_event, None)
         play = told.tag if isinstance(told.tag, Play) else None
         player = None if told.player is None else self._players.get(told.player._handle.value or 0)
         values = {field.name: getattr(told, field.name) for field in dataclasses.fields(told)}
