@@ -168,7 +168,7 @@ USHER_API int32_t usher_context_begin_close(usher_context *context, uint32_t tim
  * playbacks and delegates are then invalid (USHER_E_INVALID_HANDLE); you need not free them. NULL is a no-op.
  *
  * When this function has returned, all threads of the context have ended, with one exception: threads that look up a
- * host name, if the name server does not answer. There are at most eight such threads, one for each name. They do not
+ * host name, if the name server does not answer. There are at most 32 such threads, two for each name. They do not
  * use the context, and end at the time limit of the system's resolver (see resolv.conf(5)).
  *
  * Each playback gets PLAYBACK_CLOSED before this function returns. If the server has not answered the teardown of a

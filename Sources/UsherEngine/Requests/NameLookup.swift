@@ -3,14 +3,22 @@ internal import CPlatform
 /// One lookup of a host name, on a separate thread that no other thread waits for: if the name server does not answer,
 /// the system's resolver may keep this thread busy for a long time.
 final class NameLookup {
-  private let name: HostAndPort
+  let name: HostAndPort
   /// The value of `NameTable.generation` when the lookup began.
-  private let generation: UInt32
+  let generation: UInt32
+  /// In monotonic milliseconds.
+  let startedAt: Int64
+  /// Whether it counts as slow; only `NameTable` uses this.
+  var isSlow: Bool
+  /// The addresses as text, separated by commas; empty if the lookup failed. Set before the lookup is in the inbox.
+  private(set) var addresses: [UInt8] = []
   private let inbox: NameInbox
 
-  init(name: HostAndPort, generation: UInt32, inbox: NameInbox) {
+  init(name: HostAndPort, generation: UInt32, now: Int64, isSlow: Bool, inbox: NameInbox) {
     self.name = name
     self.generation = generation
+    startedAt = now
+    self.isSlow = isSlow
     self.inbox = inbox
   }
 
@@ -23,11 +31,17 @@ final class NameLookup {
   }
 
   fileprivate func run() {
-    let addresses = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 512) { text -> [UInt8] in
+    let found = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 512) { text -> [UInt8] in
       let count = name.host.withUnsafeBytes { platform_look_up($0.baseAddress, text.baseAddress, UInt64(text.count)) }
       return Array(text.prefix(Int(count)))
     }
-    inbox.put(NameInbox.Answer(name: name, generation: generation, addresses: addresses))
+    end(found)
+  }
+
+  /// Any thread: ends the lookup.
+  func end(_ addresses: [UInt8]) {
+    self.addresses = addresses
+    inbox.put(self)
   }
 }
 
@@ -37,41 +51,28 @@ private func runLookup(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRaw
   return nil
 }
 
-/// Passes the answers of lookups to the I/O thread.
+/// Passes the lookups that have ended to the I/O thread.
 final class NameInbox {
-  final class Answer {
-    let name: HostAndPort
-    let generation: UInt32
-    /// The addresses as text, separated by commas; empty if the lookup failed.
-    let addresses: [UInt8]
-
-    init(name: HostAndPort, generation: UInt32, addresses: [UInt8]) {
-      self.name = name
-      self.generation = generation
-      self.addresses = addresses
-    }
-  }
-
   private let lock = Monitor()
-  private var answers: [Answer] = []
+  private var ended: [NameLookup] = []
   /// The eventfd of the I/O thread; nil when that thread has ended.
   private var wakeFD: Int32?
 
   init(wakeFD: Int32) { self.wakeFD = wakeFD }
 
   /// Any thread.
-  func put(_ answer: Answer) {
+  func put(_ lookup: NameLookup) {
     lock.locked {
       guard let wakeFD else { return }
-      answers.append(answer)
+      ended.append(lookup)
       platform_eventfd_signal(wakeFD)
     }
   }
 
-  func takeAll() -> [Answer] {
+  func takeAll() -> [NameLookup] {
     lock.locked {
-      defer { answers = [] }
-      return answers
+      defer { ended = [] }
+      return ended
     }
   }
 

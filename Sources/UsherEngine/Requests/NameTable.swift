@@ -4,9 +4,9 @@ internal import UsherCore
 /// The addresses of the servers, and the requests that wait for an address.
 ///
 /// Without this table libcurl would look up the name for each new connection in a separate thread, and could not end
-/// these threads while the name server does not answer. The table uses one thread at a time for a name, for all
-/// requests to it. It keeps the addresses. If they are older than `maxAge`, the next request still uses them while the
-/// table looks the name up again. So a request waits for the name server only while no address is known.
+/// these threads while the name server does not answer. The table uses one thread at a time for a name (two after the
+/// network changed), for all requests to it. It keeps the addresses. If they are older than `maxAge`, the next request
+/// still uses them while the table looks the name up again. So a request waits for the name server only while no address is known.
 struct NameTable {
   /// A request that waits for the addresses of its host.
   final class Waiting {
@@ -30,9 +30,10 @@ struct NameTable {
     let name: HostAndPort
     /// The addresses as CURLOPT_RESOLVE reads them: "host:port:address,address", NUL-terminated; nil: none is known.
     var line: [UInt8]?
-    /// When the last lookup began, in monotonic milliseconds.
-    var askedAt: Int64 = 0
-    var isAsked = false
+    /// When the lookup that found `line` began, in monotonic milliseconds.
+    var lineAskedAt: Int64 = 0
+    /// Until this instant a new lookup of the name counts as slow, because the last one failed or took long.
+    var slowUntil: Int64 = 0
     /// The requests that wait for the addresses, oldest first.
     var waiting: [Waiting] = []
 
@@ -49,22 +50,35 @@ struct NameTable {
   }
 
   private static var maxAge: Int64 { 60_000 }
-  /// How many threads of a context look names up at the same time. Further names wait until one of these threads is
-  /// free.
-  private static var lookupsMax: Int { 8 }
+  /// How many threads of a context look names up at the same time, and how many of them look up names that count as
+  /// slow, and names that do not. Further names wait. So a name server that does not answer for some names does not
+  /// delay the lookups of other names.
+  private static var lookupsMax: Int { 32 }
+  private static var slowMost: Int { 8 }
+  private static var quickMost: Int { 8 }
+  /// If a lookup takes longer than this, it counts as slow.
+  private static var slowTime: Int64 { 1000 }
+  /// For so long a name counts as slow after a slow lookup.
+  private static var slowPenalty: Int64 { 5000 }
 
   private var entries: [Entry] = []
-  private var lookups = 0
+  /// The lookups that have a thread.
+  private var running: [NameLookup] = []
   private var generation: UInt32 = 0
+  /// Starts the thread of a lookup; false if the system has none.
+  private let start: (NameLookup) -> Bool
   private let inbox: NameInbox
 
-  init(wakeFD: Int32) { inbox = NameInbox(wakeFD: wakeFD) }
+  init(wakeFD: Int32, start: @escaping (NameLookup) -> Bool = { $0.start() }) {
+    inbox = NameInbox(wakeFD: wakeFD)
+    self.start = start
+  }
 
   /// Finds the addresses of a host, and begins a lookup if they are unknown or old.
   mutating func find(_ name: HostAndPort, now: Int64) -> Answer {
     let entry = entry(name)
-    let isCurrent = entry.line != nil && now &- entry.askedAt <= Self.maxAge
-    if !isCurrent, !entry.isAsked, !ask(entry, now: now), entry.line == nil { return .noThread }
+    let isCurrent = entry.line != nil && now &- entry.lineAskedAt <= Self.maxAge
+    if !isCurrent, !isAsked(entry), !ask(entry, now: now), entry.line == nil { return .noThread }
     return entry.line.map { .ready($0) } ?? .unknown
   }
 
@@ -79,16 +93,22 @@ struct NameTable {
     }
   }
 
-  /// When the first waiting request reaches its time limit; nil: no request waits.
+  /// When `takeOverdue` must be called: the first waiting request reaches its time limit, or a lookup becomes slow, so
+  /// that a name that waits may get a thread. Nil: no request waits.
   var nextDeadline: Int64? {
     var next: Int64?
-    for entry in entries { if let first = entry.waiting.first { next = min(next ?? first.deadline, first.deadline) } }
+    for entry in entries {
+      guard let first = entry.waiting.first else { continue }
+      next = min(next ?? first.deadline, first.deadline)
+      if isAsked(entry) { continue }
+      for lookup in running where !lookup.isSlow { next = min(next ?? .max, lookup.startedAt &+ Self.slowTime) }
+    }
     return next
   }
 
-  /// The requests that have waited too long.
-  func takeOverdue(now: Int64) -> [Waiting] {
-    var overdue: [Waiting] = []
+  /// The requests that have waited too long, or whose lookup gets no thread from the system.
+  mutating func takeOverdue(now: Int64) -> [Waiting] {
+    var overdue = askWaiting(now: now)
     for entry in entries {
       while let first = entry.waiting.first, first.deadline <= now { overdue.append(entry.waiting.removeFirst()) }
     }
@@ -99,25 +119,40 @@ struct NameTable {
   /// its lookup failed.
   mutating func takeAnswered(now: Int64) -> [Waiting] {
     var ended: [Waiting] = []
-    for answer in inbox.takeAll() {
-      lookups -= 1
-      // If the network has changed since the lookup began, the answer does not count. Another lookup of this name may
-      // be running.
-      guard answer.generation == generation, let entry = entries.first(where: { $0.name == answer.name }) else {
-        continue
+    for lookup in inbox.takeAll() {
+      running.removeAll { $0 === lookup }
+      guard let entry = entries.first(where: { $0.name == lookup.name }) else { continue }
+      // If the network has changed since the lookup began, a failure does not count. Addresses are better than none,
+      // but the next request begins another lookup.
+      let isCurrent = lookup.generation == generation
+      let hasFailed = lookup.addresses.isEmpty
+      if hasFailed ? !isCurrent : !isCurrent && entry.line != nil { continue }
+      if !hasFailed {
+        entry.line = entry.name.text + [0x3A] + lookup.addresses + [0]
+        entry.lineAskedAt = isCurrent ? lookup.startedAt : now &- Self.maxAge &- 1
       }
-      entry.isAsked = false
-      if !answer.addresses.isEmpty { entry.line = answer.name.text + [0x3A] + answer.addresses + [0] }
+      entry.slowUntil = hasFailed || now &- lookup.startedAt >= Self.slowTime ? now &+ Self.slowPenalty : 0
       for waiting in entry.waiting { waiting.addresses = entry.line }
       ended += entry.waiting
       entry.waiting = []
     }
-    // A thread is free now: begin the lookups that waited for a thread.
-    for entry in entries where !entry.isAsked && !entry.waiting.isEmpty && !ask(entry, now: now) {
-      ended += entry.waiting
+    return ended + askWaiting(now: now)
+  }
+
+  /// Begins the lookups that waited for a thread.
+  /// - Returns: the requests whose lookup gets no thread from the system.
+  private mutating func askWaiting(now: Int64) -> [Waiting] {
+    var failed: [Waiting] = []
+    for entry in entries where !entry.waiting.isEmpty && !isAsked(entry) && !ask(entry, now: now) {
+      failed += entry.waiting
       entry.waiting = []
     }
-    return ended
+    return failed
+  }
+
+  /// Whether a lookup of the name is running that began after the last change of the network.
+  private func isAsked(_ entry: Entry) -> Bool {
+    running.contains { $0.generation == generation && $0.name == entry.name }
   }
 
   /// Called when the network changed: forgets all addresses, and begins the needed lookups again.
@@ -125,7 +160,6 @@ struct NameTable {
     generation &+= 1
     for entry in entries {
       entry.line = nil
-      entry.isAsked = false
       if !entry.waiting.isEmpty { _ = ask(entry, now: now) }
     }
   }
@@ -135,12 +169,20 @@ struct NameTable {
 
   /// - Returns: false if the system has no thread. If too many lookups are under way, the name is looked up later.
   private mutating func ask(_ entry: Entry, now: Int64) -> Bool {
-    guard lookups < Self.lookupsMax else { return true }
-    let lookup = NameLookup(name: entry.name, generation: generation, inbox: inbox)
-    guard lookup.start() else { return false }
-    lookups += 1
-    entry.isAsked = true
-    entry.askedAt = now
+    var (earlier, slow) = (0, 0)
+    for lookup in running {
+      if now &- lookup.startedAt >= Self.slowTime { lookup.isSlow = true }
+      if lookup.isSlow { slow += 1 }
+      if lookup.name == entry.name { earlier += 1 }
+    }
+    // If two lookups of the name began before the network changed, the next one waits for the end of one of them.
+    let isSlow = earlier > 0 || now < entry.slowUntil
+    guard earlier < 2, running.count < Self.lookupsMax,
+      isSlow ? slow < Self.slowMost : running.count &- slow < Self.quickMost
+    else { return true }
+    let lookup = NameLookup(name: entry.name, generation: generation, now: now, isSlow: isSlow, inbox: inbox)
+    guard start(lookup) else { return false }
+    running.append(lookup)
     return true
   }
 

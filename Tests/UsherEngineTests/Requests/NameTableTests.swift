@@ -1,0 +1,108 @@
+import Testing
+
+@testable import UsherEngine
+
+/// Which names get a thread for their lookup, and which answers count.
+@Suite struct NameTableTests {
+  /// A table whose lookups end when the test says so.
+  private final class Names {
+    private(set) var running: [NameLookup] = []
+    private(set) lazy var table = NameTable(wakeFD: -1) { [unowned self] in
+      running.append($0)
+      return true
+    }
+    private var ids: UInt64 = 0
+
+    static func name(_ host: String) throws -> HostAndPort { try #require(.named(Array(host.utf8), port: 80)) }
+
+    /// A request asks for the addresses of a host, and waits if none is known. Returns whether it got some.
+    @discardableResult
+    func ask(_ host: String, now: Int64) throws -> Bool {
+      let name = try Self.name(host)
+      switch table.find(name, now: now) {
+      case .ready: return true
+      case .noThread: return false
+      case .unknown:
+        ids += 1
+        table.wait(name, NameTable.Waiting(id: ids, request: request(), isFresh: false, deadline: now + 5000))
+        return false
+      }
+    }
+
+    /// Ends the oldest lookup of a host. Returns the requests that waited, and whether they got addresses.
+    func end(_ host: String, _ addresses: String, now: Int64) throws -> [Bool] {
+      let name = try Self.name(host)
+      let index = try #require(running.firstIndex { $0.name == name })
+      running.remove(at: index).end(Array(addresses.utf8))
+      return table.takeAnswered(now: now).map { $0.addresses != nil }
+    }
+
+    func running(_ host: String) throws -> Int {
+      let name = try Self.name(host)
+      return running.filter { $0.name == name }.count
+    }
+
+    func networkChanged(now: Int64) { table.forgetAll(now: now) }
+    func pass(until now: Int64) { _ = table.takeOverdue(now: now) }
+  }
+
+  /// The name server does not answer for eight names, which have all threads. After a second these lookups count as
+  /// slow, and another name gets a thread.
+  @Test func name_afterEightWithoutAnswer_isLookedUpWithinASecond() throws {
+    let names = Names()
+    for number in 0..<8 { try names.ask("dead\(number).test", now: 0) }
+    try names.ask("good.test", now: 10)
+    #expect(try names.running("good.test") == 0)
+    #expect(names.table.nextDeadline == 1000)
+    names.pass(until: 1000)
+    #expect(try names.running("good.test") == 1)
+    #expect(try names.end("good.test", "127.0.0.1", now: 1010) == [true])
+  }
+
+  /// The lookups of twenty names have failed. Requests ask for all of them again: they get eight threads, and another
+  /// name gets one at once.
+  @Test func names_whoseLookupsFailed_leaveThreadsToOtherNames() throws {
+    let names = Names()
+    for number in 0..<20 { try names.ask("dead\(number).test", now: 0) }
+    for number in 0..<20 {
+      if try names.running("dead\(number).test") == 0 { names.pass(until: 1000 * Int64(number / 8)) }
+      _ = try names.end("dead\(number).test", "", now: 4000)
+    }
+    #expect(names.running.isEmpty)
+    for number in 0..<20 { try names.ask("dead\(number).test", now: 4500) }
+    #expect(names.running.count == 8)
+    try names.ask("good.test", now: 4500)
+    #expect(try names.running("good.test") == 1)
+  }
+
+  /// The network changes ten times while a lookup gets no answer; the name has at most two threads.
+  @Test func lookup_withoutAnswerWhileTheNetworkChanges_isRepeatedOnce() throws {
+    let names = Names()
+    try names.ask("dead.test", now: 0)
+    for change in 1...10 { names.networkChanged(now: 100 * Int64(change)) }
+    #expect(try names.running("dead.test") == 2)
+  }
+
+  /// The network changes before each answer arrives. The waiting request uses the answer, and the next request begins
+  /// another lookup.
+  @Test func answer_fromBeforeTheNetworkChanged_isUsedAndAskedForAgain() throws {
+    let names = Names()
+    try names.ask("good.test", now: 0)
+    names.networkChanged(now: 5)
+    names.networkChanged(now: 10)
+    #expect(try names.end("good.test", "127.0.0.1", now: 12) == [true])
+    #expect(try names.end("good.test", "127.0.0.2", now: 14) == [])
+    #expect(names.running.isEmpty)
+    #expect(try names.ask("good.test", now: 20))
+    #expect(try names.running("good.test") == 1)
+  }
+
+  /// A lookup fails after the network has changed; the request waits for the lookup that began later.
+  @Test func failure_fromBeforeTheNetworkChanged_doesNotCount() throws {
+    let names = Names()
+    try names.ask("good.test", now: 0)
+    names.networkChanged(now: 5)
+    #expect(try names.end("good.test", "", now: 10) == [])
+    #expect(try names.end("good.test", "127.0.0.1", now: 20) == [true])
+  }
+}
