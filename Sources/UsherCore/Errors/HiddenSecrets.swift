@@ -8,8 +8,8 @@
 package final class HiddenSecrets {
   private var words: [Secret] = []
   private var bodies: [Secret] = []
-  /// The number of bytes of all secrets together.
-  private var size = 0
+  /// How much work the search for all secrets is. A word is searched in many more forms than a body.
+  private var work = 0
 
   package init() {}
 
@@ -20,7 +20,7 @@ package final class HiddenSecrets {
   /// Adds a token.
   package func add(_ token: Secret) {
     words.append(token)
-    size += token.count
+    work += 4 * token.count
   }
 
   /// Adds the value of a header or a part of a URL, if it counts as a secret: it has at least 8 bytes, or it has at
@@ -97,21 +97,21 @@ package final class HiddenSecrets {
   /// too if a text repeats it in base64 or as hex numbers.
   package func addBody(_ body: Secret) {
     bodies.append(body)
-    size += body.count
+    work += body.count
   }
 
   /// The number of letters and digits in a part of a secret.
   static var part: Int { 8 }
-  /// The limit for the size of all secrets. Above it, `mark` does not search a text, because the search would take too
-  /// long.
-  private static var mostBytes: Int { 1 << 19 }
+  /// The limit of `work`: 32 KiB of words or 128 KiB of bodies, which take a few milliseconds. Above it, `mark` does
+  /// not search a text, because the I/O thread would be late for other servers.
+  private static var mostWork: Int { 1 << 17 }
 
   /// Marks the bytes of a text that repeat a part of a secret. The text may repeat the part unchanged, in base64, or as
   /// a list of numbers, one for each byte.
   /// - Returns: false if the secrets are too large together; then the text was not searched.
   func mark(_ text: UnsafeBufferPointer<UInt8>, in marks: inout [Bool]) -> Bool {
-    guard size > 0 else { return true }
-    guard size <= Self.mostBytes else { return false }
+    guard work > 0 else { return true }
+    guard work <= Self.mostWork else { return false }
     for compared in [.lettersAndDigits, .nonZeroDigits, .allButBlanks] as [SecretSearch.Compared] {
       var search = SecretSearch(text, compared)
       for word in words { word.withBytes { search.findWord($0) } }

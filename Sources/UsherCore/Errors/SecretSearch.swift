@@ -185,10 +185,18 @@ struct SecretSearch {
     last = last << 8 | UInt64(letter)
     count += 1
     guard count >= HiddenSecrets.part else { return }
-    var number = Int(heads[Self.slot(last)])
+    let slot = Self.slot(last)
+    var (before, number) = (0, Int(heads[slot]))
     while number > 0 {
-      if run(number - 1, HiddenSecrets.part) == last { find(number - 1, HiddenSecrets.part) }
-      number = Int(next[number - 1])
+      let after = next[number - 1]
+      if run(number - 1, HiddenSecrets.part) == last {
+        find(number - 1, HiddenSecrets.part)
+        // It need not be found again: a text may have very many equal runs, and a secret too.
+        if before == 0 { heads[slot] = after } else { next[before - 1] = after }
+      } else {
+        before = number
+      }
+      number = Int(after)
     }
   }
 
