@@ -28,6 +28,22 @@ static inline uint64_t platform_socket_received(int fd) {
   info[bytes_received] = 0;
   return getsockopt(fd, tcp, tcp_info, info, &size) == 0 ? info[bytes_received] : 0;
 }
+/* Returns a number for the address that a socket is connected to; 0 if it is not connected. */
+static inline uint64_t platform_socket_peer(int fd) {
+  struct sockaddr_storage peer;
+  socklen_t size = sizeof peer;
+  memset(&peer, 0, sizeof peer);
+  if (getpeername(fd, (struct sockaddr *)&peer, &size) != 0) return 0;
+  uint64_t number = 14695981039346656037u;
+  for (size_t i = 0; i < size && i < sizeof peer; i++)
+    number = (number ^ ((const unsigned char *)&peer)[i]) * 1099511628211u;
+  return number | 1;
+}
+/* Returns how many received bytes the process has not read. */
+static inline uint64_t platform_socket_unread(int fd) {
+  int waiting = 0;
+  return ioctl(fd, FIONREAD, &waiting) == 0 && waiting > 0 ? (uint64_t)waiting : 0;
+}
 /* Returns how many received bytes the process has read. Bytes that arrive during the call may be missing. */
 static inline uint64_t platform_socket_read(int fd) {
   uint64_t received = platform_socket_received(fd);

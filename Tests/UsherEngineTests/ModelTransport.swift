@@ -37,6 +37,10 @@ final class ModelTransport: Transport {
   private var finished: [Reply] = []
   private var readCount = 0
   private var isLate = false
+  /// How many calls of `read` return before they have read anything.
+  private var partsLeft = 0
+  /// How many requests had been started at each call of `read`.
+  private(set) var reads: [Int] = []
   private var events: [Event] = []
   private var order = 0
   private var running: Set<TransferID> = []
@@ -105,7 +109,14 @@ final class ModelTransport: Transport {
     }
   }
 
-  func read() { monitor.locked { readCount = finished.count } }
+  func read() -> Bool {
+    monitor.locked {
+      reads.append(journal.count)
+      partsLeft -= 1
+      if partsLeft < 0 { readCount = finished.count }
+      return partsLeft < 0
+    }
+  }
 
   func wake() {
     monitor.locked {
@@ -281,6 +292,14 @@ final class ModelTransport: Transport {
 
   /// While the I/O thread is late, it leaves the replies in the sockets.
   func setLate(_ late: Bool) { monitor.locked { isLate = late } }
+
+  /// The next reading takes so long that it is made in this many parts, and the last one.
+  func setReadParts(_ count: Int) {
+    monitor.locked {
+      partsLeft = count
+      reads = []
+    }
+  }
 
   func look<R>(_ body: (HeadEnd) -> R) -> R { monitor.locked { body(headEnd) } }
   func change(_ body: (inout HeadEnd) -> Void) { monitor.locked { body(&headEnd) } }

@@ -106,10 +106,11 @@ extension World {
     return [FinishedTransfer(id: reply.id, outcome: reply.outcome)]
   }
 
-  func read() {
+  func read() -> Bool {
     for reply in arrived { running[reply.id] = nil }
     readable += arrived
     arrived = []
+    return true
   }
 
   func networkChanged() {}

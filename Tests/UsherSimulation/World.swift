@@ -176,7 +176,7 @@ final class World: Transport {
   private func runStory(_ engine: Engine) {
     while isLate || !wasWoken() {
       guard violation == nil else { return }
-      if !isLate, !arrived.isEmpty { return read() }
+      if !isLate, !arrived.isEmpty { return _ = read() }
       stepsNow += 1
       if stepsNow > 100_000 { return fail("spins", "more than 100,000 steps at the same instant") }
       lanes.free(now: now)
@@ -356,7 +356,7 @@ private final class Seam: Transport {
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) { world?.start(id, request, isFresh: isFresh) }
   func cancel(_ id: TransferID) -> Bool { world?.cancel(id) ?? false }
   func wait(until instant: Int64?) -> Bool { world?.wait(until: instant) ?? false }
-  func read() { world?.read() }
+  func read() -> Bool { world?.read() ?? true }
   func wake() { world?.wake() }
   func takeFinished() -> [FinishedTransfer] { world?.takeFinished() ?? [] }
   func networkChanged() {}

@@ -83,6 +83,7 @@ FLOODS: dict[str, Flood] = {
     "short trailers": Flood("http", CHUNKED + b"0\r\n", b"a:\r\n", True),
     "chunk extension": Flood("http", CHUNKED + b"1;", b"x" * 1024, True),
     "chunk extensions": Flood("http", CHUNKED, b"1;" + b"x" * 4096 + b"\r\na\r\n", True),
+    "short chunks": Flood("http", CHUNKED, b"1\r\na\r\n"),
     "interim replies": Flood("http", b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", True),
     "header lines": Flood("http", b"HTTP/1.1 200 OK\r\n", b"a:\r\n", True),
     "one header line": Flood("http", b"HTTP/1.1 200 OK\r\nX-Filler: ", b"x" * 1024, True),

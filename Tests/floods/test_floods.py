@@ -137,3 +137,16 @@ def test_flood_ofOneServer_delaysNoHeartbeatOfAnother(
     assert most < MOST_BYTES + 10_000 * len(scene.playbacks), f"the process grew by {most} bytes"
     assert closed < 6.5 * PATIENCE, f"close(6000) took {closed:.1f} s"
     assert not [error for tag, error in scene.errors if tag == "good"]
+
+
+def test_floodOnManyConnections_delaysNoHeartbeatOfAnother(scene: Scene, servers: Servers) -> None:
+    """A server floods sixty connections at the same time. The heartbeats at the head-end arrive in time."""
+    for player in range(60):
+        scene.play(servers.urls["short chunks"], "token", f"bad {player}", setup_timeout_ms=HTTP_TIMEOUT_MS)
+    for player in range(60):
+        scene.failed(f"bad {player}", HTTP_TIMEOUT_MS / 1000 + 6)
+    scene.headend.journal.wait_for(len(scene.beats()) + 2, route="heartbeat")
+    late = scene.lateness()
+    print(f"sixty connections: {late} ms late")
+    assert late < LATE_MS * 3, f"a heartbeat of the other server arrived {late} ms late"
+    assert not [error for tag, error in scene.errors if tag == "good"]

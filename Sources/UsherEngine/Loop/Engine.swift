@@ -37,6 +37,9 @@ package final class Engine {
   private static var commandsMost: Int { 4096 }
   /// How many commands run in one turn of the loop, so that commands do not delay replies and timers.
   private static var commandsPerTurn: Int { 128 }
+  /// For how many milliseconds long replies are handled, before the loop sends the keep-alives that are due and handles
+  /// the short replies that have arrived.
+  private static var longRepliesTime: Int64 { 10 }
   private let commands = CommandQueue(most: commandsMost)
   /// The lock for commands that run after the I/O thread has ended, on the threads that submitted them.
   private let afterEnd = Monitor()
@@ -58,6 +61,8 @@ package final class Engine {
   private var round: PlaybackRound?
   /// The I/O thread has handled all replies that had arrived at this instant.
   private var readUntil: Milliseconds = 0
+  /// How many long replies were handled so far.
+  private var longHandled = 0
   /// The callback threads; nil in pumped mode, and if a test runs the host code.
   let callbackThreads: ThreadedExecutor?
   var missingThreads = MissingThreads()
@@ -209,7 +214,7 @@ package final class Engine {
     let isRead = transport.wait(until: wakeUp(next.flatMap { clock.bootTime(of: $0) }))
     // If a thread is missing, this wait may have ended before `next`, because the loop must try again to start the
     // thread.
-    if isRead, missingThreads.retryAt == nil, let next { readUntil = max(readUntil, next) }
+    if isRead, transport.longCount == 0, missingThreads.retryAt == nil, let next { readUntil = max(readUntil, next) }
     idle.becameBusy()
   }
 
@@ -232,20 +237,48 @@ package final class Engine {
     if !ids.isEmpty { round = PlaybackRound(ids: ids, perform: body) }
   }
 
+  /// Handles the replies that the transport has read. If long replies take some time, the rest of them are left.
   private func handleReplies() {
+    var left = transport.longCount
+    var end: Int64?
     while true {
       let finished = transport.takeFinished()
       if finished.isEmpty { return }
       for one in finished { handle(requests.ended(one)) }
+      guard left > 0, transport.longCount < left else { continue }
+      left -= 1
+      longHandled &+= 1
+      let now = monotonicMilliseconds()
+      if let end, now >= end { return }
+      end = end ?? now &+ Self.longRepliesTime
     }
   }
 
-  /// Reads and handles all replies that have arrived.
+  /// Reads and handles all replies that have arrived. If this takes long, sends the keep-alives that become due.
   private func readReplies() {
     let now = clock.now
-    transport.read()
+    while !transport.read() {
+      handleReplies()
+      sendDueKeepAlives()
+    }
+    let all = longHandled &+ transport.longCount
     handleReplies()
+    while longHandled < all {
+      sendDueKeepAlives()
+      _ = transport.read()
+      handleReplies()
+    }
     readUntil = now
+  }
+
+  /// Sends the keep-alives of active sessions that are due. Other timers wait until the replies are handled that may
+  /// have arrived before.
+  private func sendDueKeepAlives() {
+    for id in timers.dueSessions(now: clock.now) {
+      guard let entry = playbacks[id], entry.machine.isSessionActive() else { continue }
+      timers.cancel(entry.sessionTimer)
+      sessionTimerFired(id)
+    }
   }
 
   /// Runs the timers that are due. If this thread was late, it first handles all replies that had arrived when the

@@ -41,6 +41,11 @@ struct TimerHeap<Target> {
     return live.remove(first.id)
   }
 
+  /// Looks at all timers.
+  func forEachDue(now: Milliseconds, _ body: (Target) -> Void) {
+    for entry in heap where entry.at <= now { if let target = live[entry.id] { body(target) } }
+  }
+
   /// The soonest timer, if `next` has just returned its instant.
   var first: Target? { heap.first.flatMap { live[$0.id] } }
 

@@ -31,6 +31,10 @@ final class Connections {
     var receivedBefore: UInt64 = 0
     /// The value of `replies` when `isFlooding` began to count.
     var repliesBefore: UInt64 = 0
+    /// The sweep in which the socket had its last turn.
+    var sweep: UInt32 = 0
+    /// A number for the server's address; 0 if nobody has asked for it since epoll began to watch the socket.
+    var server: UInt64 = 0
   }
   /// The table does not read a connection's byte count before this many turns: most replies take one or two turns.
   private static var uncountedTurns: UInt32 { 8 }
@@ -46,6 +50,11 @@ final class Connections {
   private var lost: [Int32] = []
   /// How many replies the connections have brought.
   private var replies: UInt64 = 0
+  /// The servers that kept the I/O thread in one turn for long. Until `slowUntil` their sockets come after all others.
+  private var slow: [UInt64] = []
+  private var slowUntil: Int64 = 0
+  private static var slowTime: Int64 { 2000 }
+  private static var slowMost: Int { 64 }
 
   init(poller: Poller, watchdog: TurnWatchdog, options: TransportOptions) {
     self.poller = poller
@@ -99,6 +108,7 @@ final class Connections {
     if watches[index].told == 0, interest != 0 {
       // This may be a new socket to which the system has given the number of a closed one. So forget the local port.
       watches[index].localPort = 0
+      watches[index].server = 0
       // If the descriptor belongs to a name look-up, libcurl made it without close-on-exec.
       curl_shim_close_on_exec(socket)
     }
@@ -165,15 +175,38 @@ final class Connections {
   }
 
   /// Called when epoll reports that a socket is ready. Returns what the transport must do with it.
-  func ready(_ socket: Int32) -> Event {
+  func ready(_ socket: Int32, isSlow: Bool, _ sweep: inout Sweep) -> Event {
     let index = Int(socket)
     guard index < watches.count, watches[index].wanted != 0 else {
       dropUnasked(socket)
       return .unasked
     }
+    guard sweep.givesTurn(last: watches[index].sweep, isSlow: isSlow) else { return .unasked }
+    watches[index].sweep = sweep.number
+    if watches[index].server == 0 { watches[index].server = platform_socket_peer(socket) }
     watches[index].turns &+= 1
     return watches[index].turns >= Self.uncountedTurns && isFlooding(socket) ? .flood : .wanted
   }
+
+  // MARK: Slow servers
+
+  var hasSlow: Bool { !slow.isEmpty }
+
+  /// A number for the server of a socket; 0 if the socket has had no turn.
+  func server(_ socket: Int32) -> UInt64 { Int(socket) < watches.count ? watches[Int(socket)].server : 0 }
+
+  func isSlow(_ socket: Int32) -> Bool {
+    let server = server(socket)
+    return server != 0 && slow.contains(server)
+  }
+
+  /// A server has kept the I/O thread in one turn for long.
+  func noteSlow(_ server: UInt64) {
+    if !slow.contains(server), slow.count < Self.slowMost { slow.append(server) }
+    slowUntil = platform_monotonic_ms() &+ Self.slowTime
+  }
+
+  func forgetSlow(_ now: Int64) { if hasSlow, now >= slowUntil { slow = [] } }
 
   /// Called when a server has sent something or has closed the connection, while no request was in flight on it. Over
   /// HTTP/1.1 libcurl would read the bytes as the reply to the next request, so this closes the connection.

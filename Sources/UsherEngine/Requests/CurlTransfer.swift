@@ -17,6 +17,9 @@ final class CurlTransfer {
   private(set) var request: HTTPRequest?
   private var reply = SecretBuffer()
   private var isTooLarge = false
+  /// Whether the engine may need long to handle the reply, because it is long or because the library searches its
+  /// message for secrets. `outcome` sets it.
+  private(set) var isReplyLong = false
   /// How many times libcurl was ready to send the request.
   private var attempts = 0
   /// The local port of the connection that carries the request; 0: it has none yet.
@@ -299,6 +302,7 @@ final class CurlTransfer {
   }
 
   func outcome(_ code: CURLcode, dropped: Dropped?) -> HTTPOutcome {
+    isReplyLong = false
     let status = Int32(truncatingIfNeeded: curl_shim_response_code(easy))
     if code != CURLE_OK, dropped == .unwatched {
       return .failure(
@@ -318,6 +322,7 @@ final class CurlTransfer {
     let isCoded = code == CURLE_BAD_CONTENT_ENCODING || headers.pointee.is_bad != 0
     if code == CURLE_OK || (status >= 300 && (code == CURLE_PARTIAL_FILE || isCoded)) {
       let body = reply.take()
+      isReplyLong = body.count > 1 << 14 || (status >= 300 && body.count > 0)
       let mayBeCut = body.count == 0 && hasNoLength
       return .response(
         HTTPResponse(

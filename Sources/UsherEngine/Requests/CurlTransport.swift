@@ -31,6 +31,12 @@ final class CurlTransport: Transport {
   /// The transfers in flight, by the index in their id.
   private var running: [CurlTransfer?] = []
   private var finished: [FinishedTransfer] = []
+  /// The long replies, newest last, and those before them, oldest last.
+  private var long: [FinishedTransfer] = []
+  private var nextLong: [FinishedTransfer] = []
+  private var sweep = Sweep()
+  /// Whether the last call of `read` has left ready sockets.
+  private var isReading = false
   /// Whether requests were started since the transport last read the kept connections; see `wait`.
   private var mustCheckKept = false
   /// When epoll last reported no ready socket, on the monotonic clock; 0 if libcurl has read sockets since.
@@ -82,7 +88,8 @@ final class CurlTransport: Transport {
     connections.attach(multi: handle)
     _ = curl_shim_multi_set_timer_callback(handle, onTimer)
     _ = curl_shim_multi_set_pointer(handle, CURLMOPT_TIMERDATA, Unmanaged.passUnretained(self).toOpaque())
-    _ = curl_shim_multi_set_long(handle, CURLMOPT_MAXCONNECTS, handlesMax)
+    // With a lower limit, many requests to one server would make libcurl close the kept connections of other servers.
+    _ = curl_shim_multi_set_long(handle, CURLMOPT_MAXCONNECTS, connectionsMax)
     limitConnections(connectionsMax)
   }
 
@@ -232,10 +239,17 @@ final class CurlTransport: Transport {
   func wake() { platform_eventfd_signal(poller.wakeFD) }
 
   func takeFinished() -> [FinishedTransfer] {
-    guard !finished.isEmpty else { return [] }
+    guard !finished.isEmpty else { return takeLong() }
     defer { finished.removeAll(keepingCapacity: true) }
     return finished
   }
+
+  private func takeLong() -> [FinishedTransfer] {
+    if nextLong.isEmpty { while let one = long.popLast() { nextLong.append(one) } }
+    return nextLong.popLast().map { [$0] } ?? []
+  }
+
+  var longCount: Int { long.count + nextLong.count }
 
   func wait(until instant: Int64?) -> Bool {
     poller.begin(timer: instant)
@@ -248,8 +262,9 @@ final class CurlTransport: Transport {
     // When the transport calls libcurl below, libcurl may at once send a new request over a kept connection. So first
     // close the connections on which the server has sent bytes that no request asked for.
     let hasRead = mustCheckKept
+    var isRead = true
     if hasRead {
-      readSockets(until: 0, isExhaustive: false)
+      isRead = readSockets(until: 0, isExhaustive: false)
       now = platform_monotonic_ms()
     }
     // Run libcurl's timers first, so that libcurl sends requests that were just added, before this thread waits for
@@ -258,10 +273,12 @@ final class CurlTransport: Transport {
     callWhereDue(now)
     failLost()
     if finished.isEmpty { collect() }
-    let mayWait = finished.isEmpty && !poller.hasFired && !poller.wasWoken
-    if mayWait || !hasRead { readSockets(until: mayWait ? nextCall : 0, isExhaustive: false) }
+    let mayWait =
+      isRead && finished.isEmpty
+      && longCount == 0 && !poller.hasFired && !poller.wasWoken
+    if mayWait || !hasRead { isRead = readSockets(until: mayWait ? nextCall : 0, isExhaustive: false) }
     failOverdueNames()
-    return poller.hasFired(at: instant)
+    return isRead && poller.hasFired(at: instant)
   }
 
   private func waitWithoutCurl() {
@@ -271,7 +288,12 @@ final class CurlTransport: Transport {
     failOverdueNames()
   }
 
-  func read() { if mayUseCurl() { readSockets(until: 0, isExhaustive: true) } }
+  func read() -> Bool {
+    guard mayUseCurl() else { return true }
+    if !isReading { sweep.restart() }
+    isReading = !readSockets(until: 0, isExhaustive: true)
+    return !isReading
+  }
 
   /// Waits for ready sockets and lets libcurl read them, in rounds, because one call of epoll reports only a part of
   /// many ready sockets. If the timer fires, reads all replies that had arrived before.
@@ -279,8 +301,10 @@ final class CurlTransport: Transport {
   ///   - instant: the monotonic instant until which it waits; 0: it does not wait; negative: without a limit.
   ///   - isExhaustive: whether to read until no socket is ready. The number of rounds is bounded in any case, because a
   ///     server may send all the time.
-  private func readSockets(until instant: Int64, isExhaustive: Bool) {
+  /// - Returns: false if it took so long that it left ready sockets; the next call begins with those.
+  private func readSockets(until instant: Int64, isExhaustive: Bool) -> Bool {
     mustCheckKept = false
+    var isBegun = false
     var (until, hasMore) = (instant, true)
     // In each round, every ready socket is read once. A long reply needs several rounds.
     var rounds = connections.limit / Int(PLATFORM_READY_MAX) + 8
@@ -290,20 +314,31 @@ final class CurlTransport: Transport {
         isUser = false
       }
       let round = poller.wait(until: until)
-      guard mayUseCurl() else { return }
+      guard mayUseCurl() else { return true }
       allowForLateness(round.now)
+      if !isBegun { beginPart(round.now) }
+      isBegun = true
       if round.isWoken { takeAnsweredNames() }
-      for socket in round.sockets { handle(socket) }
+      for socket in round.sockets { handle(socket, ofSlow: false) }
+      if connections.hasSlow { for socket in round.sockets { handle(socket, ofSlow: true) } }
       failLost()
       collect()
       if round.sockets.isEmpty { quietAt = round.now }
-      hasMore = !round.sockets.isEmpty && (isExhaustive || poller.hasFired || round.isFull)
+      // If the time is over, only the unasked bytes of the sockets are looked for; see `ready`.
+      let goesOn = round.isFull || (!sweep.isPartOver && (isExhaustive || poller.hasFired))
+      hasMore = !round.sockets.isEmpty && goesOn
       until = 0
       rounds -= 1
     }
     // Run libcurl's timers after the sockets. If a reply has arrived, its time-out must not fire first.
     callWhereDue(platform_monotonic_ms())
     collect()
+    return sweep.endPart()
+  }
+
+  private func beginPart(_ now: Int64) {
+    sweep.beginPart(now: now, looks: watchdog.lookCount)
+    connections.forgetSlow(now)
   }
 
   /// Starts the requests whose name look-up has ended.
@@ -367,10 +402,16 @@ final class CurlTransport: Transport {
     }
   }
 
-  private func handle(_ ready: platform_ready_fd) {
+  /// - Parameter ofSlow: whether the sockets of slow servers have their turn now, or those of all others.
+  private func handle(_ ready: platform_ready_fd, ofSlow: Bool) {
+    if connections.hasSlow, connections.isSlow(ready.fd) != ofSlow { return }
     if contenders.count > 0, let request = contenders.take(ready.fd) { return restart(request, over: ready.fd) }
-    let event = connections.ready(ready.fd)
+    let event = connections.ready(ready.fd, isSlow: ofSlow, &sweep)
     guard event != .unasked else { return }
+    let server = connections.server(ready.fd)
+    defer {
+      if sweep.turnEnded(looks: watchdog.lookCount, clock: platform_monotonic_ms) { connections.noteSlow(server) }
+    }
     var flags: Int32 = 0
     if ready.readable != 0 { flags |= CURL_CSELECT_IN }
     if ready.writable != 0 { flags |= CURL_CSELECT_OUT }
@@ -402,10 +443,10 @@ final class CurlTransport: Transport {
       let microseconds = curl_shim_reply_time(easy)
       let isNew = connections.replyEnded(code == CURLE_OK ? transfer : nil)
       remove(easy)
-      finished.append(
-        FinishedTransfer(
-          id: transfer.id, outcome: outcome, microseconds: microseconds, wasOnKeptConnection: code == CURLE_OK && !isNew
-        ))
+      let ended = FinishedTransfer(
+        id: transfer.id, outcome: outcome, microseconds: microseconds, wasOnKeptConnection: code == CURLE_OK && !isNew,
+        isLong: transfer.isReplyLong)
+      if ended.isLong { long.append(ended) } else { finished.append(ended) }
       if code == CURLE_OK { pool.recycle(transfer) } else { pool.discard(transfer) }
     }
   }

@@ -150,14 +150,19 @@ package protocol Transport: AnyObject {
   /// - Returns: true if the instant had passed before it read. Then it has read all replies that arrived until the
   ///   instant.
   func wait(until instant: Int64?) -> Bool
-  /// Reads all replies that have arrived, without waiting.
-  func read()
+  /// Reads the replies that have arrived, without waiting.
+  /// - Returns: false if this took so long that keep-alives may be due: the caller sends them and calls this function
+  ///   again. True: it has read all replies that had arrived at the first of these calls.
+  func read() -> Bool
   /// Any thread: makes the I/O thread return from `wait`.
   func wake()
   /// Whether a connection to the origin has stayed open for some time after its first reply.
   func hasLastingConnection(to origin: [UInt8]) -> Bool
-  /// Returns the requests that have ended since the last call.
+  /// Returns the requests that have ended since the last call. Long replies take the I/O thread some time each: they
+  /// come one at a time, after all others.
   func takeFinished() -> [FinishedTransfer]
+  /// How many long replies `takeFinished` has not returned yet.
+  var longCount: Int { get }
   /// The network changed: no connection that is idle now, and no address of a server, may be used again.
   func networkChanged()
   /// Ends all connections.
@@ -169,6 +174,7 @@ extension Transport {
   package func hasLastingConnection(to origin: [UInt8]) -> Bool { false }
   package func isConnecting(_ id: TransferID) -> Bool { false }
   package func connectAgain(_ id: TransferID, isNetworkBack: Bool) {}
+  package var longCount: Int { 0 }
 }
 
 package struct FinishedTransfer {
@@ -178,4 +184,6 @@ package struct FinishedTransfer {
   package var microseconds: Int64 = 0
   /// Whether an earlier request had received a reply over the same connection.
   package var wasOnKeptConnection = false
+  /// Whether handling it may take the I/O thread some time.
+  package var isLong = false
 }

@@ -100,9 +100,9 @@ final class RequestDispatcher {
 
   /// Sets the timer of a request in flight.
   private func setTimer(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) {
-    let stallsAt = transfer.hasPermit ? transfer.sentAt.adding(Self.stallTime) : .never
+    let stallsAt = transfer.sentAt.adding(Self.stallTime)
     let again = max(transfer.connectsAgainFrom, now.adding(Self.connectPause))
-    transfer.timer = timers.set(at: min(transfer.deadline, stallsAt, again), .transfer(id))
+    transfer.timer = timers.set(at: min(transfer.deadline, now < stallsAt ? stallsAt : .never, again), .transfer(id))
   }
 
   /// Called when a keep-alive has waited in the queue for `keepAliveWait`. If the origin has replied to other requests
@@ -132,12 +132,19 @@ final class RequestDispatcher {
     start(id, transfer)
   }
 
-  /// Ends the stalled request whose time-out is nearest, and sends an overdue keep-alive of `origin` over
-  /// the connection that becomes free. Never ends a keep-alive or a teardown.
+  /// Ends a stalled request, and sends an overdue keep-alive of `origin` over the connection that becomes free. Ends
+  /// the request whose time-out is nearest: one that is not urgent, or else a keep-alive of the origin with the most
+  /// connections. Never ends a teardown.
   private func makeRoom(for origin: [UInt8], _ now: Milliseconds) -> Reply? {
-    let found = transfers.lowest { transfer in
-      let isStalled = !transfer.isQueued && !transfer.hasPermit && !transfer.request.isUrgent
+    var found = transfers.lowest { transfer in
+      let isStalled = transfer.isStalled && !transfer.request.isUrgent
       return isStalled && queue.mayTakeOver(origin, from: transfer.origin) ? transfer.deadline : nil
+    }
+    if found == nil, let other = queue.largest(besides: origin) {
+      found = transfers.lowest { transfer in
+        let isOld = now.since(transfer.sentAt) >= Self.stallTime
+        return transfer.isStalled && transfer.isKeepAlive && isOld && transfer.origin == other ? transfer.deadline : nil
+      }
     }
     guard let id = found, let transfer = transfers.remove(id) else { return nil }
     timers.cancel(transfer.timer)
@@ -212,11 +219,13 @@ final class RequestDispatcher {
     if now < transfer.deadline {
       if transfer.isQueued { return keepAliveWaited(id, transfer, now) }
       if now >= transfer.connectsAgainFrom { connectAgain(id, transfer, now) }
-      let hasStalled = transfer.hasPermit && now.since(transfer.sentAt) >= Self.stallTime
+      let isOld = now.since(transfer.sentAt) >= Self.stallTime
+      let hasStalled = isOld && transfer.hasPermit
       if hasStalled { transfer.hasPermit = false }
       setTimer(id, transfer, now)
       if hasStalled { stalled(transfer.origin) }
-      return nil
+      // A keep-alive of another origin may wait for a connection.
+      return isOld ? queue.overdueOrigin.flatMap { makeRoom(for: $0, now) } : nil
     }
     if !transfer.isQueued, now >= transfer.connectsAgainFrom, !transport.isConnecting(id) {
       transfer.connected(now: now, atLeast: Self.lateConnectionTime)

@@ -134,6 +134,21 @@ struct RequestQueue {
     origin == other || find(origin).map { hasConnection($0, isUrgent: true, freed: 1) } ?? false
   }
 
+  /// The origin with the most connections, if these are at least two more than those of `origin`.
+  mutating func largest(besides origin: [UInt8]) -> [UInt8]? {
+    var most = (find(origin)?.connected ?? 0) + 1
+    var found: [UInt8]?
+    for queue in origins where queue.connected > most { (most, found) = (queue.connected, queue.origin) }
+    return found
+  }
+
+  /// Of the origins with overdue keep-alives, the one with the fewest connections.
+  var overdueOrigin: [UInt8]? {
+    var found: OriginQueue?
+    for queue in origins where !queue.overdue.isEmpty && queue.connected < found?.connected ?? .max { found = queue }
+    return found?.origin
+  }
+
   /// Takes the oldest overdue keep-alive of an origin out of the queue, to send it over a connection that another
   /// request has just released.
   mutating func takeOverdue(_ origin: [UInt8]) -> TransferID? {

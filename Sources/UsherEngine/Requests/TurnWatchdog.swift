@@ -22,9 +22,11 @@ final class TurnWatchdog {
   private static var bytesMost: UInt64 { 1 << 16 }
   /// Limits of the processor time of a turn, in microseconds. Before `leastTime` the watchdog does nothing: on a busy
   /// machine a turn may only seem long, because the I/O thread does not run. After `longTime` a connection floods if it
-  /// has more than a sixteenth of the usual limit of bytes.
+  /// has more than a sixteenth of the usual limit of bytes, because OpenSSL needs long for some short messages. For
+  /// some time after a drop, this holds after `alertLongTime`.
   private static var leastTime: Int64 { 4000 }
-  private static var longTime: Int64 { 50_000 }
+  private static var longTime: Int64 { 20_000 }
+  private static var alertLongTime: Int64 { 8000 }
 
   // Only the I/O thread changes these three properties.
   /// How many turns have begun, plus how many have ended. The number is odd during a turn.
@@ -32,7 +34,8 @@ final class TurnWatchdog {
   private let inFlight = Atomic<Int>(0)
   private let ioThread = Atomic<UInt64>(0)
 
-  // Only the watchdog's thread changes these two properties.
+  // Only the watchdog's thread changes these three properties.
+  private let looks = Atomic<UInt64>(0)
   private let isAsleep = Atomic<Bool>(false)
   private let dropped = Atomic<UInt64>(0)
 
@@ -104,6 +107,10 @@ final class TurnWatchdog {
 
   func closed(_ socket: Int32) { monitor.locked { sockets.removeAll { $0.number == socket } } }
 
+  /// How often the watchdog has looked: an approximate clock while requests are in flight, which costs the I/O thread
+  /// one read of memory.
+  var lookCount: UInt64 { looks.load(ordering: .relaxed) }
+
   /// How many connections the watchdog has dropped.
   var droppedCount: UInt64 { dropped.load(ordering: .relaxed) }
 
@@ -114,7 +121,8 @@ final class TurnWatchdog {
     var alertUntil: Int64 = 0
     while sleepUnlessNeeded(seen: seen != nil, isAlert: platform_monotonic_ms() < alertUntil) {
       let before = droppedCount
-      seen = look(seen)
+      _ = looks.wrappingAdd(1, ordering: .relaxed)
+      seen = look(seen, isAlert: platform_monotonic_ms() < alertUntil)
       if droppedCount != before { alertUntil = platform_monotonic_ms() &+ Self.alertTime }
     }
   }
@@ -132,7 +140,7 @@ final class TurnWatchdog {
   }
 
   /// Looks at the turn in progress. Returns nil if no turn is in progress.
-  private func look(_ seen: Seen?) -> Seen? {
+  private func look(_ seen: Seen?, isAlert: Bool) -> Seen? {
     let turn = turns.load(ordering: .acquiring)
     guard turn & 1 == 1 else { return nil }
     let now = platform_thread_cpu_us(ioThread.load(ordering: .relaxed))
@@ -145,12 +153,21 @@ final class TurnWatchdog {
         seen.isCounted = true
         return seen
       }
-      guard let flood = flood(isLong: used >= Self.longTime), turns.load(ordering: .acquiring) == turn else {
+      guard let flood = flood(isLong: used >= (isAlert ? Self.alertLongTime : Self.longTime)),
+        turns.load(ordering: .acquiring) == turn
+      else {
         return seen
       }
       // Count the connection before dropping it. The turn may end at once, and the I/O thread then reads `dropped`.
       _ = dropped.wrappingAdd(1, ordering: .releasing)
+      let server = platform_socket_peer(flood.number)
       platform_socket_drop_by_cookie(flood.number, flood.cookie)
+      // libcurl may go on with other connections in the same turn: drop those on which this server floods, too.
+      for socket in sockets where platform_socket_peer(socket.number) == server {
+        if platform_socket_unread(socket.number) > Self.bytesMost {
+          platform_socket_drop_by_cookie(socket.number, socket.cookie)
+        }
+      }
       return nil
     }
   }

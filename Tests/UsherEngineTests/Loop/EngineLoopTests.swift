@@ -84,6 +84,25 @@ import Testing
     s.finish()
   }
 
+  /// Two heartbeats are due, and reading the sockets takes so long that the transport does it in four parts. The engine
+  /// sends both heartbeats after the first part.
+  @Test func heartbeats_dueWhileTheTransportReads_areSentBetweenTwoParts() throws {
+    let s = try simulation()
+    var policy = SSPPolicy()
+    policy.jitter = 0
+    for id in 1...2 as ClosedRange<UInt64> {
+      s.addPlayer(id)
+      s.play(id, on: id, Simulation.delegate(policy))
+    }
+    s.pass(1000)
+    let before = s.network.calls.count
+    s.network.setReadParts(3)
+    s.delay(s.network.look { $0.period } + 500)
+    #expect(s.network.reads.prefix(4) == [before, before + 2, before + 2, before + 2])
+    #expect(s.network.calls.suffix(2).map(\.path) == ["heartbeat", "heartbeat"])
+    s.finish()
+  }
+
   // MARK: Commands
 
   /// While the I/O thread is busy, another thread submits more commands than the queue can hold. The submitting thread

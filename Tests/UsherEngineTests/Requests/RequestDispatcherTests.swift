@@ -13,7 +13,7 @@ import Testing
     func cancel(_ id: TransferID) -> Bool { true }
     func isReceived(_ id: TransferID) -> Bool { false }
     func wait(until instant: Int64?) -> Bool { false }
-    func read() {}
+    func read() -> Bool { true }
     func wake() {}
     func takeFinished() -> [FinishedTransfer] { [] }
     func networkChanged() {}
@@ -45,5 +45,50 @@ import Testing
     let result = sendTwo(mayHaveTakenEffect: true)
     #expect(result.queued == 0 && result.starts == 1)
     #expect(result.failure?.status == .system && result.failure?.mayHaveTakenEffect == true)
+  }
+
+  /// Sends keep-alives to many origins on a virtual clock. No server replies.
+  private final class Hanging {
+    let transport = CountingTransport()
+    let timers = Timers()
+    let clock = Clock(isManual: true)
+    let dispatcher: RequestDispatcher
+    private var playback: PlaybackID = 0
+
+    init(connectionsMax: Int) {
+      dispatcher = RequestDispatcher(
+        transport: transport, timers: timers, clock: clock, httpTimeout: 10_000,
+        queue: RequestQueue(least: 16, most: 512, connectionsMax: connectionsMax))
+    }
+
+    func beat(_ host: String) -> TransferID {
+      playback += 1
+      return dispatcher.send(request(host: host, urgent: true), for: .ssm(playback, 1, .heartbeat))
+    }
+
+    /// Returns the requests that failed meanwhile.
+    func pass(_ duration: Milliseconds) -> [RequestDispatcher.Reply] {
+      var failed: [RequestDispatcher.Reply] = []
+      for _ in 0..<duration {
+        clock.set(clock.now + 1)
+        while case .transfer(let id)? = timers.popDue(now: clock.now) {
+          if let reply = dispatcher.timerFired(id) { failed.append(reply) }
+        }
+      }
+      return failed
+    }
+  }
+
+  /// Four servers hang, and their keep-alives have all connections. A keep-alive to another server is sent within
+  /// 1.1 s: the dispatcher ends a stalled keep-alive of the origin that has the most connections.
+  @Test func keepAlive_whileOtherOriginsHang_takesAConnectionOfTheLargest() {
+    let s = Hanging(connectionsMax: 16)
+    for number in 0..<40 { _ = s.beat("hanging\(number % 4)") }
+    _ = s.pass(300)
+    let good = s.beat("good")
+    let failed = s.pass(1100)
+    #expect(s.transport.starts[good] == 1)
+    #expect(failed.contains { $0.transfer.origin != Array("good".utf8) })
+    #expect(failed.count <= 4, "only as many as are needed: \(failed.count)")
   }
 }

@@ -1,0 +1,74 @@
+/// A sweep gives each ready socket a turn. If this takes long, the sweep is made in parts, and between two parts the
+/// engine can send keep-alives. Sockets of slow servers get their turns after all others, at least one in each part.
+struct Sweep {
+  /// How many milliseconds a part takes, until the turn in progress ends.
+  private static var partTime: Int64 { 10 }
+
+  /// The sweep in which a socket had its last turn is stored with the socket.
+  private(set) var number: UInt32 = 1
+  /// Whether this part continues a sweep. Then sockets that have had their turn wait, with one exception: when all
+  /// sockets of fast servers have had one, these get more turns, so that a fast server need not wait for slow ones.
+  private var isContinued = false
+  private var hasServedFast = false
+
+  // Of the current part:
+  private var isOver = false
+  private var hasServedSlow = false
+  private var leavesFast = false
+  private var leavesSlow = false
+  private var start: Int64 = 0
+  private var looks: UInt64 = 0
+
+  /// Begins a new sweep, although the last one may not be complete.
+  mutating func restart() {
+    number &+= 1
+    isContinued = false
+    hasServedFast = false
+  }
+
+  /// - Parameter looks: how often the watchdog has looked.
+  mutating func beginPart(now: Int64, looks: UInt64) {
+    start = now
+    self.looks = looks
+    isOver = false
+    hasServedSlow = false
+    leavesFast = false
+    leavesSlow = false
+  }
+
+  /// Whether a ready socket gets a turn now.
+  /// - Parameter last: the sweep in which it had its last turn.
+  mutating func givesTurn(last: UInt32, isSlow: Bool) -> Bool {
+    let isServed = last == number
+    if isContinued, isServed, isSlow || !hasServedFast { return false }
+    if isOver, isServed || !isSlow || hasServedSlow {
+      if !isServed, isSlow { leavesSlow = true }
+      if !isServed, !isSlow { leavesFast = true }
+      return false
+    }
+    if isSlow { hasServedSlow = true }
+    return true
+  }
+
+  /// Called after each turn. Reads the clock only if the watchdog has looked meanwhile.
+  /// - Returns: whether the turn took long: the watchdog has looked more than once.
+  mutating func turnEnded(looks now: UInt64, clock: () -> Int64) -> Bool {
+    guard now != looks else { return false }
+    let isLong = now &- looks > 1
+    looks = now
+    if clock() &- start >= Self.partTime { isOver = true }
+    return isLong
+  }
+
+  /// - Returns: whether the sweep is complete: each socket that was ready has had its turn.
+  mutating func endPart() -> Bool {
+    let isComplete = !leavesFast && !leavesSlow
+    hasServedFast = !leavesFast
+    isContinued = !isComplete
+    if isComplete { number &+= 1 }
+    return isComplete
+  }
+
+  /// Whether this part gives no more turns to fast servers.
+  var isPartOver: Bool { isOver }
+}
