@@ -6,7 +6,8 @@ internal import UsherCore
 /// Without this table libcurl would look up the name for each new connection in a separate thread, and could not end
 /// these threads while the name server does not answer. The table uses one thread at a time for a name (two after the
 /// network changed), for all requests to it. It keeps the addresses. If they are older than `maxAge`, the next request
-/// still uses them while the table looks the name up again. So a request waits for the name server only while no address is known.
+/// still uses them while the table looks the name up again. So a request waits for the name server only while no
+/// address is known.
 struct NameTable {
   /// A request that waits for the addresses of its host.
   final class Waiting {
