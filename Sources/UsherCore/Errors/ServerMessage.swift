@@ -149,8 +149,8 @@ private func isVisible(_ scalar: UInt32) -> Bool {
   }
 }
 
-/// Returns whether a byte occurs in base64, base64url and JWTs. A run of more than 40 such bytes counts as a secret.
-/// So does a run of at least 20 with two digits, such as a UUID.
+/// Returns whether a byte occurs in base64, base64url and JWTs. A run of more than 40 such bytes counts as a secret. A
+/// run of at least 20 also counts if it has at least two digits, as a UUID does.
 func isTokenByte(_ byte: UInt8) -> Bool {
   switch byte {
   case 0x41...0x5A, 0x61...0x7A, 0x30...0x39, 0x2B, 0x2D, 0x2E, 0x2F, 0x3D, 0x5F: return true

@@ -85,7 +85,7 @@ package struct LicenseExchange {
     self.hasURL = hasURL
   }
 
-  /// Whether the exchange asks the headers hook at this moment, so that the hook may still request the built-in
+  /// Whether the exchange waits for the answer of the headers hook. Only then may this hook request the built-in
   /// headers.
   package var isAskingForHeaders: Bool {
     if case .asking(.headers) = phase { return true }

@@ -81,8 +81,8 @@ extension PlaybackMachine {
       actions = reauthorise(index, denial)
     } else {
       let license = licenses.remove(at: index)
-      // The host no longer waits for the request, and the request did not carry the newest token: the refusal says
-      // nothing about the session.
+      // If the host no longer waits for the request and the request did not carry the newest token, the refusal says
+      // nothing about the session. So it counts as a time-out.
       actions = denied(license, isStale && !mayAsk ? WireFailure(.timeout) : failure, origin, now: now)
     }
     actions += perform(session.licenseReplied(now: now), now: now)

@@ -93,7 +93,7 @@ struct NewestToken {
     other = nil
   }
 
-  /// Whether the server refused the newest token as unknown, and there is no other.
+  /// Whether the server refused the newest token as unknown, and no other token could replace it.
   var isUnknownToServer: Bool { refused == generation }
   mutating func refuseAsUnknown() { if !useOther() { refused = generation } }
 

@@ -67,7 +67,7 @@ extension SSMSession {
       period = fields.period.isZero || policy.opening == .customer ? 0 : policy.periodFallback
     case .none:
       guard policy.missingPeriod == .noTimer else {
-        // The token is known, so closing can give the slot back.
+        // The library has the token of this session, so a close can give the slot back.
         return fail(setupError(fields, "set-up answered without a usable heartbeat period", orphan: false))
       }
       period = 0

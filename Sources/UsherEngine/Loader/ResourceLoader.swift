@@ -115,7 +115,8 @@ package final class ResourceLoader {
       guard let content = TokenURL.queryValue("cid", in: text), !content.isEmpty else {
         return (identifier, asset.contentID)
       }
-      // The rest of the URL is the entitlement server's address, so it cannot be a key of the token map.
+      // An entitlement loader uses the rest of the URL as the server's address, so the rest cannot be a key of the
+      // token map.
       let isAddress = options.route == .entitlement && options.rule == .decodedJSON && !asset.isJSON
       return (isAddress ? content : identifier, content)
     }

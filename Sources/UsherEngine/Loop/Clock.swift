@@ -2,8 +2,8 @@ internal import CPlatform
 internal import Synchronization
 internal import UsherCore
 
-/// The context's time. Any thread reads it; only the I/O thread sets it. System time goes on while the machine sleeps;
-/// manual time moves only when the tester moves it.
+/// The context's time. Any thread reads it; only the I/O thread sets it. System time continues while the machine
+/// sleeps; manual time moves only when the tester moves it.
 final class Clock {
   /// The last instant of manual time. It is far below the largest number, so that sums of instants and durations do not
   /// overflow.

@@ -170,9 +170,9 @@ final class CurlTransfer {
       guard curl_shim_set_long(easy, CURLOPT_FORBID_REUSE, 0) == CURLE_OK else { return false }
       told.isUsedUp = false
     }
-    // The server may be about to close a connection that was idle for a long time, or the network may have lost it. The
-    // library repeats only urgent requests, so all others use connections that were used a short time ago. libcurl
-    // counts whole seconds.
+    // If a connection was idle for a long time, the server may be about to close it, or the network may no longer
+    // forward its packets. Urgent requests may use such a connection, because the session repeats them if they fail. All
+    // other requests use only connections that were used a short time ago. libcurl counts whole seconds.
     let maxIdleSeconds = request.isRetry ? 1 : request.isUrgent ? Self.maxIdleSeconds : 15
     if told.maxIdleSeconds != maxIdleSeconds {
       guard curl_shim_set_long(easy, CURLOPT_MAXAGE_CONN, maxIdleSeconds) == CURLE_OK else { return false }

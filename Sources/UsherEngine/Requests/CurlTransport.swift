@@ -212,9 +212,9 @@ final class CurlTransport: Transport {
     contenders.add(id, to: address, hasRoom: hasRoom)
   }
 
-  /// Starts a request again. Called when an additional socket of the request has connected, or when its connection
-  /// attempt has failed. If the socket is connected, the request uses it. Otherwise libcurl makes a new connection; if
-  /// the server refused the socket, it refuses that connection too, and the request fails.
+  /// Starts a request again. Called when an additional socket of the request has connected or has failed to connect. If
+  /// the socket is connected, the request uses it. Otherwise libcurl makes a new connection; if the server refused the
+  /// socket, it refuses that connection too, and the request fails.
   /// - Parameter socket: the additional socket; negative: there is none, and libcurl makes a new connection.
   private func restart(_ id: TransferID, over socket: Int32) {
     let isConnected = curl_shim_is_connected(socket) != 0

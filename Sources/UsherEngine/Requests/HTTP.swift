@@ -143,7 +143,7 @@ package protocol Transport: AnyObject {
   func isConnecting(_ id: TransferID) -> Bool
   /// Opens another connection for a request that waits for one. The request uses the first one that is established.
   /// - Parameter isNetworkBack: whether the server has just replied. Then the request gets a new connection even if the
-  ///   limit of connections is reached; in this case the new one replaces its old one.
+  ///   limit of connections is reached: the new connection then replaces the request's old one.
   func connectAgain(_ id: TransferID, isNetworkBack: Bool)
   /// Waits until a reply can be read, another thread calls `wake()`, or the instant has passed (boot time in
   /// nanoseconds; nil: no timer). Then reads the replies that have arrived.

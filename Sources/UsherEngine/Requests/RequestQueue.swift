@@ -70,8 +70,8 @@ struct RequestQueue {
   var connectionsMax: Int
 
   /// - Parameters:
-  ///   - least: the limit for an origin that replies at once.
-  ///   - most: the limit for any origin.
+  ///   - least: how many requests may be in flight to an origin that replies at once.
+  ///   - most: how many requests may be in flight to any origin.
   init(least: Int, most: Int, connectionsMax: Int = 1 << 20) {
     self.least = max(1, least)
     self.most = max(self.least, most)
