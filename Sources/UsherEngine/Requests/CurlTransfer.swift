@@ -171,8 +171,8 @@ final class CurlTransfer {
       told.isUsedUp = false
     }
     // If a connection was idle for a long time, the server may be about to close it, or the network may no longer
-    // forward its packets. Urgent requests may use such a connection, because the session repeats them if they fail. All
-    // other requests use only connections that were used a short time ago. libcurl counts whole seconds.
+    // forward its packets. Urgent requests may use such a connection, because the session repeats them if they fail.
+    // All other requests use only connections that were used a short time ago. libcurl counts whole seconds.
     let maxIdleSeconds = request.isRetry ? 1 : request.isUrgent ? Self.maxIdleSeconds : 15
     if told.maxIdleSeconds != maxIdleSeconds {
       guard curl_shim_set_long(easy, CURLOPT_MAXAGE_CONN, maxIdleSeconds) == CURLE_OK else { return false }
