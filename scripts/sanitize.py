@@ -114,7 +114,7 @@ class Tool:
     """The faults of Tests/sanitizers/planted.c that this tool must report."""
 
     def __init__(self, name: str, title: str, build: str, patience: int) -> None:
-        """`build` is a kind of scripts/build-library; `patience` multiplies every time-out."""
+        """`build`: which build, as the argument of scripts/build-library; `patience`: a factor for every time-out."""
         self.name, self.title, self.build, self.patience = name, title, build, patience
         self.library = BUILD / build / "libusher.so"
         self.needs = (f"build-{build}",)
@@ -180,7 +180,7 @@ class Tool:
         )
 
     def detects(self, *ways: str) -> Part:
-        """Returns the part that runs the planted faults. The reports go to another folder and are no failures."""
+        """Returns the part that runs the planted faults. The reports go to another folder and are not failures."""
         name = f"{self.name}-detects"
         report = LOGS / "planted" / name
         command = [

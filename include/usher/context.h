@@ -102,10 +102,10 @@ typedef struct usher_context_options {
   /** 1: use HTTP/2 for https if the server offers it. Default 0: HTTP/1.1, with which a heartbeat takes less processor
       time. */
   int32_t http2;
-  /** 1: libcurl and OpenSSL wipe all memory that they free, in the whole process, so that no token stays in it. Only
-      for a host that controls its whole process: the first context must have this option, and nothing in the process
-      may have used libcurl or OpenSSL before. Otherwise usher_context_new() returns USHER_E_STATE. Later contexts may
-      omit it. Default 0. */
+  /** 1: libcurl and OpenSSL wipe all memory that they free, in the whole process, so that freed memory has no
+      tokens. Only for a host that controls its whole process: the first context must have this option, and nothing in
+      the process may have used libcurl or OpenSSL before. Otherwise usher_context_new() returns USHER_E_STATE. Later
+      contexts may omit it. Default 0. */
   int32_t wipe_freed_memory;
 } usher_context_options;
 

@@ -171,8 +171,8 @@ typedef struct usher_loader_options {
   const char *scheme;
   /** USHER_ROUTE_...: where the SPC goes. Default: the key server. */
   int32_t route;
-  /** USHER_CONTENT_ID_...: which part of the URL is the content identifier. Default: decoded JSON. If the route is the
-      entitlement server and the URL has no such JSON: the value of "cid" in its query, if the query has one. */
+  /** USHER_CONTENT_ID_...: which part of the URL is the content identifier. Default: the decoded JSON. With the
+      route to an entitlement server, a URL without such JSON may have the identifier as "cid" in its query. */
   int32_t content_id_rule;
   /** Key server. Default: the URL inside the `skd:` URL, if its host is allowed. */
   const char *license_url;

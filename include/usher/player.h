@@ -55,8 +55,8 @@ typedef struct usher_playback_options {
   /** Passed to `payload` and `renewed`. */
   void *user_data;
   /** Last call for `user_data`, and last callback of the playback (with customer SSM, the teardown callback may run
-      later). It comes after the observers have received USHER_EVENT_PLAYBACK_CLOSED, or if usher_player_play() failed.
-      Default: none. */
+      later). It runs after the observers have received USHER_EVENT_PLAYBACK_CLOSED. If usher_player_play() fails,
+      `destroy` runs inside that function. Default: none. */
   usher_destroy_fn destroy;
   /** 1: the item is not encrypted. It has no session and needs no token. The library tears the session of the earlier
       item down as usual. Default 0. */
@@ -95,9 +95,10 @@ USHER_API int32_t usher_player_new(usher_context *context, usher_player **out);
  * @param options  copied before return. Not NULL.
  * @param out      on USHER_OK a handle to free with usher_playback_free(); NULL on failure. Not NULL.
  * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_INVALID_ARGUMENT; USHER_E_NO_DELEGATE; USHER_E_CLOSED after
- *         usher_context_close() began; with a sync delegate USHER_E_WOULD_DEADLOCK in callbacks, and on the pumping
- *         thread if `content_token` is NULL and the delegate's token map has no token for `content_id` (nothing was
- *         started).
+ *         usher_context_close() began; USHER_E_WOULD_DEADLOCK with a sync delegate, in a callback or on the pumping
+ *         thread. On the pumping thread the function returns this error only if the content token is not known:
+ *         `content_token` is NULL, and the delegate's token map has no token for `content_id`. After an error no
+ *         playback was started.
  * Threads: any. In callbacks: yes; with a sync delegate no (USHER_E_WOULD_DEADLOCK). Waits: with a sync delegate.
  * Pumping thread: yes; with a sync delegate only if the content token is known (otherwise USHER_E_WOULD_DEADLOCK).
  * Since: 0.1

@@ -38,8 +38,8 @@
  * threads: callbacks run only inside usher_context_pump() (and inside a usher_player_play() that waits), on the thread
  * of your own loop, and a file descriptor is readable while callbacks are due. Inside a callback, a function that waits
  * returns USHER_E_WOULD_DEADLOCK, since it may wait for something that happens only after this callback. The comment of
- * such a function has the word "Waits:". If the function returns this error also between two pumps, on the thread that
- * pumps, the comment has "Pumping thread: no".
+ * such a function has the word "Waits:". Many of these functions return this error also outside callbacks, on the
+ * thread that pumps; their comments have "Pumping thread: no".
  *
  * ANSWERS OF CALLBACKS
  * A callback that must answer (a token, a payload) receives a `usher_completion` id. Answer it once with the

@@ -149,8 +149,8 @@ def functions_h(headers: Headers) -> str:
 
 
 def plain_steps(headers: Headers, called: Iterable[str]) -> str:
-    """Returns the lines of functions.h for the functions that a test calls with plain arguments: all but
-    those in `called`."""
+    """Returns a line for each function that is not in `called`. A fuzz program calls these functions with the arguments
+    of plain.h."""
     known = set(called)
     return "".join(
         function_line(headers, function) + "\n" for name, function in headers.functions.items() if name not in known

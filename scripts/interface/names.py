@@ -21,7 +21,7 @@ class Group:
     """Whether the Python class accepts unknown numbers, which a newer library may return."""
     cpp_says: str = ""
     cpp_names: dict[str, str] = field(default_factory=dict)
-    """Names that differ in C++ from the C name in lower case, because C++ reserves that word."""
+    """The C++ names of constants whose C name, in lower case, is a reserved word of C++."""
     also: tuple[str, ...] = ()
     """Constants of the group that do not begin with its prefix."""
     cpp_also: dict[str, str] = field(default_factory=dict)

@@ -67,7 +67,7 @@ static void scan_boxes(struct scan *scan, uint64_t at, uint64_t end, int depth) 
       size = (uint64_t)be32(head + 8) << 32 | be32(head + 12);
       header = 16;
     } else if (size == 0) {
-      size = end - at; /* the box extends to the end */
+      size = end - at; /* the box extends to the end of the file or of the outer box */
     }
     if (size < header || size > end - at) return;
     uint64_t body = at + header, box_end = at + size;
