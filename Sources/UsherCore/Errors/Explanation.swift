@@ -4,8 +4,8 @@ package struct Explanation: Sendable {
   package let advice: StaticString
   /// Whether a table has an entry for the code of the error. If not, the words describe only the kind of error.
   package let isKnown: Bool
-  /// The name of the table from which the words come: a table of codes if one has the code of the error, otherwise the
-  /// table of statuses.
+  /// Where the words come from: the name of a table of codes if it has the code of the error, otherwise a text that
+  /// begins with "library status".
   package let source: StaticString
 }
 
@@ -20,7 +20,8 @@ package func explanation(
     let source: StaticString
     switch origin {
     case .ssm where code == SSMCode.invalidToken && operation == .setup:
-      // At set-up the library sends the content token, not a session token.
+      // At set-up the library sends the content token and no session token, so the words for an invalid content token
+      // apply.
       (known, source) = (ssmWords(1003), "SSM error codes")
     case .ssm: (known, source) = (ssmWords(code), "SSM error codes")
     case .license where code < 0: (known, source) = (expressPlayWords(code), "ExpressPlay error numbers")

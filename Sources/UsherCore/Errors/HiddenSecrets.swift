@@ -8,7 +8,8 @@
 package final class HiddenSecrets {
   private var words: [Secret] = []
   private var bodies: [Secret] = []
-  /// How much work the search for all secrets is. A word is searched in many more forms than a body.
+  /// A measure for the work of a search for all secrets: 4 for each byte of a word, and 1 for each byte of a body,
+  /// because a word is searched in many more forms than a body.
   private var work = 0
 
   package init() {}

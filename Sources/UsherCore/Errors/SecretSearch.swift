@@ -191,7 +191,8 @@ struct SecretSearch {
       let after = next[number - 1]
       if run(number - 1, HiddenSecrets.part) == last {
         find(number - 1, HiddenSecrets.part)
-        // It need not be found again: a text may have very many equal runs, and a secret too.
+        // Remove the run from the table, because it is marked now. A text and a secret may have very many equal runs;
+        // the search would find each of them again and again.
         if before == 0 { heads[slot] = after } else { next[before - 1] = after }
       } else {
         before = number

@@ -17,7 +17,7 @@ final class ContextClosing {
   /// Any thread: the time limit for closing, as the host's last call stated it.
   var limit: Milliseconds { lastLimit.load(ordering: .acquiring) }
   private let lastLimit = Atomic<Milliseconds>(standardLimit)
-  /// Long enough for one reply and one teardown at their default time limits.
+  /// The default time limit: long enough for one reply and one teardown at their default time limits.
   private static var standardLimit: Milliseconds { 6000 }
 
   init(timers: Timers) { self.timers = timers }
@@ -25,8 +25,8 @@ final class ContextClosing {
   var isDone: Bool { openCount == 0 && awaitedCount == 0 }
 
   /// Any thread: notes that the host asks to close the context.
-  /// - Parameter limit: the time limit from now on; 0: the default. nil: an earlier time limit stays, or else the
-  ///   default begins now.
+  /// - Parameter limit: the time limit, counted from now; 0: the default time limit. nil: the time limit of an earlier
+  ///   call stays valid. If there was no earlier call, the default time limit begins now.
   func noteRequest(within limit: Milliseconds?) {
     let limit = limit.map { $0 == 0 ? Self.standardLimit : $0 }
     let new = monotonicMilliseconds() &+ Int64(clamping: limit ?? Self.standardLimit)

@@ -65,7 +65,8 @@ extension Engine {
   }
 }
 
-/// The first call of every thread: sets its name, which debuggers and top(1) show; at most 15 characters.
+/// Each thread of the library calls this function first. It sets the name of the thread, which debuggers and top(1)
+/// show; at most 15 characters.
 func beginThread(_ name: StaticString) { platform_thread_begin(name.utf8Start) }
 
 private func runEnding(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {

@@ -37,8 +37,8 @@ package final class Engine {
   private static var commandsMost: Int { 4096 }
   /// How many commands run in one turn of the loop, so that commands do not delay replies and timers.
   private static var commandsPerTurn: Int { 128 }
-  /// For how many milliseconds long replies are handled, before the loop sends the keep-alives that are due and handles
-  /// the short replies that have arrived.
+  /// For how many milliseconds the loop handles long replies before it does other work: it then sends the keep-alives
+  /// that are due, and handles the short replies that have arrived.
   private static var longRepliesTime: Int64 { 10 }
   private let commands = CommandQueue(most: commandsMost)
   /// The lock for commands that run after the I/O thread has ended, on the threads that submitted them.
@@ -237,7 +237,8 @@ package final class Engine {
     if !ids.isEmpty { round = PlaybackRound(ids: ids, perform: body) }
   }
 
-  /// Handles the replies that the transport has read. If long replies take some time, the rest of them are left.
+  /// Handles the replies that the transport has read. If long replies take more than `longRepliesTime`, the other long
+  /// replies wait for the next call.
   private func handleReplies() {
     var left = transport.longCount
     var end: Int64?
@@ -271,8 +272,8 @@ package final class Engine {
     readUntil = now
   }
 
-  /// Sends the keep-alives of active sessions that are due. Other timers wait until the replies are handled that may
-  /// have arrived before.
+  /// Sends the keep-alives of active sessions that are due. It runs no other timers: before they run, the loop must
+  /// handle all replies that arrived in time.
   private func sendDueKeepAlives() {
     for id in timers.dueSessions(now: clock.now) {
       guard let entry = playbacks[id], entry.machine.isSessionActive() else { continue }

@@ -8,7 +8,7 @@ package final class Wait<Value> {
   private let onEnd: (() -> Void)?
   /// The timer of the time-out. Only the I/O thread uses it.
   var timer: UInt64?
-  /// The error behind the value, if that is a status. The I/O thread sets it before it ends the wait.
+  /// The error that belongs to `value`, if `value` is a status. The I/O thread sets it before it ends the wait.
   var failure: UsherError?
 
   /// - Parameter onEnd: called when the wait ends, on the thread that ends it. It can wake a thread that also waits for

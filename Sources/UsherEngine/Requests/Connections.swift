@@ -31,7 +31,7 @@ final class Connections {
     var receivedBefore: UInt64 = 0
     /// The value of `replies` when `isFlooding` began to count.
     var repliesBefore: UInt64 = 0
-    /// The sweep in which the socket had its last turn.
+    /// The number of the sweep in which the socket had its last turn.
     var sweep: UInt32 = 0
     /// A number for the server's address; 0 if nobody has asked for it since epoll began to watch the socket.
     var server: UInt64 = 0
@@ -50,7 +50,8 @@ final class Connections {
   private var lost: [Int32] = []
   /// How many replies the connections have brought.
   private var replies: UInt64 = 0
-  /// The servers that kept the I/O thread in one turn for long. Until `slowUntil` their sockets come after all others.
+  /// The servers that have kept the I/O thread in one turn for a long time. Until `slowUntil`, their sockets get their
+  /// turns after the sockets of all other servers.
   private var slow: [UInt64] = []
   private var slowUntil: Int64 = 0
   private static var slowTime: Int64 { 2000 }
@@ -200,7 +201,7 @@ final class Connections {
     return server != 0 && slow.contains(server)
   }
 
-  /// A server has kept the I/O thread in one turn for long.
+  /// Called when a server has kept the I/O thread in one turn for a long time.
   func noteSlow(_ server: UInt64) {
     if !slow.contains(server), slow.count < Self.slowMost { slow.append(server) }
     slowUntil = platform_monotonic_ms() &+ Self.slowTime

@@ -31,7 +31,8 @@ final class CurlTransport: Transport {
   /// The transfers in flight, by the index in their id.
   private var running: [CurlTransfer?] = []
   private var finished: [FinishedTransfer] = []
-  /// The long replies, newest last, and those before them, oldest last.
+  /// The long replies that `takeFinished` has not returned yet. `nextLong` has the older ones; the oldest of all is its
+  /// last element. `long` has the others, in the order in which they ended.
   private var long: [FinishedTransfer] = []
   private var nextLong: [FinishedTransfer] = []
   private var sweep = Sweep()
@@ -324,7 +325,8 @@ final class CurlTransport: Transport {
       failLost()
       collect()
       if round.sockets.isEmpty { quietAt = round.now }
-      // If the time is over, only the unasked bytes of the sockets are looked for; see `ready`.
+      // If the time of this part is over, another round follows only if more sockets may be ready. In that round, the
+      // sockets of fast servers get no turn, but bytes that no request asked for are found; see `ready`.
       let goesOn = round.isFull || (!sweep.isPartOver && (isExhaustive || poller.hasFired))
       hasMore = !round.sockets.isEmpty && goesOn
       until = 0
@@ -402,7 +404,7 @@ final class CurlTransport: Transport {
     }
   }
 
-  /// - Parameter ofSlow: whether the sockets of slow servers have their turn now, or those of all others.
+  /// - Parameter ofSlow: true: does nothing unless the server of the socket is slow; false: does nothing if it is slow.
   private func handle(_ ready: platform_ready_fd, ofSlow: Bool) {
     if connections.hasSlow, connections.isSlow(ready.fd) != ofSlow { return }
     if contenders.count > 0, let request = contenders.take(ready.fd) { return restart(request, over: ready.fd) }

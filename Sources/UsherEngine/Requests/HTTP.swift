@@ -158,8 +158,8 @@ package protocol Transport: AnyObject {
   func wake()
   /// Whether a connection to the origin has stayed open for some time after its first reply.
   func hasLastingConnection(to origin: [UInt8]) -> Bool
-  /// Returns the requests that have ended since the last call. Long replies take the I/O thread some time each: they
-  /// come one at a time, after all others.
+  /// Returns the requests that have ended since the last call. A long reply takes the I/O thread some time. So long
+  /// replies are returned one at a time, after all other replies.
   func takeFinished() -> [FinishedTransfer]
   /// How many long replies `takeFinished` has not returned yet.
   var longCount: Int { get }
@@ -184,6 +184,6 @@ package struct FinishedTransfer {
   package var microseconds: Int64 = 0
   /// Whether an earlier request had received a reply over the same connection.
   package var wasOnKeptConnection = false
-  /// Whether handling it may take the I/O thread some time.
+  /// Whether the engine may need some time to handle the reply.
   package var isLong = false
 }

@@ -51,15 +51,15 @@ struct NameTable {
   }
 
   private static var maxAge: Int64 { 60_000 }
-  /// How many threads of a context look names up at the same time, and how many of them look up names that count as
-  /// slow, and names that do not. Further names wait. So a name server that does not answer for some names does not
-  /// delay the lookups of other names.
+  /// `lookupsMax`: how many threads of a context look names up at the same time. `slowMost`: how many of them look up
+  /// names that count as slow. `quickMost`: how many of them look up other names. A name for which no thread is free
+  /// waits. So a name server that does not answer for some names does not delay the lookups of other names.
   private static var lookupsMax: Int { 32 }
   private static var slowMost: Int { 8 }
   private static var quickMost: Int { 8 }
   /// If a lookup takes longer than this, it counts as slow.
   private static var slowTime: Int64 { 1000 }
-  /// For so long a name counts as slow after a slow lookup.
+  /// How long a name counts as slow after one of its lookups was slow or failed.
   private static var slowPenalty: Int64 { 5000 }
 
   private var entries: [Entry] = []
@@ -94,8 +94,8 @@ struct NameTable {
     }
   }
 
-  /// When `takeOverdue` must be called: the first waiting request reaches its time limit, or a lookup becomes slow, so
-  /// that a name that waits may get a thread. Nil: no request waits.
+  /// When `takeOverdue` must be called next: when the first waiting request reaches its time limit, or when a running
+  /// lookup begins to count as slow, because a waiting name may then get a thread. nil: no request waits.
   var nextDeadline: Int64? {
     var next: Int64?
     for entry in entries {
@@ -123,8 +123,8 @@ struct NameTable {
     for lookup in inbox.takeAll() {
       running.removeAll { $0 === lookup }
       guard let entry = entries.first(where: { $0.name == lookup.name }) else { continue }
-      // If the network has changed since the lookup began, a failure does not count. Addresses are better than none,
-      // but the next request begins another lookup.
+      // The network may have changed since the lookup began. Then a failure of the lookup does not count. Addresses
+      // that it found are used only if no others are known, and the next request begins another lookup.
       let isCurrent = lookup.generation == generation
       let hasFailed = lookup.addresses.isEmpty
       if hasFailed ? !isCurrent : !isCurrent && entry.line != nil { continue }
@@ -176,7 +176,8 @@ struct NameTable {
       if lookup.isSlow { slow += 1 }
       if lookup.name == entry.name { earlier += 1 }
     }
-    // If two lookups of the name began before the network changed, the next one waits for the end of one of them.
+    // If two lookups of the name run already, which began before the network changed, the next lookup waits until one
+    // of them has ended.
     let isSlow = earlier > 0 || now < entry.slowUntil
     guard earlier < 2, running.count < Self.lookupsMax,
       isSlow ? slow < Self.slowMost : running.count &- slow < Self.quickMost

@@ -18,8 +18,8 @@ final class RequestDispatcher {
   private static var keepAliveWaitMax: Milliseconds { 500 }
   /// The pause after which a request opens another connection; see `Transfer.connectsAgainFrom`.
   private static var connectPause: Milliseconds { 50 }
-  /// How many such connections the context opens within `connectPause` at most, so that a thousand requests do not
-  /// flood the network. A few are enough: when one request is answered, all others open another connection at once.
+  /// How many additional connections the context opens within `connectPause` at most, so that a thousand requests do
+  /// not flood the network. A few are enough: when one request is answered, all others open another connection at once.
   private static var connectionsAgainMost: Int { 10 }
   /// The shortest time that a request has for its reply, if its connection was established late.
   private static var lateConnectionTime: Milliseconds { 1000 }
@@ -108,8 +108,8 @@ final class RequestDispatcher {
   /// Called when a keep-alive has waited in the queue for `keepAliveWait`. If the origin has replied to other requests
   /// meanwhile, the keep-alive waits longer, up to `keepAliveWaitMax`: the server is only slow, and more connections
   /// would make it slower. If the origin has not replied, the keep-alive is sent without a permit. If there is no free
-  /// connection for it, this function ends a stalled request that is not urgent, and the keep-alive uses the connection
-  /// of that request. If there is no such request either, the keep-alive waits for the next free connection.
+  /// connection for it, this function ends a stalled request, and the keep-alive uses the connection of that request;
+  /// see `makeRoom`. If there is no such request either, the keep-alive waits for the next free connection.
   /// - Returns: the failure of the request that was ended; nil if none was ended.
   private func keepAliveWaited(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) -> Reply? {
     let last = transfer.askedAt.adding(min(Self.keepAliveWaitMax, transfer.timeout / 4))
@@ -132,9 +132,9 @@ final class RequestDispatcher {
     start(id, transfer)
   }
 
-  /// Ends a stalled request, and sends an overdue keep-alive of `origin` over the connection that becomes free. Ends
-  /// the request whose time-out is nearest: one that is not urgent, or else a keep-alive of the origin with the most
-  /// connections. Never ends a teardown.
+  /// Ends a stalled request, and sends an overdue keep-alive of `origin` over the connection that becomes free. It ends
+  /// a request that is not urgent. If there is none, it ends a keep-alive of the origin with the most connections.
+  /// Among several such requests, it ends the one whose time-out is nearest. Never ends a teardown.
   private func makeRoom(for origin: [UInt8], _ now: Milliseconds) -> Reply? {
     var found = transfers.lowest { transfer in
       let isStalled = transfer.isStalled && !transfer.request.isUrgent
@@ -190,8 +190,8 @@ final class RequestDispatcher {
   }
 
   /// Called when the system had no file descriptor for a request. Queues the request until another one ends, and lowers
-  /// the limit of connections. If no other request is in flight, it tries once more: libcurl then closes a kept
-  /// connection, which frees a descriptor.
+  /// the limit of connections. If no other request is in flight, the request is sent once more at once: libcurl then
+  /// closes a kept connection, which frees a descriptor.
   /// - Returns: false if the request has failed.
   private func putBack(_ id: TransferID, _ transfer: Transfer) -> Bool {
     let others = inFlightCount - 1
@@ -224,7 +224,8 @@ final class RequestDispatcher {
       if hasStalled { transfer.hasPermit = false }
       setTimer(id, transfer, now)
       if hasStalled { stalled(transfer.origin) }
-      // A keep-alive of another origin may wait for a connection.
+      // This request has stalled. If an overdue keep-alive waits for a connection, a stalled request may be ended for
+      // it.
       return isOld ? queue.overdueOrigin.flatMap { makeRoom(for: $0, now) } : nil
     }
     if !transfer.isQueued, now >= transfer.connectsAgainFrom, !transport.isConnecting(id) {

@@ -15,7 +15,8 @@ internal import UsherCore
 /// are queued.
 struct RequestQueue {
   private final class OriginQueue {
-    /// The array of the last request's endpoint: to compare an array with itself takes no look at its bytes.
+    /// The array of the endpoint of the last request. All requests to an endpoint share this array, and comparing an
+    /// array with itself does not read its bytes.
     var origin: [UInt8]
     /// Requests with a permit.
     var inFlight = 0

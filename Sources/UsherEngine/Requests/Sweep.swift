@@ -1,13 +1,15 @@
 /// A sweep gives each ready socket a turn. If this takes long, the sweep is made in parts, and between two parts the
 /// engine can send keep-alives. Sockets of slow servers get their turns after all others, at least one in each part.
 struct Sweep {
-  /// How many milliseconds a part takes, until the turn in progress ends.
+  /// After this many milliseconds, a part ends as soon as the turn in progress ends.
   private static var partTime: Int64 { 10 }
 
-  /// The sweep in which a socket had its last turn is stored with the socket.
+  /// The number of this sweep. For each socket, `Connections` stores the number of the sweep in which the socket had
+  /// its last turn.
   private(set) var number: UInt32 = 1
-  /// Whether this part continues a sweep. Then sockets that have had their turn wait, with one exception: when all
-  /// sockets of fast servers have had one, these get more turns, so that a fast server need not wait for slow ones.
+  /// Whether this part continues a sweep that an earlier part began. Then a socket that has had its turn in this sweep
+  /// gets no other turn, with one exception. When all sockets of fast servers have had their turns, these sockets get
+  /// more turns, so that a fast server need not wait for slow ones.
   private var isContinued = false
   private var hasServedFast = false
 
@@ -26,7 +28,7 @@ struct Sweep {
     hasServedFast = false
   }
 
-  /// - Parameter looks: how often the watchdog has looked.
+  /// - Parameter looks: how many times the watchdog has looked so far.
   mutating func beginPart(now: Int64, looks: UInt64) {
     start = now
     self.looks = looks

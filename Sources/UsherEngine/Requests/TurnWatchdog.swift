@@ -4,8 +4,8 @@ internal import Synchronization
 /// Ends turns that would never end. A turn is one call of libcurl by the I/O thread. libcurl and OpenSSL read a
 /// connection until the kernel has no more bytes for it. So a server that sends control frames or TLS messages fast
 /// enough would keep the I/O thread in one turn, and the requests to all other servers would wait. The watchdog's
-/// thread notices a turn that takes too long, finds the connection from which the I/O thread reads the most bytes, and
-/// drops that connection. Bytes that wait in other sockets do not count.
+/// thread notices a turn that takes too long, finds the connection from which the I/O thread has read the most bytes in
+/// this turn, and drops that connection.
 ///
 /// The watchdog's thread looks every few milliseconds while requests are in flight, and sleeps otherwise. The I/O
 /// thread only writes two numbers in memory for each turn.
@@ -22,8 +22,8 @@ final class TurnWatchdog {
   private static var bytesMost: UInt64 { 1 << 16 }
   /// Limits of the processor time of a turn, in microseconds. Before `leastTime` the watchdog does nothing: on a busy
   /// machine a turn may only seem long, because the I/O thread does not run. After `longTime` a connection floods if it
-  /// has more than a sixteenth of the usual limit of bytes, because OpenSSL needs long for some short messages. For
-  /// some time after a drop, this holds after `alertLongTime`.
+  /// has more than a sixteenth of the usual limit of bytes, because OpenSSL needs a long time for some short messages.
+  /// After the watchdog has dropped a connection, `alertLongTime` replaces `longTime` for some time.
   private static var leastTime: Int64 { 4000 }
   private static var longTime: Int64 { 20_000 }
   private static var alertLongTime: Int64 { 8000 }
@@ -162,7 +162,8 @@ final class TurnWatchdog {
       _ = dropped.wrappingAdd(1, ordering: .releasing)
       let server = platform_socket_peer(flood.number)
       platform_socket_drop_by_cookie(flood.number, flood.cookie)
-      // libcurl may go on with other connections in the same turn: drop those on which this server floods, too.
+      // libcurl may continue with other connections in the same turn. So also drop the other connections on which this
+      // server floods.
       for socket in sockets where platform_socket_peer(socket.number) == server {
         if platform_socket_unread(socket.number) > Self.bytesMost {
           platform_socket_drop_by_cookie(socket.number, socket.cookie)
