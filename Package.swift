@@ -60,7 +60,8 @@ let linkFlags: [String] =
   // The shipped library is 4 % smaller with lld, which comes with the Swift toolchain.
   + (embedded && !isSanitized ? ["-use-ld=lld"] : [])
 
-/// It needs `-enable-testing`, also in an optimised build; scripts/simulate sets both.
+/// The simulation reads internal state of the engine, so its build needs `-enable-testing`. scripts/simulate passes
+/// this option and sets USHER_SIMULATION.
 let simulation: [Target] =
   Context.environment["USHER_SIMULATION"] == "1"
   ? [

@@ -39,8 +39,8 @@ extern "C" {
  *
  * @param level      USHER_LOG_...
  * @param line       one line of UTF-8 without newline or secrets; valid until the callback returns. A line about a
- *                   playback begins with "playback N (tag T): "; T is the `tag` of the playback's options, and lines
- *                   about playbacks with the tag 0 do not have it.
+ *                   playback begins with "playback N (tag T): ", or with "playback N: " if the tag is 0. T is the
+ *                   `tag` of the playback's options.
  * @param user_data  the options' `log_user_data`.
  */
 typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
@@ -134,8 +134,8 @@ USHER_API int32_t usher_context_new(const usher_context_options *options, usher_
  * Closes every playback of the context in parallel, each as usher_playback_close(USHER_CLOSE_DEFAULT) does, and waits
  * until all are closed. It also waits for replies that may still bring a session token, and then tears down the session
  * of that token. As soon as this call has begun, the context starts no new playback and accepts no new request. A
- * second call waits again, with its own time limit. The time limit of the last call is also that of
- * usher_context_free(), which waits only for what is left of it.
+ * second call waits again, with its own time limit. usher_context_free() has no time limit of its own: it waits until
+ * the time limit of the last close has passed.
  *
  * @param context     the context to close.
  * @param timeout_ms  longest wait on the context's clock, ms (on the manual clock another thread has to move it). 0:
@@ -150,8 +150,8 @@ USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_m
 
 /**
  * Begins what usher_context_close() does, and returns at once. USHER_EVENT_CONTEXT_CLOSED follows when all playbacks
- * are closed, or when the time limit has passed. Then usher_context_free() does not wait for servers. Each call is
- * followed by one such event.
+ * are closed, or when the time limit has passed. After this event usher_context_free() does not wait for servers. Each
+ * call of this function leads to one such event.
  *
  * @param context     the context to close.
  * @param timeout_ms  time limit on the context's clock, ms, also for usher_context_free(). 0: the default, 6000.

@@ -229,8 +229,9 @@ USHER_API const char *usher_operation_name(int32_t operation);
 USHER_API int32_t usher_error_legacy_codes(const usher_error *error, usher_legacy_codes *out);
 
 /**
- * Explains an error in words for viewers and support desks. It looks for the code in the table of the origin, some
- * codes by operation. If the table does not have the code, the HTTP status, the TLS fault and the status decide.
+ * Explains an error in words for viewers and support desks. It looks for the code in the code table of the origin. At
+ * set-up, one code of the SSM has another meaning, so the operation counts too. If the table does not have the code,
+ * the HTTP status, the TLS fault and the status decide.
  *
  * @param error  from an event or a response; its message is ignored. Not NULL.
  * @param out    filled; its strings are static. Not NULL.

@@ -72,12 +72,12 @@ USHER_API int32_t usher_playback_free(usher_playback *playback);
 /**
  * Waits for the end of set-up. If the session has already failed, returns the status of that failure. With SSP V2, with
  * customer SSM, and with a multi-instance delegate and no `content_id`, the session begins with the first licence
- * request: make this request first, without waiting for it.
+ * request: first call usher_playback_request_license(), which does not wait.
  *
  * @param playback    the playback whose set-up it waits for.
  * @param timeout_ms  longest wait on the context's clock, ms. 0: the delegate's `setup_timeout_ms`.
  * @param out         a response without data, whose `error` has HTTP status, code and message of the server; free it
- *                    with usher_response_free(). It is also given on USHER_OK and on USHER_E_TIMEOUT. NULL if the call
+ *                    with usher_response_free(). You get it also on USHER_OK and on USHER_E_TIMEOUT. NULL if the call
  *                    itself is refused. May be NULL.
  * @return USHER_OK: the session is active, or the playback needs none. USHER_E_TIMEOUT: set-up is still under way.
  *         USHER_E_INVALID_HANDLE. USHER_E_WOULD_DEADLOCK: in a callback or on the pumping thread. Otherwise the reason

@@ -62,10 +62,9 @@
  *
  * WHAT IT DOES TO YOUR PROCESS
  * Signals: it installs no handler and raises none; its threads block all signals and have names that begin with
- * "usher-". stdio: it writes nothing; log lines
- * go to your callback. It does not touch locale, environment, working directory or umask. fork: if the parent called
- * usher_context_new() before, every function that returns a status returns USHER_E_FORKED in the child. dlclose: safe,
- * since the library stays mapped.
+ * "usher-". stdio: it writes nothing; log lines go to your callback. It does not touch locale, environment, working
+ * directory or umask. fork: if the parent called usher_context_new() before, every function that returns a status
+ * returns USHER_E_FORKED in the child. dlclose: safe, since the library stays mapped.
  *
  * SECRETS
  * Tokens, licences and keys never appear in events, log lines or error messages.

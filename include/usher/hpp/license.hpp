@@ -65,7 +65,7 @@ public:
 using license_callback = std::function<void(playback_ref playback, const response_info &info, uint64_t tag)>;
 
 namespace detail {
-/** The error of a response, or of the status if there is none. */
+/** The error in the response; without a response that has this error, an error with only the status. */
 inline error_detail error_of(int32_t s, usher_response *response) {
   usher_response_info raw = USHER_RESPONSE_INFO_INIT;
   bool has_error = response && usher_response_get(response, &raw) == USHER_OK && raw.error.status == s;
@@ -75,7 +75,7 @@ inline outcome<response> answered(int32_t s, usher_response *out, const shared_f
   response it(out, kept);
   return give(s == USHER_OK ? result<response>(std::move(it)) : result<response>(error_of(s, out)));
 }
-/** The same for a response without data. */
+/** The result of a C function whose response has an error but no data. */
 inline outcome<void> done(int32_t s, usher_response *out, const shared_faults &kept) {
   response it(out, kept);
   return give(s == USHER_OK ? result<void>() : result<void>(error_of(s, out)));
