@@ -81,7 +81,8 @@ final class PlaybackEntry {
   var sessionTimer: UInt64 = 0
   /// The content identifier of the item, by which the token map finds its token. Only `PlaybackTable` changes it.
   var contentID: [UInt8]
-  /// The playbacks of the same content before and after this one in `PlaybackTable`, which sets them; 0: there is none.
+  /// The playbacks of the same content that `PlaybackTable` lists before and after this playback; 0: there is none.
+  /// Only `PlaybackTable` sets these two properties.
   var older: PlaybackID = 0
   var newer: PlaybackID = 0
   var tokenTimer: UInt64 = 0

@@ -36,7 +36,8 @@ final class Connections {
     /// A number for the server's address; 0 if nobody has asked for it since epoll began to watch the socket.
     var server: UInt64 = 0
   }
-  /// The table does not read a connection's byte count before this many turns: most replies take one or two turns.
+  /// The table does not read a connection's byte count before the connection has had this many turns. Most replies take
+  /// one or two turns.
   private static var uncountedTurns: UInt32 { 8 }
 
   private let poller: Poller

@@ -20,10 +20,12 @@ final class TurnWatchdog {
   /// The limit of bytes that the I/O thread may read from one connection in one turn; see `allowed`. Above it, the
   /// server floods.
   private static var bytesMost: UInt64 { 1 << 16 }
-  /// Limits of the processor time of a turn, in microseconds. Before `leastTime` the watchdog does nothing: on a busy
-  /// machine a turn may only seem long, because the I/O thread does not run. After `longTime` a connection floods if it
-  /// has more than a sixteenth of the usual limit of bytes, because OpenSSL needs a long time for some short messages.
-  /// After the watchdog has dropped a connection, `alertLongTime` replaces `longTime` for some time.
+  /// Limits of the processor time of a turn, in microseconds.
+  /// - `leastTime`: before this time the watchdog does nothing. On a busy machine a turn may only seem long, because
+  ///   the I/O thread does not run.
+  /// - `longTime`: after this time the watchdog allows a connection only a sixteenth of the usual bytes, because
+  ///   OpenSSL needs a long time for some short messages.
+  /// - `alertLongTime`: replaces `longTime` for some time after the watchdog has dropped a connection.
   private static var leastTime: Int64 { 4000 }
   private static var longTime: Int64 { 20_000 }
   private static var alertLongTime: Int64 { 8000 }
