@@ -84,8 +84,8 @@ extension World {
 
   // MARK: Keep-alives
 
-  /// How late the engine may send a keep-alive. A keep-alive may wait for 100 ms in the request queue. It may wait
-  /// longer if the host's options allow only few requests at a time and replies arrive all the time.
+  /// How late the engine may send a keep-alive: 100 ms, because a keep-alive may wait so long in the request queue. In
+  /// stories with only one or four requests at a time, other requests may delay it longer, so the limit is 10 s.
   private var slack: Milliseconds { story.setting.perOrigin < 64 ? 10_000 : 100 }
 
   /// Called when the library has sent a keep-alive, or has asked the host for a payload or for a heartbeat.

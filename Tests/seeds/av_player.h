@@ -23,7 +23,7 @@ typedef struct action {
   size_t at[5];
 } action;
 
-/* The word with this number, from 0; "" if the line has fewer words. */
+/* The word with this number (the first word has the number 0); "" if the line has fewer words. */
 static inline const char *word(const action *it, int number) { return it->line + it->at[number]; }
 static inline int is(const action *it, const char *name) { return strcmp(word(it, 0), name) == 0; }
 

@@ -50,7 +50,7 @@ def show(clip: str, spc: bytes, ckc: bytes) -> None:
 
 
 def pictures(clip: str, key: bytes = b"") -> str:
-    """Decodes the pictures of a clip, encrypted with this key or clear; returns their number and their hash."""
+    """Decodes the pictures of a clip; an empty `key` means a clear clip. Returns their number and their hash."""
     digest, count = hashlib.sha256(), 0
     with av.open(clip, options={"decryption_key": key.hex()} if key else {}) as container:
         for frame in container.decode(video=0):

@@ -20,9 +20,9 @@ typedef struct app {
   spc asked;
 } app;
 
-/* S4:77  getMyAssetIdentifierFromURL(url). The packager of this example writes one of the URLs of S4:31,
- * skd:{entitlement_server_url}?cid={content_id} and skd:{content_id}, or puts the content id after a semicolon.
- * S4:33: the URL may also have no content id. */
+/* S4:77  getMyAssetIdentifierFromURL(url): returns the content id in the URL. A packager may write
+ * `skd:{entitlement_server_url}?cid={content_id}` or `skd:{content_id}` (S4:31), or the content id after a semicolon.
+ * If the URL has no content id (S4:33), the function returns the one that the application knows. */
 static const char *my_asset_identifier(const app *me, const uint8_t *url, size_t size, char text[2048]) {
   static const char *const marks[] = {"?cid=", ";", "skd://", "skd:"};
   size_t i;
@@ -51,15 +51,19 @@ static void should_wait_for_loading(const usher_server_request *request, void *u
     break;
   case 2: /* S4:106  strUrl = getExpressPlayTokenUrlFromEntilementServer(strUrl, assetId, true, &error) */
     wanted.url = me->server;
-    if (strcmp(me->server, "-") == 0) { /* S4:67  strUrl: "skd://" replaced; here by http, for loopback */
+    if (strcmp(me->server, "-") == 0) {
+      /* S4:67  Replaces "skd://" in strUrl, here by "http://", because the server listens on loopback. */
       const char *strUrl = strstr(text, "//") ? strstr(text, "//") + 2 : text + strlen("skd:");
       snprintf(derived, sizeof derived, "http://%.*s", (int)strcspn(strUrl, "?"), strUrl);
       wanted.url = derived;
     }
-    wanted.token_kind = request->token_kind; /* S4:99-103  bEnforceDeviceID: false registers, true needs the device */
+    /* S4:99-103  bEnforceDeviceID: false asks for a token that registers the device, true for one that is bound to it. */
+    wanted.token_kind = request->token_kind;
     usher_complete_entitlement(request->completion, &wanted);
     break;
-  default: /* S4:109  "strUrl is already the ExpressPlay Token Url": skd:// becomes http(s)://, S4:167 */
+  default:
+    /* S4:109  "strUrl is already the ExpressPlay Token Url". The library replaces the scheme `skd:` of this URL by the
+     * option `derived_scheme`. The seed also replaces it (S4:167). */
     usher_complete_builtin(request->completion);
   }
 }

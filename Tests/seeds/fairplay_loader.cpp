@@ -8,9 +8,9 @@
 #include <string>
 #include <usher/usher.hpp>
 
-// S4:77  getMyAssetIdentifierFromURL(url). The packager of this example writes one of the URLs of S4:31,
-// skd:{entitlement_server_url}?cid={content_id} and skd:{content_id}, or puts the content id after a semicolon.
-// S4:33: the URL may also have no content id.
+// S4:77  getMyAssetIdentifierFromURL(url): returns the content id in the URL. A packager may write
+// `skd:{entitlement_server_url}?cid={content_id}` or `skd:{content_id}` (S4:31), or the content id after a semicolon.
+// If the URL has no content id (S4:33), the function returns the one that the application knows.
 static std::string my_asset_identifier(const std::string &url, const std::string &known) {
   for (const std::string mark : {"?cid=", ";", "skd://", "skd:"}) {
     const auto at = url.find(mark);
@@ -20,7 +20,7 @@ static std::string my_asset_identifier(const std::string &url, const std::string
   return known;
 }
 
-// S4:67  "skd://" is replaced; here by http, for loopback.
+// S4:67  Replaces "skd://", here by "http://", because the server listens on loopback.
 static std::string server_in(const std::string &url) {
   const auto start = url.compare(0, 6, "skd://") == 0 ? 6 : 4;
   return "http://" + url.substr(start, url.find('?') - start);
@@ -48,9 +48,12 @@ int main(int argc, char **argv) {
         usher::entitlement wanted;
         wanted.url = server == "-" ? server_in(strUrl) : server;
         wanted.content_id = asset_id;
-        wanted.token_kind = request.token_kind(); // S4:99-103  bEnforceDeviceID: false registers, true needs the device
+        // S4:99-103  bEnforceDeviceID: false asks for a token that registers the device, true for one that is bound to it.
+        wanted.token_kind = request.token_kind();
         request.ask_entitlement(wanted);
-      } else { // S4:109  "strUrl is already the ExpressPlay Token Url": skd:// becomes http(s)://, S4:167
+      } else {
+        // S4:109  "strUrl is already the ExpressPlay Token Url". The library replaces the scheme `skd:` of this URL by
+        // the option `derived_scheme`. The seed also replaces it (S4:167).
         request.use_builtin();
       }
     };

@@ -14,9 +14,9 @@ from usher.testing import fairplay
 
 
 def my_asset_identifier(url: str, known: str) -> str:
-    """S4:77  getMyAssetIdentifierFromURL(url). The packager of this example writes one of the URLs of S4:31,
-    skd:{entitlement_server_url}?cid={content_id} and skd:{content_id}, or puts the content id after a semicolon.
-    S4:33: the URL may also have no content id."""
+    """S4:77  getMyAssetIdentifierFromURL(url): returns the content id in the URL. A packager may write
+    `skd:{entitlement_server_url}?cid={content_id}` or `skd:{content_id}` (S4:31), or the content id after a
+    semicolon. If the URL has no content id (S4:33), the function returns the one that the application knows."""
     for mark in ("?cid=", ";", "skd://", "skd:"):
         _, found, content_id = url.partition(mark)
         if found and content_id and url != "skd://":
@@ -25,7 +25,7 @@ def my_asset_identifier(url: str, known: str) -> str:
 
 
 def server_in(url: str) -> str:
-    """S4:67  "skd://" is replaced; here by http, for loopback."""
+    """S4:67  Replaces "skd://", here by "http://", because the server listens on loopback."""
     return "http://" + url.removeprefix("skd:").removeprefix("//").partition("?")[0]
 
 
@@ -41,10 +41,13 @@ def main(use_case: str, server: str, url: str, certificate: str, clip: str, cont
             case "1":  # S4:85  strUrl = getOnPremiseServerUrl(strUrl, assetId)
                 return server, {"X-Asset": "on-premise"}
             case "2":  # S4:106  strUrl = getExpressPlayTokenUrlFromEntilementServer(strUrl, assetId, true, &error)
-                # S4:99-103  bEnforceDeviceID: false registers the device, true needs it
+                # S4:99-103  bEnforceDeviceID: false asks for a token that registers the device, true for one that is
+                # bound to the device.
                 asked = server_in(request.url) if server == "-" else server
                 request.ask_entitlement(asked, asset_id.encode(), request.token_kind)
-            case _:  # S4:109  "strUrl is already the ExpressPlay Token Url": its scheme is replaced, S4:167
+            case _:
+                # S4:109  "strUrl is already the ExpressPlay Token Url". The library replaces the scheme `skd:` of this
+                # URL by the option `derived_scheme`. The seed also replaces it (S4:167).
                 request.answer_builtin()
         return None
 

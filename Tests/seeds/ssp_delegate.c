@@ -3,7 +3,7 @@
  *
  *   ssp_delegate CERTIFICATE_URL LICENSE_URL SSM_SERVER_URL SYNC [FRESH_TOKEN]
  *
- * SYNC: 0 or 1. FRESH_TOKEN: what token() returns; "-": token() returns nil; without it the host sets no callback.
+ * SYNC: 0 or 1. FRESH_TOKEN: what token() returns; "-": token() returns nil; no argument: the host sets no callback.
  * Actions on standard input: play CLIP SKD_URL TOKEN, airplay, background, foreground, picture-in-picture, stop.
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -48,7 +48,7 @@ static void observer(const usher_event *event, void *user_data) {
   }
 }
 
-/* FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back, S0:28. */
+/* S0:28  FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back. */
 static void key_request(app *me) {
   usher_license_request request = USHER_LICENSE_REQUEST_INIT;
   usher_response *certificate = NULL, *content_id = NULL, *ckc = NULL;

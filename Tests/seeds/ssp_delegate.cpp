@@ -14,7 +14,7 @@ struct app {
   usher::playback item; // OTVAVPlayerItem
   std::string clip, url, token;
 
-  // FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back, S0:28.
+  // S0:28  FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back.
   void key_request() {
     try {
       const auto certificate = item.get_certificate();

@@ -41,7 +41,7 @@ class App:
             self.main_queue.post("zap")  # S0:70  "stop playback and attempt to zap to the same stream"
 
     def key_request(self) -> None:
-        """FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back, S0:28."""
+        """S0:28  FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back."""
         assert self.item is not None
         clip, url, _ = self.stream
         try:

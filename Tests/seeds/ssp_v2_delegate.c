@@ -3,7 +3,7 @@
  *
  *   ssp_v2_delegate CERTIFICATE_URL LICENSE_URL SSM_SERVER_URL [FRESH_TOKEN]
  *
- * FRESH_TOKEN: what token() returns; "-": token() returns nil; without it the host sets no callback.
+ * FRESH_TOKEN: what token() returns; "-": token() returns nil; no argument: the host sets no callback.
  * Actions on standard input: play CLIP SKD_URL TOKEN, airplay, background, foreground, picture-in-picture, stop,
  * teardown.
  * SPDX-License-Identifier: Apache-2.0
@@ -49,7 +49,7 @@ static void observer(const usher_event *event, void *user_data) {
   }
 }
 
-/* FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back, S1:16. */
+/* S1:16  FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back. */
 static void key_request(app *me) {
   usher_license_request request = USHER_LICENSE_REQUEST_INIT;
   usher_response *certificate = NULL, *content_id = NULL, *ckc = NULL;
@@ -82,7 +82,7 @@ static void key_request(app *me) {
 static void play(app *me) {
   usher_playback_options stream = USHER_PLAYBACK_OPTIONS_INIT;
   int32_t status;
-  usher_playback_free(me->item); /* the item before: torn down, or left to expire */
+  usher_playback_free(me->item); /* the previous item; its session was torn down, or left to expire */
   stream.content_token = word(&me->stream, 3);
   status = usher_player_play(me->player, &stream, &me->item);
   printf("play: %s\n", usher_status_name(status));

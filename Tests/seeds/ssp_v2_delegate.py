@@ -40,7 +40,7 @@ class App:
             self.main_queue.post("zap")  # S1:43  "stop playback and attempt to zap to the same stream"
 
     def key_request(self) -> None:
-        """FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back, S1:16."""
+        """S1:16  FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back."""
         assert self.item is not None
         clip, url, _ = self.stream
         try:

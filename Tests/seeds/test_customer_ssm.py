@@ -56,9 +56,9 @@ def play(host: Host, headend: HeadEnd, clip: Clip) -> str:
 def test_pairOfCallbacks_renewsTheLicenceEachPeriod_byDefault(
     start_headend: Callable[..., HeadEnd], ports: Ports, clip: Clip, language: str, renew_type: str
 ) -> None:
-    """The application makes the delegate with its certificate, and sets license() and heartbeat(). It names the renewal
-    type enforced, or none. The library calls license() for the first licence, and then each period for a renewal, with
-    the key system as the SDK writes it and the same payload. It never calls heartbeat()."""
+    """The application makes the delegate with its certificate, and sets license() and heartbeat(). It sets no renewal
+    type, or the renewal type enforced. The library calls license() for the first licence, and then each period for a
+    renewal, with the key system as the SDK writes it and the same payload. It never calls heartbeat()."""
     headend = start_headend(enforced={"fairplay"})
     with start(ports, language, headend, renew_type) as host:
         content_token = play(host, headend, clip)
@@ -82,7 +82,7 @@ def test_pairOfCallbacks_renewsTheLicenceEachPeriod_byDefault(
 def test_heartbeatCallback_returningIsDone(
     start_headend: Callable[..., HeadEnd], ports: Ports, clip: Clip, language: str
 ) -> None:
-    """The application names the renewal type heartbeat. Each period the library calls heartbeat(), which has no
+    """The application sets the renewal type heartbeat. Each period the library calls heartbeat(), which has no
     parameters and no result; the heartbeat succeeds when it returns. The library asks for no renewal."""
     headend = start_headend()
     with start(ports, language, headend, "heartbeat") as host:
