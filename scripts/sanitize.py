@@ -33,8 +33,8 @@ LOGS = BUILD / "sanitize"
 TESTS = ROOT / "Tests"
 STRESS_S = 60
 LATE_ANSWERS = 1_000_000
-"""How many playbacks Tests/c/late_answers.c closes in the part `late-answers`. During each close the host answers a
-question on another thread."""
+"""How many playbacks Tests/c/late_answers.c closes in the part `address-shipped-late-answers`. Each of these playbacks
+has an open question, which the host answers during or after the close."""
 STORIES = ["Tests/stories", "--ignore", "Tests/stories/test_examples.py"]
 """All stories except those of the example programs, which run as separate processes and call ffmpeg."""
 VALGRIND_STORIES = ["Tests/stories/test_races.py", "Tests/stories/test_sync.py"]
