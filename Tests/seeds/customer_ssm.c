@@ -59,7 +59,7 @@ static void license(const usher_customer_request *request, void *user_data) {
   usher_complete_license(request->completion, &response);
 }
 
-/* S3:48  func heartbeat(), which "has no parameters or return values" (S3:101) */
+/* S3:48  func heartbeat(), which "has no parameters or return values" [S3:101] */
 static void heartbeat(usher_playback *playback, uint64_t tag, void *user_data) {
   customer_callback *me = (customer_callback *)user_data;
   http_reply reply;
@@ -138,7 +138,7 @@ int main(int argc, char **argv) {
   init.certificate_size = fairplay_certificate.size;
   status = usher_context_new(NULL, &drm_manager);
   if (!status) status = usher_customer_delegate_new(drm_manager, &init, &customer_ssm_delegate);
-  /* S3:23  customerSSMDelegate.setCallback(customerCallback) sets "a pair of callbacks" (S3:10) */
+  /* S3:23  customerSSMDelegate.setCallback(customerCallback) sets "a pair of callbacks" [S3:10] */
   callbacks.license = license;
   callbacks.simple_heartbeat = heartbeat;
   if (!status) status = usher_delegate_set_customer_callbacks(customer_ssm_delegate, &callbacks, &callback, NULL);

@@ -53,7 +53,7 @@ struct customer_callback {
     request.answer(response);
   }
 
-  // S3:48  func heartbeat(), which "has no parameters or return values" (S3:101)
+  // S3:48  func heartbeat(), which "has no parameters or return values" [S3:101]
   void heartbeat() {
     http_reply reply;
     http_ask(&reply, ssm_server_url.c_str(), "/v1/sessions/heartbeat", session_token.c_str(), "{}", 2);
@@ -99,7 +99,7 @@ int main(int argc, char **argv) {
   usher::customer_options init;
   init.certificate = {fairplay_certificate.body, fairplay_certificate.size};
   const auto customer_ssm_delegate = drm_manager.new_customer_delegate(std::move(init));
-  // S3:23  customerSSMDelegate.setCallback(customerCallback) sets "a pair of callbacks" (S3:10)
+  // S3:23  customerSSMDelegate.setCallback(customerCallback) sets "a pair of callbacks" [S3:10]
   usher::customer_callbacks callbacks;
   callbacks.license = [&](usher::customer_request request) { callback.license(std::move(request)); };
   callbacks.heartbeat = [&] { callback.heartbeat(); };

@@ -70,7 +70,7 @@ class CustomerCallback:
         return usher.LicenseResponse(ckc, self.heartbeat_period, usher.RenewType[self.renew_type.upper()])
 
     def heartbeat(self) -> None:
-        """S3:48  func heartbeat(), which "has no parameters or return values" (S3:101)"""
+        """S3:48  func heartbeat(), which "has no parameters or return values" [S3:101]"""
         status, _ = self.ssm("heartbeat", self.session_token)
         say(f"heartbeat(): {status}")
         if status >= 400 and self.item is not None:

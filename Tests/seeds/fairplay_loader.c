@@ -21,8 +21,8 @@ typedef struct app {
 } app;
 
 /* S4:77  getMyAssetIdentifierFromURL(url): returns the content id in the URL. A packager may write
- * `skd:{entitlement_server_url}?cid={content_id}` or `skd:{content_id}` (S4:31), or the content id after a semicolon.
- * If the URL has no content id (S4:33), the function returns the one that the application knows. */
+ * `skd:{entitlement_server_url}?cid={content_id}` or `skd:{content_id}` [S4:31], or the content id after a semicolon.
+ * If the URL has no content id [S4:33], the function returns the one that the application knows. */
 static const char *my_asset_identifier(const app *me, const uint8_t *url, size_t size, char text[2048]) {
   static const char *const marks[] = {"?cid=", ";", "skd://", "skd:"};
   size_t i;
@@ -63,7 +63,7 @@ static void should_wait_for_loading(const usher_server_request *request, void *u
     break;
   default:
     /* S4:109  "strUrl is already the ExpressPlay Token Url". The library replaces the scheme `skd:` of this URL by the
-     * option `derived_scheme`. The seed also replaces it (S4:167). */
+     * option `derived_scheme`. The seed also replaces it [S4:167]. */
     usher_complete_builtin(request->completion);
   }
 }

@@ -9,8 +9,8 @@
 #include <usher/usher.hpp>
 
 // S4:77  getMyAssetIdentifierFromURL(url): returns the content id in the URL. A packager may write
-// `skd:{entitlement_server_url}?cid={content_id}` or `skd:{content_id}` (S4:31), or the content id after a semicolon.
-// If the URL has no content id (S4:33), the function returns the one that the application knows.
+// `skd:{entitlement_server_url}?cid={content_id}` or `skd:{content_id}` [S4:31], or the content id after a semicolon.
+// If the URL has no content id [S4:33], the function returns the one that the application knows.
 static std::string my_asset_identifier(const std::string &url, const std::string &known) {
   for (const std::string mark : {"?cid=", ";", "skd://", "skd:"}) {
     const auto at = url.find(mark);
@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
         request.ask_entitlement(wanted);
       } else {
         // S4:109  "strUrl is already the ExpressPlay Token Url". The library replaces the scheme `skd:` of this URL by
-        // the option `derived_scheme`. The seed also replaces it (S4:167).
+        // the option `derived_scheme`. The seed also replaces it [S4:167].
         request.use_builtin();
       }
     };

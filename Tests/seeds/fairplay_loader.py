@@ -15,8 +15,8 @@ from usher.testing import fairplay
 
 def my_asset_identifier(url: str, known: str) -> str:
     """S4:77  getMyAssetIdentifierFromURL(url): returns the content id in the URL. A packager may write
-    `skd:{entitlement_server_url}?cid={content_id}` or `skd:{content_id}` (S4:31), or the content id after a
-    semicolon. If the URL has no content id (S4:33), the function returns the one that the application knows."""
+    `skd:{entitlement_server_url}?cid={content_id}` or `skd:{content_id}` [S4:31], or the content id after a
+    semicolon. If the URL has no content id [S4:33], the function returns the one that the application knows."""
     for mark in ("?cid=", ";", "skd://", "skd:"):
         _, found, content_id = url.partition(mark)
         if found and content_id and url != "skd://":
@@ -47,7 +47,7 @@ def main(use_case: str, server: str, url: str, certificate: str, clip: str, cont
                 request.ask_entitlement(asked, asset_id.encode(), request.token_kind)
             case _:
                 # S4:109  "strUrl is already the ExpressPlay Token Url". The library replaces the scheme `skd:` of this
-                # URL by the option `derived_scheme`. The seed also replaces it (S4:167).
+                # URL by the option `derived_scheme`. The seed also replaces it [S4:167].
                 request.answer_builtin()
         return None
 
