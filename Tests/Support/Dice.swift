@@ -14,8 +14,8 @@ package struct Dice: RandomNumberGenerator {
   package mutating func one(in count: UInt64) -> Bool { next() % count == 0 }
   package mutating func pick<T>(_ choices: [T]) -> T { choices[Int(next() % UInt64(choices.count))] }
 
-  /// Returns a random number between `least` and `most`. A small number is as likely as a large one: all orders of
-  /// magnitude have the same probability.
+  /// Returns a random number between `least` and `most`. All orders of magnitude have the same probability: between 1
+  /// and 1000, a number from 1 to 2 is about as frequent as a number from 256 to 512.
   package mutating func spread(_ least: UInt64, _ most: UInt64) -> UInt64 {
     var doublings: UInt64 = 0
     while least << (doublings + 1) <= most { doublings += 1 }

@@ -47,7 +47,7 @@ final class ModelTransport: Transport {
   private var now: Milliseconds = 0
 
   private var headEnd: HeadEnd
-  /// Licence replies have a session token.
+  /// Whether licence replies have a session token.
   private let isEnforced: Bool
   private var dice: Dice
   private var latencyMost: Milliseconds
@@ -144,7 +144,7 @@ final class ModelTransport: Transport {
   func isReceived(_ id: TransferID) -> Bool { false }
   func shutDown() { monitor.locked { events = [] } }
 
-  // MARK: The network; its callers hold the lock
+  // MARK: The network (the caller must hold the lock)
 
   private func after(_ delay: Milliseconds, _ act: @escaping () -> Void) {
     order += 1

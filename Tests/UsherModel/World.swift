@@ -44,7 +44,7 @@ struct World {
     case failure(WireFailure)
   }
 
-  /// For each kind of event, how many more the search may choose.
+  /// How many more events of each kind the search may choose.
   struct Budget {
     var licenses: Int
     var renewals: Int
@@ -85,12 +85,12 @@ struct World {
   var releases = 0
   var isClosed = false
   var isLeft = false
-  /// The playback was replacing its session when it was closed; that session is torn down in any case.
+  /// Whether the playback was replacing its session when it was closed. The machine always tears this session down.
   var wasReplacing = false
   /// Teardowns that the network lost or the head-end answered with 503.
   var failedTeardowns = 0
-  /// The session's timer fired after the playback was closed or while the playback replaced its session, so the machine
-  /// may have stopped waiting for replies.
+  /// Whether the machine may have stopped waiting for replies, because the session's timer fired after the playback was
+  /// closed, or while the playback replaced its session.
   var capPassed = false
   /// The first broken promise.
   var violation: String?
@@ -141,7 +141,8 @@ struct World {
     case .awaitToken: isAwaitingToken = true
     case .askPayload: isAskingPayload = true
     case .report(.teardownError(let error)):
-      // STATE: the host has asked to tear down a session that it left, and no reply brought the session's token.
+      // The library reports STATE if the host wants to tear down a session that it has left, but no reply has brought
+      // the token of this session.
       if error.status == .state ? !error.orphanPossible : failedTeardowns == 0, budget.kills == setting.budget.kills,
         !capPassed, !hasLostToken
       {
@@ -198,20 +199,20 @@ struct Setting {
   var hasToken = true
   var hasCallback = false
   var keySystem = KeySystem.fairPlay
-  /// Licence replies have a session token, so renewals keep the session alive.
+  /// Whether licence replies have a session token, so that renewals keep the session alive.
   var isEnforced = false
   /// How many licence replies open no session although the delegate expects a session.
   var freeReplies = 0
-  /// The host has a licence hook, which answers some time after the reply has arrived.
+  /// Whether the host has a licence hook, which answers some time after the reply has arrived.
   var hasHook = false
-  /// The head-end also accepts the token before the newest one, so it can issue two tokens in reply to requests with
-  /// the same token.
+  /// Whether the head-end also accepts the token before the newest one. Then it can issue two tokens in reply to two
+  /// requests with the same token.
   var acceptsPrevious = false
-  /// When the search begins, another item plays on the player.
+  /// Whether another item plays on the player when the search begins.
   var startsLate = false
-  /// The token map has a content token for each licence request.
+  /// Whether the token map has a content token for each licence request.
   var hasTokenMap = false
-  /// These steps happen before the search begins.
+  /// The steps that happen before the search begins.
   var before: [Step] = []
   var budget = World.Budget(licenses: 2, renewals: 1, faults: 2, kills: 1, suspends: 1, networks: 1, abandons: 1)
 

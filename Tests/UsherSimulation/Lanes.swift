@@ -51,7 +51,7 @@ final class Lanes: CallbackExecutor {
     if lanes[lane]?.isEmpty == true { lanes.removeValue(forKey: lane) } else { ready.append(lane) }
   }
 
-  /// Blocks the lane of the job that is running until the time `until`. The simulated host calls this.
+  /// The simulated host calls this in a job: the lane of this job is then blocked until the time `until`.
   func block(until: Milliseconds) { isBlocking = until }
 
   func free(now: Milliseconds) {

@@ -29,7 +29,7 @@ final class Play {
   var beatPeriod: Milliseconds = 0
   /// The end of the pause that the head-end asked for with Retry-After in its last reply to a keep-alive.
   var pauseUntil: Milliseconds = 0
-  /// The host started this playback while the I/O thread was late.
+  /// Whether the host started this playback while the I/O thread was late.
   var wasPlayedLate = false
   var lastSequence: UInt64 = 0
   var customerTeardowns = 0

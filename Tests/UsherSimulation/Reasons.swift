@@ -133,7 +133,7 @@ enum Reasons {
 
   static func never(_ coverage: Coverage) -> Int { count(coverage) { !$0.isRare } }
 
-  /// Counts the cells that the run did not reach. Only cells whose first reason is of this kind count.
+  /// Returns the number of cells that the run did not reach and whose first reason is `wanted`.
   private static func count(_ coverage: Coverage, _ wanted: (Reason) -> Bool) -> Int {
     Phase.allCases.reduce(0) { sum, phase in
       sum

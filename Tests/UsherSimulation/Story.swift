@@ -16,7 +16,7 @@ struct Setting {
   /// The number of callback threads.
   var cap = 4
   var periodUpdates = false
-  /// The story has no faults, so the library may report no error.
+  /// Whether the story has no faults, so that the library may report no error.
   var isFaultless = false
 }
 

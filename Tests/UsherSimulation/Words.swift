@@ -9,9 +9,9 @@ enum Kind: UInt8, CaseIterable {
   var hasServerSession: Bool { rawValue <= Kind.hooked.rawValue }
   var isCustomer: Bool { self == .customerHeartbeats || self == .customerRenewals }
   var isV2: Bool { self == .v2Renewals || self == .v2Heartbeats }
-  /// Licence replies have a session token.
+  /// Whether licence replies have a session token.
   var isEnforced: Bool { self == .renewals || self == .v2Renewals || self == .hooked }
-  /// The library makes renewals, and asks the host for their payloads.
+  /// Whether the library makes renewals, and asks the host for their payloads.
   var asksHost: Bool { isEnforced || self == .customerRenewals }
   var keySystem: KeySystem {
     switch self {
@@ -94,9 +94,9 @@ enum Action {
 
 /// The options of one playback.
 struct Choice {
-  /// The host gives the content token at the start.
+  /// Whether the host gives the content token at the start.
   var hasToken = true
-  /// The host has a payload callback. Without this callback, the host makes a renewal when it gets RENEWAL_DUE.
+  /// Whether the host has a payload callback. Without this callback, the host makes a renewal when it gets RENEWAL_DUE.
   var hasPayload = true
   var content: UInt64 = 0
 }

@@ -10,13 +10,14 @@ final class Call {
   let play: Play?
   let isRenewal: Bool
   let number: UInt64
+  /// The time at which the engine chose the token.
   let askedAt: Milliseconds
-  /// The time at which the engine chose the token. The request may then have waited in the engine's queue, while
-  /// another token replaced this one.
+  /// Whether the request may have waited in the engine's queue after `askedAt`. Another token may have replaced its
+  /// token in that time.
   let mayHaveWaited: Bool
-  /// The head-end has received the request.
+  /// Whether the head-end has received the request.
   var hasArrived = false
-  /// The engine has cancelled the request, but the bytes of the request still reach the head-end.
+  /// Whether the engine has cancelled the request, although the bytes of the request still reach the head-end.
   var isCancelled = false
   var reply: Reply?
   var fault: Fault?

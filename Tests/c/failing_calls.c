@@ -3,7 +3,7 @@
  * Each function returns a status that the headers name, each playback gets PLAYBACK_CLOSED, each `destroy` runs, and
  * afterwards the process has as many descriptors and threads as before. Tests/c/run preloads fail_calls.c.
  *
- * USHER_TEST_ROUNDS sets how many times each kind of system call fails (4).
+ * USHER_TEST_ROUNDS sets how many times each kind of system call fails (default: 4).
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -155,7 +155,7 @@ static void freed_under_waiting_threads(void) {
     }
     reaches(&waiting, BLOCKED, 5000);
     sleep_ms(10);
-    /* The threads pause inside their calls. When the context has been freed, these calls return. */
+    /* The signal makes each thread pause inside its call. These calls return when the context has been freed. */
     for (index = 0; index < BLOCKED; index++) pthread_kill(threads[index], SIGUSR1);
     usher_context_free(context);
     missing += BLOCKED - get(&destroyed);
@@ -195,7 +195,7 @@ static void freed_under_a_pump(void) {
     }
     seed = seed * 1103515245u + 12345u;
     usleep(seed >> 16 & 2047);
-    pthread_kill(thread, SIGUSR1); /* the thread pauses in its current call, perhaps at the end of a pump */
+    pthread_kill(thread, SIGUSR1); /* makes the thread pause inside its current call of pump */
     usher_context_free(context);
     missing += given - get(&destroyed);
     parallels += get(&parallel);

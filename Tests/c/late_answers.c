@@ -7,7 +7,7 @@
  *
  * In one of 20 rounds the host makes a separate context, and ends it with usher_context_close or usher_context_free.
  *
- * USHER_TEST_ROUNDS sets the number of playbacks (5,000).
+ * USHER_TEST_ROUNDS sets the number of playbacks (default: 5,000).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -152,7 +152,7 @@ static void on_screen_gone(void *user_data) {
 static void on_event(const usher_event *event, void *user_data) {
   struct screen *screen = (struct screen *)(uintptr_t)event->tag;
   (void)user_data;
-  if (!screen) return; /* a clear item, which replaces the playback by a zap */
+  if (!screen) return; /* the event of a clear item to which the host has zapped */
   look(screen);
   if (event->type != USHER_EVENT_PLAYBACK_CLOSED) return;
   screen->closed = 1;

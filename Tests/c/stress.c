@@ -36,7 +36,7 @@ static void run_threads(void) {
         (usher_context *)look(&contexts[MANUAL]), 20, 0); /* moves the manual clock, for which all threads may wait */
   }
   for (index = 0; index < THREADS; index++) before[index] = get(&busy[index]);
-  until = now_s() + 13 * patience(); /* this is longer than any call takes */
+  until = now_s() + 13 * patience(); /* no call takes so long */
   do {
     sleep_ms(20);
     usher_context_advance((usher_context *)look(&contexts[MANUAL]), 20, 0);

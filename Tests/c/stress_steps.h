@@ -112,7 +112,7 @@ static usher_delegate_hooks some_hooks(struct dice *d) {
   usher_delegate_hooks hooks = USHER_DELEGATE_HOOKS_INIT;
   hooks.content_id = roll(d, 2) ? on_hook : NULL;
   hooks.certificate = roll(d, 2) ? on_hook : NULL;
-  hooks.http_headers = roll(d, 3) ? NULL : on_hook; /* a licence needs the built-in headers, so this is rare */
+  hooks.http_headers = roll(d, 3) ? NULL : on_hook; /* less often, since a licence needs the built-in headers */
   hooks.license_url = roll(d, 3) ? NULL : on_hook;
   hooks.license_body = roll(d, 2) ? on_hook : NULL;
   hooks.license = roll(d, 2) ? on_hook : NULL;
@@ -391,7 +391,7 @@ static const struct step {
 #define STEPS (sizeof steps / sizeof *steps)
 
 static void take_any_step(struct dice *d) {
-  static const uint32_t most = 64; /* this number is at least the sum of all weights */
+  static const uint32_t most = 64; /* at least the sum of all weights */
   for (;;) {
     const struct step *step = steps;
     uint32_t at = roll(d, most);

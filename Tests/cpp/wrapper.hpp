@@ -21,7 +21,8 @@ int delegates();
 int customer();
 int contents();
 
-/* An object that callbacks capture. `alive` counts its copies that still exist. */
+/* The callbacks capture copies of a `witness`. `alive`: how many witnesses exist now, with copies; `ever`: how many the
+   tests have made, without copies. */
 inline std::atomic<int> alive{0}, ever{0};
 struct witness {
   witness() { alive++, ever++; }

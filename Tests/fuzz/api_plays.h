@@ -188,7 +188,7 @@ static void write_contents(struct program *p) {
 #define KIND_OF_usher_response RESPONSES
 #define KIND_OF_usher_loader LOADERS
 static __attribute__((unused)) struct watch *watch_once(struct watch **w, int function) {
-  if (!*w) *w = watch(function, 0), (*w)->may_be_lost = 1; /* destroy_of() clears it if the call has a destroy */
+  if (!*w) *w = watch(function, 0), (*w)->may_be_lost = 1; /* destroy_of() sets it to 0 if the call has a `destroy` */
   return *w;
 }
 static __attribute__((unused)) usher_destroy_fn destroy_of(struct watch *w) {

@@ -11,11 +11,11 @@ SLICE = 16
 
 
 def needles(secrets: Mapping[str, bytes]) -> dict[str, list[bytes]]:
-    """Returns the byte strings to search for: three parts of each secret, so that the search also finds fragments; and
-    for each part 8 letters in the byte order of a 64-bit number, because the library reads letters into such numbers
-    when it searches a message for secrets.
+    """Returns the byte strings to search for: three parts of each secret, so that the search also finds fragments.
 
-    The beginning of a secret is not one of these parts, because it is often public (the header of a JWT).
+    Also returns the first 8 letters of each part in reverse order, because the library stores letters in 64-bit numbers
+    when it searches a message for secrets. No part has the beginning of the secret, because that is often public (the
+    header of a JWT).
     """
     found = {}
     for name, secret in secrets.items():

@@ -213,7 +213,7 @@ def test_memory_afterHooksMapsOwnServersAndLoaders_holdsNoSecret(hosts: Hosts) -
     """No secret stays in memory after a host has got licences with hooks, a token map, customer SSM and a resource
     loader.
 
-    The server gives the same reply to all their requests: JSON with a CKC.
+    The server gives the same reply to every request: JSON with a CKC.
     """
     texts = {
         name: secrets.token_hex(size)

@@ -178,7 +178,7 @@ def setup_error(stage: Stage, server: RawServer) -> usher.UsherError:
 
 
 def test_caFile_authorityOfTheSystemsFolder_isNotTrusted(ca_file: str, tmp_path: Path) -> None:
-    """The library sends nothing to a server when `ca_file` is set and only the system has the server's authority."""
+    """The library sends nothing to a server whose authority is in the system's folder, but not in `ca_file`."""
     other = trustme.CA()
     folder = tmp_path / "certs"
     folder.mkdir()

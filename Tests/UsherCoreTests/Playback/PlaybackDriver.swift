@@ -85,7 +85,7 @@ struct PlaybackDriver {
     finish(id, .success(fields), sourceLocation)
   }
 
-  /// Delivers a reply that the host's licence hook reads. The licence follows with `licensed` or `failed`.
+  /// Delivers a reply that the host's licence hook must read. Then `licensed` or `failed` delivers the hook's answer.
   mutating func arrived(_ id: LicenseID, token: String? = nil) {
     var fields = SessionFields()
     fields.token = token.map { secret($0) }

@@ -153,8 +153,8 @@ import Testing
     #expect(attempts.dropFirst().allSatisfy { $0 <= 1562 }, "\(attempts)")
   }
 
-  /// The server does not answer. From the last second of the lease until shortly after it, an attempt is always in
-  /// flight, and each attempt opens more connections until one is established.
+  /// The server does not answer. An attempt is in flight at every moment of the last second of the lease, and for
+  /// 300 ms after the lease. Each attempt in that second opens more connections until one is established.
   @Test(arguments: [5, 60] as [Double])
   func timeOuts_inTheLastSecondOfTheLease_areFollowedByTheNextAttemptAtOnce(period: Double) {
     var s = SessionDriver.beating(period: period)

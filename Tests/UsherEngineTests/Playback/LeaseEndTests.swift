@@ -30,8 +30,8 @@ import Testing
     return s.playbacks.filter { id in !s.kinds(id).contains(.heartbeatError) && s.kinds(id).contains(.keptAlive) }.count
   }
 
-  /// The network comes back at some time in the last two seconds of the lease. The library soon opens a connection, in
-  /// the last second within 50 ms. From then until shortly after the lease it opens at most 36 connections.
+  /// If the network comes back in the last second of the lease, the library opens a connection within 50 ms. From the
+  /// beginning of this second it opens at most 36 connections, and none of them later than a second after the lease.
   @Test func silentNetwork_inTheLastSecondOfTheLease_isTriedEvery50Milliseconds() throws {
     let s = try silence()
     s.run(until: Self.leaseEnd + 2000)
@@ -57,8 +57,8 @@ import Testing
     s.finish()
   }
 
-  /// A hundred sessions together open at most ten additional connections within 50 ms. After the first reply, all other
-  /// sessions connect at once.
+  /// A hundred sessions retry at the same time. Each attempt opens one connection; besides these, all sessions together
+  /// open at most ten connections in 50 ms. After the first reply, all other sessions connect at once.
   @Test func sessions_whoseNetworkComesBackLate_areKeptByTheFirstReply() throws {
     let s = try silence(sessions: 100)
     s.run(until: Self.leaseEnd - 51)
@@ -82,8 +82,8 @@ import Testing
     s.finish()
   }
 
-  /// It takes nearly the whole time of an attempt to open the connection. The attempt still does not end before the
-  /// reply; otherwise the head-end would replace the token twice.
+  /// The network needs 280 ms to open a connection, nearly the whole time-out of an attempt. The library still waits
+  /// for the reply to this attempt. A second attempt would reach the head-end with a token that it has replaced.
   @Test(arguments: [600, 500, 400] as [Milliseconds])
   func session_overASlowPath_isKeptByOneRequest(left: Milliseconds) throws {
     let s = try silence(connectTime: 280)
