@@ -59,7 +59,7 @@ class ClosingHandler(socketserver.BaseRequestHandler):
                 if self.server.is_closing:
                     break
         time.sleep(self.server.pause_s)  # the subject of these stories
-        # With this option the system resets the connection instead of closing it in order.
+        # With this option the system ends the connection with a reset (RST), not in the usual way (FIN).
         self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     @staticmethod
@@ -155,7 +155,8 @@ def test_setups_whileTheServerKeepsConnections_useKeptOnes(stage_factory: StageF
 def test_manySetups_whileTheServerKeepsConnections_openFewConnections(
     stage_factory: StageFactory, serve: Serve
 ) -> None:
-    """A hundred players start at once. Their set-ups open new connections only until one has stayed open for 20 ms."""
+    """A hundred players start at once. The library opens new connections for their set-ups only until one connection
+    has stayed open for 20 ms."""
     stage = stage_factory(headend={"limit": 100}, requests_per_origin_max=1)
     server = serve(stage, 0)
     server.is_closing = False

@@ -42,8 +42,8 @@ def test_firstLicence_withoutAToken_asksOnceForSetupAndLicence(stage: Stage) -> 
 
 @pytest.mark.parametrize("policy", [R.CALLBACK_ONLY, R.ALWAYS])
 def test_furtherLicence_asksForATokenAndSetsUpAgain(stage: Stage, policy: usher.Resetup) -> None:
-    """A further licence (e.g. playback moves to AirPlay) asks for a new token, ends the old session and sets up a new
-    one (SSM v1 page; protocol.md: Licences)."""
+    """The host requests a further licence, e.g. because playback moves to AirPlay. The library asks for a new token,
+    ends the old session and sets up a new one (SSM v1 page; protocol.md: Licences)."""
     tokens = Tokens(stage, single_use=True)
     playback = played(stage, tokens, stage.headend.content_token(), resetup_on_extra_license=policy)
     stage.clear_keys(playback)
@@ -60,8 +60,8 @@ def test_furtherLicence_asksForATokenAndSetsUpAgain(stage: Stage, policy: usher.
 
 
 def test_furtherLicence_withResetupNever_usesTheSessionWithANewToken(stage: Stage) -> None:
-    """With `resetup_on_extra_license` NEVER, a further licence (key rotation) asks the callback for a token and uses
-    the same session (protocol.md: Licences)."""
+    """With `resetup_on_extra_license` NEVER, the library asks the callback for a token for a further licence (e.g.
+    after key rotation), and uses the same session (protocol.md: Licences)."""
     tokens = Tokens(stage, single_use=True)
     playback = played(stage, tokens, stage.headend.content_token(), resetup_on_extra_license=R.NEVER)
     stage.clear_keys(playback)
@@ -318,8 +318,8 @@ def test_lateToken_whileACallbackIsAsked_winsOverIt(stage: Stage) -> None:
 
 
 def test_lateToken_withSync_isGivenByAnotherThread(stage: Stage) -> None:
-    """With a sync delegate, play() waits for the token and for set-up, at most for its time-out; another thread sets
-    the token (protocol.md: When it fails; protocol.md: Races)."""
+    """With a sync delegate, play() waits until another thread sets the token and the session is set up. If no token
+    comes, play() returns after 5 s (protocol.md: When it fails; protocol.md: Races)."""
     delegate = stage.delegate(sync_setup_teardown=True)
     told: list[usher.Playback] = []
     stage.context.add_observer(lambda event: told.append(event.playback) if event.playback else None)  # type: ignore[arg-type]

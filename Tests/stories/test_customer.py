@@ -412,8 +412,8 @@ def test_customer_neverLicensed_isNotTornDown(stage: Stage) -> None:
     ids=lambda answer: repr(answer)[:60],
 )
 def test_customer_answerThatMakesNoSense_failsWithItsReason(stage: Stage, answer: Any) -> None:
-    """The library refuses an answer with a value out of range; the request fails, with the exception of this refusal as
-    `__cause__` (customer SSM page)."""
+    """The library refuses an answer with a value out of range. The request fails, and the `__cause__` of its error is
+    the exception that says why (customer SSM page)."""
     playback = play(stage, Portal(stage, answer))
     with pytest.raises(usher.CallbackError) as caught:
         playback.get_license(FAIRPLAY, b"spc")

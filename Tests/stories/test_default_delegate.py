@@ -241,7 +241,7 @@ def test_headersStep_none_doesNotSendTheRequest(stage: Stage) -> None:
 
 
 def test_headersStep_empty_sendsTheRequestWithoutThem(stage: Stage) -> None:
-    """If generateHTTPHeaders() answers [:], the library sends the request without extra headers
+    """If generateHTTPHeaders() answers an empty map, the library sends the request without extra headers
     (delegates.md: Hooks)."""
     playback = play(stage, common(stage, http_headers={}), stage.headend.content_token())
     with pytest.raises(usher.RefusedError):

@@ -192,8 +192,8 @@ def test_teardown_ofASessionThatTheServerEnded_isAnEndWithoutARequest(stage: Sta
 @WAYS
 @pytest.mark.parametrize("outcome", ["the reply is lost", "the request is refused"])
 def test_teardown_ofASessionThatNeverGotAToken_ends(stage: Stage, tear_down: Ending, outcome: str) -> None:
-    """The host leaves a session whose first licence is in flight, and tears it down; no token arrives. The library
-    reports the end, and before it TEARDOWN_ERROR if the head-end may hold the session."""
+    """The host leaves a session whose first licence request is in flight, and then tears it down; no token arrives. The
+    library reports SESSION_ENDED. If the head-end may hold the session, the library reports TEARDOWN_ERROR first."""
     is_lost = outcome == "the reply is lost"
     stage.headend.faults.add("license", Fault.stall("after") | Fault.drop("after") if is_lost else Fault.stall())
     playback = play(stage, token=None if is_lost else "a token that the head-end does not know")

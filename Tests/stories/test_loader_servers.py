@@ -420,7 +420,8 @@ def test_device_ofTheHostsEntitlement_isRegisteredWithItsToken(stage: Stage) -> 
 
 
 def test_device_enforcedByTheHost_isAskedForABoundToken(stage: Stage) -> None:
-    """Without `device_binding`, the host itself says for each token whether it registers the device or needs it."""
+    """Without `device_binding`, the host itself says for each token whether the token registers the device or is bound
+    to the device."""
     ready(stage)
     wanted = iter([usher.TokenKind.REGISTRATION, usher.TokenKind.DEVICE_BOUND])
     loader(

@@ -346,8 +346,8 @@ def test_keysOfAnotherContent_whileTheItemsTokenIsAwaited_waitForItsSession(stag
 @pytest.mark.parametrize("named", [True, False], ids=["content named", "content of its first licence"])
 @pytest.mark.parametrize("status", [401, 403])
 def test_deniedToken_ofTheItem_isReplacedByTheCallback_onceForAll(stage: Stage, named: bool, status: int) -> None:
-    """The library asks the token callback once for all denied requests, with and without a content id, and sends
-    each once more (delegates.md: Content tokens that come late, or go stale)."""
+    """The server denies three licence requests, of which some have a content id. The library asks the token callback
+    only once, and sends each request once more (delegates.md: Content tokens that come late, or go stale)."""
     asked: list[usher.TokenRequest] = []
     delegate = multi(stage, token_callback=lambda request: asked.append(request) or usher.LATER)  # type: ignore[func-returns-value]
     delegate.tokens["movie"] = stage.headend.content_token("viewer", "movie")

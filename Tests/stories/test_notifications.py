@@ -94,8 +94,9 @@ def test_setupNotification_ofEachSsmCode_isExplained(stage: Stage, code: int) ->
 def test_setupNotification_withoutAnSsmCode_hasTheHttpStatusOrMinusOne(
     stage: Stage, fault: Fault, status: usher.Status, http_status: int
 ) -> None:
-    """The notification's `code` is the HTTP status, or -1 without a response. It has an `errorCode` only if the body
-    was JSON with a number in that field, also as text (SSM v1 page; seed-to-api.md: Notifications)."""
+    """The notification's `code` is the HTTP status, or -1 without a response. If the
+    body has no error code that is a number, the notification has no `errorCode` (SSM v1 page; seed-to-api.md:
+    Notifications)."""
     error = failing(stage, "setup", fault)
     assert (error.status, error.http_status, error.service_code) == (status, http_status, 0)
     assert error.legacy_codes == LegacyCodes(6001, -1352, 0, 3010, http_status)
@@ -180,8 +181,8 @@ def test_threads_ofTheLibrary_haveNames(stage: Stage) -> None:
 def test_notification_ofEachOperation_hasTheNumbersOfOtherPlayers(
     stage: Stage, route: str, codes: usher.LegacyCodes
 ) -> None:
-    """`legacy_codes` has the error numbers of other players: Apple 30x0, Android's what and extra, React Native 600x
-    (seed-to-api.md: Notifications)."""
+    """`legacy_codes` has the numbers that the SDKs use for this error: 30x0 for Apple, `what` and `extra` for Android,
+    600x for React Native (seed-to-api.md: Notifications)."""
     assert failing(stage, route, Fault.error(4000, status=500)).legacy_codes == codes
 
 

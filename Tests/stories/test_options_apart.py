@@ -37,8 +37,8 @@ def test_delegates_withDifferentOptions_playSideBySide_eachByItsOwn(stage_factor
 
 
 def test_contexts_withDifferentTimeouts_eachWaitsForItsOwn(stage_factory: StageFactory) -> None:
-    """One of two contexts sets a short time-out for requests. If set-up gets no reply in both contexts, it fails early
-    only in this context."""
+    """One of two contexts sets a short time-out for requests, and the head-ends reply to no set-up in time. Only the
+    set-up in the context with the short time-out fails."""
     short = stage_factory(http_timeout_ms=1_000)
     plain = stage_factory()
     for stage in (short, plain):

@@ -436,7 +436,7 @@ def test_syncPlay_onThePumpingThread_runsCallbacksWhileItWaits(pumped: Stage) ->
 def test_syncPlay_beforeTheFirstPump_runsCallbacksOnTheThreadOfTheContext(stage_factory: StageFactory) -> None:
     """The host calls a sync play before its first pump, on the thread that made the context; play() runs the token
     callback while it waits, as on the pumping thread."""
-    # On the system clock, so that a play that runs no callbacks ends when the token is late.
+    # This context uses the system clock. So if play() ran no callback, it would end when the token is overdue.
     stage = stage_factory(callbacks="pumped", clock="system")
     stage.headend.faults.add("setup", Fault.error(1004, status=401))
     asked: list[int] = []
@@ -463,9 +463,9 @@ def test_syncPlay_ofAnotherThreadBeforeTheFirstPump_runsNoCallbacks(pumped: Stag
 
 @pytest.mark.parametrize("known", [True, False])
 def test_syncPlay_ofAContentId_needsATokenInTheMap(stage_factory: StageFactory, known: bool) -> None:
-    """The host plays by content identifier on the pumping thread; without a token in the map the play is refused,
-    because only a later call of this thread may bring the token."""
-    # On the system clock, so that a play that is not refused ends after its time-out.
+    """The host plays by content identifier on the pumping thread. If the map has no token, the library refuses play(),
+    because this thread could set the token only after play() has returned."""
+    # This context uses the system clock. So if the library did not refuse play(), the call would end by a time-out.
     stage = stage_factory(callbacks="pumped", clock="system")
     delegate = stage.delegate(kind=usher.MultiInstanceDelegate, sync_setup_teardown=True)
     stage.context.pump()
@@ -481,8 +481,8 @@ def test_syncPlay_ofAContentId_needsATokenInTheMap(stage_factory: StageFactory, 
 
 
 def test_syncPlay_ofAContentIdWithoutATokenMap_isRefused(stage_factory: StageFactory) -> None:
-    """The host plays by content identifier on the pumping thread with a delegate that has no token map; the play is
-    refused, because nothing has a token for it."""
+    """The host plays by content identifier on the pumping thread, with a delegate that has no token map. The library
+    refuses play(), because it cannot find a token for the identifier."""
     stage = stage_factory(callbacks="pumped", clock="system")
     stage.context.pump()
     with pytest.raises(usher.WouldDeadlockError):

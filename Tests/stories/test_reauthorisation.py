@@ -111,8 +111,8 @@ def test_licences_deniedTogether_underASession_andDeniedAgain_failEach(stage: St
 
 
 def test_licence_deniedAfterTheFreshTokenCame_goesOutAgainWithoutAsking(plain: Stage) -> None:
-    """If the server denies a request with the old token when the library already has the new token, the library sends
-    the request again with the new token, and does not ask the callback again."""
+    """The server denies a request with the old token after the library has got the new token. The library sends the
+    request again with the new token, and does not ask the callback again."""
     tokens = Tokens(plain)
     playback = played(plain, tokens, ssm_url=None)
     plain.headend.faults.add("license", Fault.stall("before") | Fault.status(401))

@@ -48,8 +48,8 @@ def test_close_withSyncAndAStalledServer_returnsAfter3s(stage: Stage) -> None:
     stage.headend.faults.add("teardown", Fault.stall())
     closing = stage.call(playback.close)
     stage.headend.wait_held()
-    # The timer that the stage finds here may be that of the teardown, which is also due in 3 s. So still_waiting()
-    # gives close() some time to begin its wait.
+    # wait_timer() may find the timer of the teardown, which is due in 3 s like the timer of close(). So close() may not
+    # wait yet; still_waiting() gives it some time to begin.
     stage.wait_timer(3_000)
     assert stage.still_waiting(closing)
     stage.advance(2_999)

@@ -213,8 +213,8 @@ def test_zap_withSyncAndAStalledTeardown_returnsAtItsCaps(stage: Stage) -> None:
 
 
 def test_zap_refusedForTheLimitAfterItsTeardown_isNotTriedAgain(stage_factory: StageFactory) -> None:
-    """The head-end refuses set-up with 1007, although the library's teardown was answered before it sent set-up. So
-    another device uses the slot: the library reports a limit error and does not retry (protocol.md: When it fails;
+    """At a zap the head-end replies to the teardown of the old session, and then refuses set-up with 1007. So another
+    device uses the slot: the library reports a limit error and does not retry (protocol.md: When it fails;
     protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     stage.play(tag="first")
