@@ -40,11 +40,19 @@ typedef struct usher_customer_request {
 } usher_customer_request;
 
 /**
- * Licence callback (OTVCustomerSSMCallback.license): get a licence from your servers. Before the first licence of a
- * playback, set your session up. While renewals keep the session alive (USHER_RENEW_ENFORCED), the library calls this
- * callback again each period with the type USHER_LICENSE_RENEWAL. The payload of a renewal comes from the payload
- * callback of the playback; without that callback it is the payload of the last licence request. Answer with
+ * Licence callback (OTVCustomerSSMCallback.license): get a licence from your servers. Answer with
  * usher_complete_license(), in the callback or later, within `license_timeout_ms`.
+ *
+ * Before the first licence of a playback, set your session up. If you then answer without a licence, or too late, end
+ * your session yourself: for the library the playback has no session, so it does not call the teardown callback.
+ *
+ * While renewals keep the session alive (USHER_RENEW_ENFORCED), the library calls this callback again each period with
+ * the type USHER_LICENSE_RENEWAL. The payload of a renewal comes from the payload callback of the playback. Without
+ * that callback it is the payload of the last request that the host made for this playback, also if that request was
+ * for another track or was itself a renewal; `key_system` is that of the same request, and `asset_id` is NULL.
+ *
+ * The callbacks and observers of one playback run one at a time. So if this callback blocks longer than its time limit,
+ * observers receive the events of the time-out only after it has returned. The same is true for the callbacks below.
  * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
  * "In callbacks: yes". Last call: before `destroy`.
  *
@@ -84,17 +92,20 @@ typedef void (*usher_customer_call_fn)(
 typedef struct usher_customer_options {
   /** USHER_CUSTOMER_OPTIONS_INIT sets it. */
   size_t struct_size;
-  /** The application certificate, up to 1 MiB. Default: none. */
+  /** The application certificate, up to 1 MiB, for usher_playback_get_certificate() and
+      usher_playback_request_certificate(), which return these bytes; the library has no other use for it. Default:
+      none; those functions then return USHER_E_STATE. */
   const uint8_t *certificate;
   /** Its length in bytes. */
   size_t certificate_size;
   /** Gets licences and renewals. Default: none; then set the callbacks with usher_delegate_set_customer_callbacks(). */
   usher_customer_license_fn license;
   /** Sends heartbeats and answers with a result. Default: none. If neither this callback nor `simple_heartbeat` is set,
-      the library does nothing when a heartbeat is due. */
+      the library calls nothing when a heartbeat is due; the heartbeat counts as successful (USHER_EVENT_KEPT_ALIVE). */
   usher_customer_call_fn heartbeat;
-  /** Ends the session. Runs once when a playback that had a licence closes (the SDKs have no such callback). Default:
-      none. */
+  /** Ends the session. Runs once when a playback that had a licence closes, also if you answered a heartbeat with
+      USHER_E_SESSION, but not if the playback closes with USHER_CLOSE_LEAVE. The SDKs have no such callback. Default:
+      none; the session then stays active at your servers, and the next item may start before you have ended it. */
   usher_customer_call_fn teardown;
   /** Passed to the callbacks. */
   void *user_data;
@@ -112,7 +123,8 @@ typedef struct usher_customer_options {
   uint32_t payload_timeout_ms;
   /** As in usher_ssp_options. Default 50. */
   uint32_t jitter_permille;
-  /** As in usher_ssp_options. Default 1000. */
+  /** As in usher_ssp_options; failures for which the library retries: see usher_complete_call() and
+      usher_complete_license(). Default 1000. */
   uint32_t retry_permille;
   /** As in usher_ssp_options. Default 10. */
   uint32_t keep_alive_failures_max;
@@ -158,11 +170,16 @@ typedef struct usher_customer_license {
   double heartbeat_s;
   /** USHER_RENEW_ENFORCED: the library calls the licence callback for a renewal each period. USHER_RENEW_HEARTBEAT: it
       calls the heartbeat callback. USHER_RENEW_NONE: neither. USHER_RENEW_DEFAULT (0): the same as
-      USHER_RENEW_ENFORCED. The first answer decides; the library ignores this field in later ones. */
+      USHER_RENEW_ENFORCED. USHER_RENEW_CDM is not possible here. The first answer decides; later answers must have one
+      of these values too, but the library ignores it. */
   int32_t renew_type;
   /** HTTP status of your server, for `http_status` of the error; 0: none. */
   int32_t http_status;
-  /** Your server's code, for `service_code` of the error; 1007 means too many sessions. 0: none. */
+  /** Your server's code, for `service_code` of the error. 0: none. Without a licence, 1007 in the answer to the request
+      that opens the session means too many sessions: USHER_EVENT_SETUP_ERROR with USHER_E_LIMIT and the origin
+      USHER_ORIGIN_SSM, and the session has failed. With every other code the status is USHER_E_REFUSED and the origin
+      USHER_ORIGIN_LICENSE (Widevine renewals: USHER_ORIGIN_SSM), so usher_error_explain() explains 1003 and 1006 as
+      codes of a licence server. */
   int64_t service_code;
   /** One line for the error's message, up to 1000 bytes. May be NULL. */
   const char *message;
@@ -206,13 +223,18 @@ USHER_API int32_t usher_delegate_set_customer_callbacks(
     usher_delegate *delegate, const usher_customer_callbacks *callbacks, void *user_data, usher_destroy_fn destroy);
 
 /**
- * Answers a licence callback.
+ * Answers a licence callback. If the answer to a renewal of the library has no licence, the library retries the renewal
+ * as long as the option `retry_permille` allows: if `http_status` is 429 or 500 and more (with or without a service
+ * code), if there is neither HTTP status nor service code, or if the answer does not come in time. Any other answer
+ * without a licence, for example with HTTP status 404 or with only a service code, is final: the library reports
+ * USHER_EVENT_HEARTBEAT_ERROR at once, and the session has failed.
  *
  * @param completion  the id that the callback received.
  * @param license     copied. NULL: the host has no licence; the request fails with USHER_E_CALLBACK.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
- *         id is unknown; USHER_E_INVALID_ARGUMENT for a period that is negative or not a number, an unknown renew type,
- *         or a licence of 0 bytes or more than 1 MiB (the question stays open).
+ *         id is unknown; USHER_E_INVALID_ARGUMENT for a period that is negative, not a number or more than 1e9, a renew
+ *         type that is unknown or USHER_RENEW_CDM, a licence of 0 bytes or more than 1 MiB, or a message of more than
+ *         1000 bytes (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_license(usher_completion completion, const usher_customer_license *license);
@@ -221,9 +243,13 @@ USHER_API int32_t usher_complete_license(usher_completion completion, const ushe
  * Answers a heartbeat or teardown callback.
  *
  * @param completion  the id that the callback received.
- * @param status      USHER_OK: done. USHER_E_SESSION, USHER_E_REFUSED, USHER_E_LIMIT: your server ended the session;
- *                    playback must stop. Any other USHER_E_...: the call failed; the library retries a heartbeat, as
- *                    long as the option `retry_permille` allows.
+ * @param status      USHER_OK: done. For a heartbeat, USHER_E_SESSION, USHER_E_REFUSED and USHER_E_LIMIT mean that your
+ *                    server ended the session: the library reports USHER_EVENT_HEARTBEAT_ERROR with this status at
+ *                    once, and playback must stop. Any other USHER_E_... means that the heartbeat failed: the library
+ *                    retries it as long as the option `retry_permille` allows. The library does not retry a teardown:
+ *                    after any USHER_E_... it reports USHER_EVENT_TEARDOWN_ERROR. Events have your status only if it is
+ *                    one of the three named above; otherwise they have USHER_E_CALLBACK, and the message is
+ *                    usher_status_message() of your status.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
  *         id is unknown; USHER_E_INVALID_ARGUMENT for an unknown status (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1

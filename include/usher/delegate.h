@@ -149,7 +149,8 @@ typedef struct usher_ssp_options {
   uint32_t jitter_permille;
   /** If a keep-alive fails in transport, with 5xx or with 429, the library retries it until one period plus this many
       thousandths of a period have passed since the last keep-alive that the server answered. Default 1000: two periods,
-      which the library assumes to be the length of the session's lease. At most 1000; USHER_OFF: no retry. */
+      which the library assumes to be the length of the session's lease. One or two attempts may follow up to a second
+      after this time, because the server's lease ends a moment later. At most 1000; USHER_OFF: no retry. */
   uint32_t retry_permille;
   /** After this many periods without an answered keep-alive the library stops trying. Default 10; USHER_OFF: it never
       stops. */

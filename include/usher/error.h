@@ -75,7 +75,9 @@ extern "C" {
 
 /* ---- origin: which server answered ------------------------------------------------------------------------------- */
 
-/** The library itself or the host. */
+/** The library itself or the host. If a callback of a customer SSM delegate is missing, fails, answers with a failure or
+    does not answer in time, the origin is not LOCAL but the server that the callback stands for: SSM for heartbeats,
+    teardowns and Widevine renewals, LICENSE for licences and other renewals. */
 #define USHER_ORIGIN_LOCAL 0
 /** The Secure Session Manager. */
 #define USHER_ORIGIN_SSM 1
@@ -163,8 +165,9 @@ typedef struct usher_legacy_codes {
   int32_t android_what;
   /** Android `extra`: the SSM's errorCode, else 0. */
   int64_t android_extra;
-  /** Apple, inside the SDK: 3010 set-up, 3020 teardown, 3030 heartbeat, 3040 customer callback, 3050 request; 0: no
-      number fits. */
+  /** Apple, inside the SDK: 3010 set-up, 3020 teardown, 3030 heartbeat, 3050 any other request; 3040 instead of 3030 or
+      3050 if `status` is USHER_E_CALLBACK. So a customer SSM callback that does not answer in time, or answers with
+      another status, has 3030 or 3050. 0: no number fits. */
   int32_t apple_internal;
   /** Apple notification `code`: the HTTP status, -1 when there was no HTTP answer. */
   int32_t apple_code;

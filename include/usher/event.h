@@ -23,7 +23,9 @@ extern "C" {
 /** Teardown failed: the head-end holds the slot until the session expires (OTVSSMTeardownErrorNotification).
     `must_stop` is 0, since the playback that the event names has stopped already. */
 #define USHER_EVENT_TEARDOWN_ERROR 4
-/** The server accepted a heartbeat or an enforced renewal. */
+/** The server accepted a heartbeat, or a renewal that keeps the session alive. With customer SSM the callback succeeded;
+    if the host's answer was USHER_RENEW_HEARTBEAT and the delegate has no heartbeat callback, this event comes each
+    period although the library called nothing. */
 #define USHER_EVENT_KEPT_ALIVE 5
 /** The outage that USHER_EVENT_HEARTBEAT_ERROR reported is over: the session is alive. */
 #define USHER_EVENT_RECOVERED 6
@@ -33,7 +35,9 @@ extern "C" {
 /** A renewal is due and the playback has no payload callback: call usher_playback_request_license() with
     USHER_LICENSE_RENEWAL. Not reported with customer SSM. */
 #define USHER_EVENT_RENEWAL_DUE 8
-/** The session ended: the library tore it down, or left it to expire (`left` = 1). */
+/** The library no longer holds the session: it tore the session down, or left it to expire (`left` = 1), or the server
+    had ended it. If the teardown failed, USHER_EVENT_TEARDOWN_ERROR comes first. With customer SSM and no teardown
+    callback, `left` is 0 although the session is still active at your servers. */
 #define USHER_EVENT_SESSION_ENDED 9
 /** A licence arrived: the first one or a renewal. */
 #define USHER_EVENT_LICENSE 10

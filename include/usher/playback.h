@@ -13,21 +13,26 @@
 extern "C" {
 #endif
 
-/** Do what the kind of delegate does by default: with SSM v1 and customer SSM the library tears the session down; with
-    SSP V2 it leaves the session to expire, but tears it down on a zap (see usher_ssp_v2_options). */
+/** Do what the kind of delegate does by default: with SSM v1 the library tears the session down; with customer SSM it
+    calls the teardown callback, if you set one; with SSP V2 it leaves the session to expire, but tears it down on a
+    zap (see usher_ssp_v2_options). */
 #define USHER_CLOSE_DEFAULT 0
 /** Tear the session down. */
 #define USHER_CLOSE_TEARDOWN 1
-/** Leave the session to expire at the head-end. */
+/** Leave the session to expire at the head-end. With customer SSM the library does not call the teardown callback. */
 #define USHER_CLOSE_LEAVE 2
 
-/** The playback has no session and will have none: its delegate has no SSM. */
+/** The playback has no session: its delegate has no SSM, the item is clear, or (SSP V2) the last licence reply had no
+    session token (USHER_EVENT_NO_SESSION). */
 #define USHER_SESSION_NONE 0
-/** The session is being set up, or the playback waits until the player has closed the earlier playback. */
+/** There is no session yet: set-up is under way, or the playback waits for a content token, for its first licence (SSP
+    V2, customer SSM), or until the player has closed the earlier playback. */
 #define USHER_SESSION_PENDING 1
 /** The session is set up and kept alive. */
 #define USHER_SESSION_ACTIVE 2
-/** A keep-alive is overdue or failing; the session may have ended. */
+/** The session may have ended: a keep-alive is overdue (USHER_EVENT_SESSION_DOUBTFUL), or an outage continues that
+    USHER_EVENT_HEARTBEAT_ERROR reported. While the library retries a failed keep-alive before that event, the state
+    stays ACTIVE. */
 #define USHER_SESSION_DOUBTFUL 3
 /** Set-up or keep-alive failed for good: stop playback. */
 #define USHER_SESSION_FAILED 4
@@ -75,7 +80,8 @@ USHER_API int32_t usher_playback_free(usher_playback *playback);
  * request: first call usher_playback_request_license(), which does not wait.
  *
  * @param playback    the playback whose set-up it waits for.
- * @param timeout_ms  longest wait on the context's clock, ms. 0: the delegate's `setup_timeout_ms`.
+ * @param timeout_ms  longest wait on the context's clock, ms. 0: the delegate's `setup_timeout_ms` (customer
+ *                    SSM: 5000).
  * @param out         a response without data, whose `error` has HTTP status, code and message of the server; free it
  *                    with usher_response_free(). You get it also on USHER_OK and on USHER_E_TIMEOUT. NULL if the call
  *                    itself is refused. May be NULL.

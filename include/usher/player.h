@@ -37,7 +37,8 @@ typedef struct usher_playback_options {
   usher_delegate *delegate;
   /** The operator's content token: a header value, not empty, no CR, LF or NUL, at most 64 kB; it may contain commas.
       Default: the library asks the delegate's token callback. Without a token callback, the playback waits
-      `token_wait_ms` for usher_playback_set_content_token(). */
+      `token_wait_ms` for usher_playback_set_content_token(). Default, common and customer SSM delegates need no token,
+      so with them the playback does not wait. */
   const char *content_token;
   /** The content's identifier: bytes, up to 64 kB. A multi-instance delegate uses it to find the content token.
       Default: none; the `asset_id` of the first licence request identifies the content. */
@@ -81,7 +82,9 @@ USHER_API int32_t usher_player_new(usher_context *context, usher_player **out);
 /**
  * Starts the next item on a player; if another item plays there, this is a zap. The library first closes the earlier
  * playback and tears down its session, and waits for that teardown at most `teardown_timeout_ms`. Then it sets up the
- * session of the new item, if its delegate has an SSM. USHER_EVENT_SESSION_STARTED or USHER_EVENT_SETUP_ERROR reports
+ * session of the new item, if its delegate has an SSM. With customer SSM the library calls the teardown callback and
+ * waits for its answer; without that callback it waits for nothing, and your servers may refuse the next session (1007)
+ * because they still hold the old one. USHER_EVENT_SESSION_STARTED or USHER_EVENT_SETUP_ERROR reports
  * the result. If the player gets a newer item before this one could start, the library closes this one with
  * USHER_E_REPLACED.
  *
