@@ -37,6 +37,11 @@ extension PlaybackMachine {
       case .opening: return openingDenied(index, request, failure, origin, ownTeardowns: ownTeardowns, now: now)
       case .carriesToken(let generation): return deniedInSession(index, failure, origin, generation, now: now)
       case .sessionless:
+        if mayRepeat(index, failure) {
+          licenses[index].phase = .waiting
+          licenses[index].resends += 1
+          return withFollowUps([], now: now)
+        }
         if mayAskAgain(index), mayReauthorise(licenses[index], failure) {
           let actions = reauthorise(index, Denial(failure: failure, origin: origin, generation: 0))
           return withFollowUps(actions, now: now)
@@ -51,6 +56,13 @@ extension PlaybackMachine {
 
   /// Returns whether the request can be sent again: the host still waits for its answer.
   private func mayAskAgain(_ index: Int) -> Bool { !isClosing && !licenses[index].isAbandoned }
+
+  /// Returns whether the machine repeats the request once: the server has closed the kept connection instead of
+  /// replying, as some servers do after each reply. Keep-alives have their own retries.
+  private func mayRepeat(_ index: Int, _ failure: WireFailure) -> Bool {
+    failure.endedKeptConnection && mayAskAgain(index) && licenses[index].resends == 0
+      && !(licenses[index].isRenewal && usesSession)
+  }
 
   /// Handles the failure of a licence request that carried the session token of `generation`: the server denied the
   /// request or did not answer.
@@ -76,6 +88,10 @@ extension PlaybackMachine {
       licenses[index].phase = .waiting
       licenses[index].resends += 1
       licenses[index].denial = denial
+      actions = []
+    } else if mayRepeat(index, failure) {
+      licenses[index].phase = .waiting
+      licenses[index].resends += 1
       actions = []
     } else if mayAsk, mayReauthorise(licenses[index], failure) {
       actions = reauthorise(index, denial)

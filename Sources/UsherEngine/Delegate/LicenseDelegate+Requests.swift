@@ -14,7 +14,7 @@ extension LicenseDelegate {
     let headers = [authorisation, Self.sendsJSON, Self.acceptsJSON]
     return HTTPRequest(
       method: .post, endpoint: endpoint, headers: extraHeaders.isEmpty ? headers : headers + extraHeaders, body: body,
-      isUrgent: call != .setup, tokens: [token], repetition: call == .setup ? .never : .bySession)
+      isUrgent: call != .setup, tokens: [token], opensSession: call == .setup)
   }
 
   /// Makes the licence request that the library would send without hooks; hooks may replace parts of it.

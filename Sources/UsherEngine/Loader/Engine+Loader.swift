@@ -152,7 +152,7 @@ extension Engine {
     job.registersDevice = job.kind == .deviceRegistration
     let request = HTTPRequest(
       method: .post, endpoint: server, headers: headers, body: question.body, isUrgent: false, tokens: [],
-      repetition: .never)
+      opensSession: true)
     job.transfer = requests.send(request, for: .load(entry.id, job, .entitlement(question)))
   }
 
@@ -189,8 +189,9 @@ extension Engine {
     }
     let request = HTTPRequest(
       method: .post, endpoint: server, headers: [contentType(format)] + options.headers + job.headers, body: body,
-      isUrgent: false, tokens: job.tokens, repetition: .byTransport)
+      isUrgent: false, tokens: job.tokens)
     for token in job.tokens { note(token, of: entry) }
+    job.repeatableRequest = request
     job.transfer = requests.send(request, for: .load(entry.id, job, .key))
   }
 
@@ -207,7 +208,12 @@ extension Engine {
     guard !job.machine.isEnded, let entry = playbacks[playback] else { return }
     switch (step, outcome) {
     case (.entitlement, .failure(let failure)): fail(entry, job, failure.error(.entitlement, .entitlement))
-    case (.key, .failure(let failure)): fail(entry, job, failure.error(.license, .license))
+    case (.key, .failure(let failure)):
+      guard failure.endedKeptConnection, let request = job.repeatableRequest else {
+        return fail(entry, job, failure.error(.license, .license))
+      }
+      job.repeatableRequest = nil
+      job.transfer = requests.send(request, for: .load(entry.id, job, .key))
     case (.entitlement(let question), .response(let response)):
       entitlementReplied(entry, job, question, response, hiding: secrets)
     case (.key, .response(let response)): keyReplied(entry, job, response, hiding: secrets)

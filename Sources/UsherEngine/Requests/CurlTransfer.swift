@@ -213,19 +213,13 @@ final class CurlTransfer {
 
   /// Called by libcurl before it sends the request; false stops libcurl. If a kept connection ends without a reply,
   /// libcurl tries to send the request again over another connection, although the server may already have acted on it.
-  /// This function allows that only if the request allows one repetition (`HTTPRequest.repetition`) and was not
-  /// repeated before.
+  /// This function prevents that: only the machines decide whether to repeat a request.
   func maySend(localPort: Int32) -> Bool {
     self.localPort = localPort
     attempts += 1
-    wasStopped = attempts > attemptsMost && told.isPost && curl_shim_request_size(easy) > 0
-    if attempts < attemptsMost, !told.isFresh, curl_shim_set_long(easy, CURLOPT_FRESH_CONNECT, 1) == CURLE_OK {
-      told.isFresh = true
-    }
+    wasStopped = attempts > 1 && told.isPost && curl_shim_request_size(easy) > 0
     return !wasStopped
   }
-
-  private var attemptsMost: Int { request?.repetition == .byTransport ? 2 : 1 }
 
   /// Whether the request waits for a connection. (Until libcurl opens a socket, curl_shim_has_connected() may still
   /// describe the handle's previous request.)

@@ -38,15 +38,6 @@ package final class Endpoint {
 /// A class, so that the dispatcher and the transport share one request. Nobody changes it once it is sent.
 package final class HTTPRequest {
   package enum Method { case get, post }
-  package enum Repetition {
-    /// The request fails, and the session decides whether to repeat it.
-    case bySession
-    /// The transport sends the request once more, over a new connection: a second licence does no harm.
-    case byTransport
-    /// The request fails, and nobody repeats it: the server may have opened a session. Therefore the request uses a
-    /// kept connection only if the origin is known to keep connections open.
-    case never
-  }
   package let method: Method
   package let endpoint: Endpoint
   /// The header lines: complete lines "Name: value", each NUL-terminated.
@@ -58,15 +49,16 @@ package final class HTTPRequest {
   package let tokens: [Secret]
   /// The name of the reply header that may carry the session token; NUL-terminated.
   package let replyHeader: [UInt8]?
-  /// What happens if a kept connection ends before the first byte of the reply.
-  package var repetition: Repetition
+  /// Whether it may open a session. If its reply is lost, the server may hold a session of which the library has no
+  /// token. So it uses kept connections only if its origin is known to keep connections.
+  package var opensSession: Bool
   /// Whether it repeats a keep-alive that failed. Then it uses a kept connection only if the server has answered on
   /// that connection within the last two seconds.
   package var isRetry = false
 
   package init(
     method: Method, endpoint: Endpoint, headers: [Secret], body: Secret?, isUrgent: Bool, tokens: [Secret],
-    replyHeader: [UInt8]? = nil, repetition: Repetition = .bySession
+    replyHeader: [UInt8]? = nil, opensSession: Bool = false
   ) {
     self.method = method
     self.endpoint = endpoint
@@ -75,7 +67,7 @@ package final class HTTPRequest {
     self.isUrgent = isUrgent
     self.tokens = tokens
     self.replyHeader = replyHeader
-    self.repetition = repetition
+    self.opensSession = opensSession
   }
 }
 

@@ -92,7 +92,7 @@ final class RequestDispatcher {
     let origin = transfer.origin
     if queue.isDistrusted(origin) { return true }
     // If the system has no file descriptor for a new connection, use a kept connection.
-    guard transfer.request.repetition == .never, !transfer.lacksDescriptor, !queue.keepsConnections(origin) else {
+    guard transfer.request.opensSession, !transfer.lacksDescriptor, !queue.keepsConnections(origin) else {
       return false
     }
     return !transport.hasLastingConnection(to: origin)
@@ -182,7 +182,7 @@ final class RequestDispatcher {
       if queue.connectionsMax < connectionsMax { limitConnections(queue.connectionsMax + 1) }
     case .failure(let failure):
       if failure.status == .system, !failure.mayHaveTakenEffect, putBack(finished.id, transfer) { return nil }
-      suspect(transfer)
+      if failure.endedKeptConnection { distrust(transfer.origin) } else { suspect(transfer) }
     }
     transfers.remove(finished.id)
     giveBack(transfer)

@@ -94,6 +94,23 @@ import Testing
     #expect(p.take() == ["failed 1: REFUSED 1006"])
   }
 
+  @Test func license_whoseKeptConnectionEnded_isSentOnceMore_alsoWithoutASession() {
+    var lost = WireFailure(.transport, mayHaveTakenEffect: true)
+    lost.endedKeptConnection = true
+    var p = PlaybackDriver.active()
+    p.ask(1)
+    #expect(p.take() == ["license 1 c1,t1"])
+    p.failed(1, lost)
+    #expect(p.take() == ["license 1 c1,t1"])
+    p.failed(1, lost)
+    #expect(p.take() == ["failed 1: TRANSPORT"])
+    var q = PlaybackDriver(steady { $0.hasSSM = false })
+    q.ask(1)
+    q.start()
+    q.failed(1, lost)
+    #expect(q.take() == ["license 1 c1", "license 1 c1"])
+  }
+
   @Test func license_deniedWhileABeatIsUnderWay_waitsForItAndIsResent() {
     var p = PlaybackDriver.active()
     p.ask(1)
