@@ -75,8 +75,8 @@ extern "C" {
 
 /* ---- origin: which server answered ------------------------------------------------------------------------------- */
 
-/** The library itself or the host. If a callback of a customer SSM delegate is missing, fails, answers with a failure or
-    does not answer in time, the origin is not LOCAL but the server that the callback stands for: SSM for heartbeats,
+/** The library itself or the host. If a callback of a customer SSM delegate is missing, fails, answers with a failure
+    or does not answer in time, the origin is not LOCAL but the server that the callback stands for: SSM for heartbeats,
     teardowns and Widevine renewals, LICENSE for licences and other renewals. */
 #define USHER_ORIGIN_LOCAL 0
 /** The Secure Session Manager. */

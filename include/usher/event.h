@@ -23,9 +23,9 @@ extern "C" {
 /** Teardown failed: the head-end holds the slot until the session expires (OTVSSMTeardownErrorNotification).
     `must_stop` is 0, since the playback that the event names has stopped already. */
 #define USHER_EVENT_TEARDOWN_ERROR 4
-/** The server accepted a heartbeat, or a renewal that keeps the session alive. With customer SSM the callback succeeded;
-    if the host's answer was USHER_RENEW_HEARTBEAT and the delegate has no heartbeat callback, this event comes each
-    period although the library called nothing. */
+/** The server accepted a heartbeat, or a renewal that keeps the session alive. With customer SSM the callback
+    succeeded; if the host's answer was USHER_RENEW_HEARTBEAT and the delegate has no heartbeat callback, this event
+    comes each period although the library called nothing. */
 #define USHER_EVENT_KEPT_ALIVE 5
 /** The outage that USHER_EVENT_HEARTBEAT_ERROR reported is over: the session is alive. */
 #define USHER_EVENT_RECOVERED 6
