@@ -24,11 +24,12 @@ struct customer_license {
   bytes_view license;
   /** Period of heartbeats or renewals; zero: none. */
   std::chrono::duration<double> heartbeat{0};
-  /** enforced or heartbeat. */
+  /** enforced, heartbeat or none; answer() refuses cdm. The first answer decides. */
   renew_type renewal = renew_type::enforced;
   /** HTTP status of your server, for `http_status` of the error; 0: none. */
   int32_t http_status = 0;
-  /** Your server's code, for `service_code` of the error; 1007: too many sessions; 0: none. */
+  /** Your server's code, for `service_code` of the error; 0: none. 1007 in the answer that should open the session: too
+      many sessions. See usher_customer_license. */
   int64_t service_code = 0;
   /** One line for the error's message. */
   std::string message{};
@@ -77,15 +78,17 @@ private:
   detail::secret payload_, asset_id_;
 };
 
-/** The library asks the host to send a heartbeat or a teardown: usher_customer_call_fn. If you refuse the question, the
-    heartbeat or teardown has failed. */
+/** The library asks the host to send a heartbeat or a teardown: usher_customer_call_fn. If you refuse the question, or
+    destroy it without an answer, the heartbeat or teardown has failed with USHER_E_CALLBACK; the library retries a
+    heartbeat. */
 class customer_call : public detail::refusable_question<detail::no_call> {
 public:
   customer_call(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept
       : refusable_question(id, playback, tag, std::move(kept)) {}
 
-  /** usher_complete_call(). Answer with ok, or with the status of the failure: USHER_E_SESSION, USHER_E_REFUSED and
-      USHER_E_LIMIT end the session. @return as customer_request::answer(). */
+  /** usher_complete_call(). Answer with ok, or with the status of the failure. For a heartbeat, status::session,
+      status::refused and status::limit mean that your server ended the session; the library retries the heartbeat
+      after any other failure. @return as customer_request::answer(). */
   outcome<bool> answer(status s = status::ok) { return accepted(usher_complete_call(id_, static_cast<int32_t>(s))); }
 };
 
@@ -126,7 +129,7 @@ struct customer_callbacks {
 
 /** usher_customer_options. */
 struct customer_options {
-  /** The library reads these bytes only while it makes the delegate. */
+  /** For playback::get_certificate(). The library reads these bytes only while it makes the delegate. */
   bytes_view certificate;
   /** Gets licences and renewals. If you set no callback here, set the callbacks with delegate::set_callbacks(). */
   customer_license_callback license;

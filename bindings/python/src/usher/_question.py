@@ -165,8 +165,8 @@ class Question(Generic[Answer]):
 
 
 Reply = Union[Answer, "Future[Answer]", "Future[Answer | None]", Later, None]
-"""The return value of a callback that must give a value: the value, None (no value), LATER, or a Future for the
-value."""
+"""``Reply[X]`` is the return value of a callback that must give an X: the X, None (no value), LATER (the host gives it
+later with ``answer()`` or ``fail()`` of the request), or a concurrent.futures.Future for the X or None."""
 
 
 def ask(question: Question[Any], callback: Callable[[Any], Any], report: Callable[[BaseException], None]) -> None:

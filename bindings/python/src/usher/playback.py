@@ -71,10 +71,12 @@ class Playback(Loads, Part):
     def wait_session(self, timeout_ms: int = 0) -> None:
         """Waits for the set-up of the session. Returns when the session is active, or if the playback needs no session.
 
-        Not in callbacks.
+        Not in callbacks. With SSP V2, with customer SSM, and with a multi-instance delegate and no `content_id`, the
+        session begins with the first licence request; before that request this call only waits for its time-out.
 
         Args:
-            timeout_ms: longest wait, milliseconds on the context's clock; 0: the delegate's `setup_timeout_ms`.
+            timeout_ms: longest wait, milliseconds on the context's clock; 0: the delegate's `setup_timeout_ms`
+                (customer SSM: 5000).
 
         Raises:
             UsherTimeoutError: the set-up has not ended yet.
@@ -199,7 +201,7 @@ class Playback(Loads, Part):
             timeout_ms: longest wait, milliseconds on the context's clock; 0 means 10000.
 
         Raises:
-            StateError: the delegate has no certificate URL.
+            StateError: the delegate has no certificate URL (customer SSM: no `certificate`).
             UsherError: why there is no certificate.
             InvalidHandleError, WouldDeadlockError, ClosedError.
         """
@@ -211,7 +213,7 @@ class Playback(Loads, Part):
         """Asks for the delegate's certificate. The future and the callback work as those of request_license().
 
         Raises:
-            StateError: the delegate has no certificate URL.
+            StateError: the delegate has no certificate URL (customer SSM: no `certificate`).
         """
         inquiry = Inquiry(weakref.ref(self.context), self._causes, as_data, callback)
         entry = registry.add(inquiry)

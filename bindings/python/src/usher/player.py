@@ -46,6 +46,8 @@ class Player(Part):
     ) -> Playback:
         """Starts the next item. First closes the current item: its session is torn down before the next one is set up.
 
+        With customer SSM the library calls teardown() of the current item, if there is one, and waits for its answer.
+
         The call returns at once; the result arrives as the event SESSION_STARTED or SETUP_ERROR. With a sync delegate
         the call waits until set-up has succeeded or failed, at most for `setup_timeout_ms`, and is not allowed in
         callbacks. In pumped mode such a call pumps while it waits.
@@ -53,7 +55,7 @@ class Player(Part):
         Args:
             content_token: a header value: not empty, no CR, LF or NUL, at most 64 kB; commas are allowed. Default: the
                 library calls the token callback; without one, it waits `token_wait_ms` for
-                Playback.set_content_token().
+                Playback.set_content_token(). Default, common and customer SSM delegates need no token.
             delegate: default: the delegate of the context. A clear item needs none.
             content_id: the content identifier, bytes, or text that is encoded as UTF-8. A multi-instance delegate uses
                 it to find the content token.

@@ -32,11 +32,16 @@ class LicenseResponse:
             `message` give the reason. repr() does not show the licence.
         heartbeat_s: the period of heartbeats or renewals in seconds, 0 to 1e9; 0: no period. A later answer may change
             the period.
-        renew_type: what the library does each period. ENFORCED (the default): it calls license() for a renewal.
-            HEARTBEAT: it calls heartbeat(). NONE: it does nothing. The first answer decides this.
-        http_status: HTTP status of the server, for the error; 0: none.
-        service_code: the server's code, for the error; 1007 means too many sessions. 0: none.
-        message: one line for the error.
+        renew_type: what the library does each period. ENFORCED (the default) or DEFAULT: it calls license() for a
+            renewal. HEARTBEAT: it calls heartbeat(). NONE: it does nothing. The first answer decides this. CDM is not
+            valid here.
+        http_status: HTTP status of the server, for the error; 0: none. If the answer to a renewal has no licence, the
+            library retries the renewal after 429 and 5xx, and if the answer has neither HTTP status nor service code;
+            otherwise the session fails at once.
+        service_code: the server's code, for the error; 0: none. 1007 in the answer that should open the session means
+            too many sessions: SETUP_ERROR with a LimitError and the origin SSM. Every other code makes a RefusedError
+            with the origin LICENSE, so its explanation is that of a licence server's code.
+        message: one line for the error, at most 1000 bytes.
     """
 
     license: bytes | None = field(default=None, repr=False)
@@ -50,12 +55,15 @@ class LicenseResponse:
 class CustomerRequest(Question[LicenseResponse]):
     """The library needs a licence from the host.
 
+    The callback returns a LicenseResponse. If it returns LATER instead, the host calls answer() or fail() later, from
+    any thread.
+
     Attributes:
         tag: the `tag` given to Player.play().
-        key_system: a ``KeySystem`` value.
+        key_system: a str, not a ``KeySystem``; it compares equal to a member: ``key_system == KeySystem.FAIRPLAY``.
         payload: the CDM's message: SPC, challenge.
         type: REQUEST or RENEWAL.
-        asset_id: the asset ID of the licence request; None: not given.
+        asset_id: the asset ID of the licence request; None: not given, or the library itself makes the renewal.
     """
 
     _fails_as = Status.CALLBACK
@@ -101,9 +109,11 @@ class SessionCall(Question[Status]):
         """Gives the result.
 
         Args:
-            value: the status of the call. OK: the call succeeded. SESSION, REFUSED, LIMIT: the server has ended the
-                session, and playback must stop. Any other status: the call failed; the library retries a heartbeat as
-                long as the option `retry_permille` allows.
+            value: the status of the call. OK: the call succeeded. For a heartbeat, SESSION, REFUSED and LIMIT mean that
+                the server has ended the session: HEARTBEAT_ERROR follows at once with this status, and playback must
+                stop. Any other status means that the heartbeat failed: the library retries it as long as the option
+                `retry_permille` allows. A teardown is not retried: any status but OK causes TEARDOWN_ERROR. Errors of
+                events have the status CALLBACK instead of your status, unless it is one of the three.
 
         Raises:
             InvalidCompletionError: the call already has an answer, or its deadline has passed.
@@ -114,7 +124,8 @@ class SessionCall(Question[Status]):
     def fail(self, cause: BaseException | None = None) -> None:
         """Reports a failure.
 
-        If the cause is a SessionError, RefusedError or LimitError, the server has ended the session.
+        If the cause is a SessionError, RefusedError or LimitError, the call gets the answer SESSION, REFUSED or LIMIT
+        (see answer()); otherwise CALLBACK, after which the library retries a heartbeat.
 
         Raises:
             InvalidCompletionError: like answer().
@@ -140,7 +151,8 @@ _ENDS: dict[type[BaseException], Status] = {
 
 LicenseCallback = Callable[[CustomerRequest], Reply[LicenseResponse]]
 """``lambda request: LicenseResponse(…)``. It may also return None (no licence), a concurrent.futures.Future, or LATER
-if it keeps the request to answer it later."""
+if it keeps the request to answer it later. If the LicenseResponse that it returns is not valid, the request fails as
+after an exception."""
 SessionCallback = Union[Callable[[SessionCall], Reply[Status]], Callable[[], Reply[Status]]]  # noqa: UP007
 """``callback()`` or ``callback(call)``. When the function returns, the heartbeat or teardown is done. The function may
 also return a Status, a concurrent.futures.Future, or LATER if it keeps the call to answer it later."""
@@ -154,6 +166,12 @@ class CustomerOptions(TypedDict, total=False):
     heartbeat_timeout_ms: how long a heartbeat or renewal may take. Default: three eighths of the period, at least 1000.
     teardown_timeout_ms: how long teardown() may take. Default 3000.
     payload_timeout_ms: how long the payload callback may take. Default 5000.
+    jitter_permille: how early the library may send heartbeats and renewals, in thousandths of the period, at most 500.
+        Default 50; OFF: never early.
+    retry_permille: how long the library retries a failed heartbeat or renewal: one period plus this many thousandths of
+        a period after the last one that succeeded. Default 1000, which is also the most; OFF: it does not retry.
+    keep_alive_failures_max: after how many periods without success the library stops trying. Default 10; OFF: never.
+    suspend: ``Suspend``: whether heartbeats and renewals pause after Playback.suspend(). Default KEEP: they continue.
     """
 
     license_timeout_ms: int
@@ -173,7 +191,11 @@ class CustomerDelegate(Delegate):
     (in pumped mode inside pump()); for each playback the calls come one after another. The first licence opens the
     playback's session; the event SESSION_STARTED has the period of this session.
 
-    An exception counts as a failure and becomes the ``__cause__`` of the errors that follow; see Context.
+    An exception counts as a failure and becomes the ``__cause__`` of the errors that follow; see Context. This is also
+    true for a heartbeat() without parameters. (C's ``simple_heartbeat`` fails only if it takes too long.)
+
+    The callbacks and observers of one playback run one at a time. If a callback takes longer than its time limit, the
+    observers get the events of the time-out when it has returned.
     """
 
     def __init__(
@@ -191,7 +213,8 @@ class CustomerDelegate(Delegate):
         Args:
             context: its playbacks belong to the same context.
             license, heartbeat, teardown: functions that the library calls instead of the methods with these names.
-            certificate: the application certificate, up to 1 MiB.
+            certificate: the application certificate, up to 1 MiB, which Playback.get_certificate() returns. Default:
+                none; get_certificate() then raises StateError.
             options: ``CustomerOptions``.
 
         Raises:
@@ -241,21 +264,39 @@ class CustomerDelegate(Delegate):
         """Gets a licence from the host's servers. Override this method; it must answer, at once or later, within
         `license_timeout_ms`.
 
-        The host opens its session before it returns the first licence.
+        Returns a LicenseResponse, None (no licence), a concurrent.futures.Future for one of them, or LATER.
+
+        The host opens its session before it returns the first licence. If it opens a session and then returns no
+        licence, or returns too late, it must end this session itself: the library does not call teardown() then.
+
+        If a LicenseResponse that the method returns is not valid (for example with a negative period), the request
+        fails as after an exception. Only after ``request.answer()``, which raises InvalidArgumentError, can the host
+        answer again.
+
+        Without a payload callback a renewal has the payload of the host's last request for this playback.
         """
         raise NotImplementedError
 
     def heartbeat(self, call: SessionCall) -> Reply[Status]:
         """Sends a heartbeat. Override this method; it must answer within `heartbeat_timeout_ms`.
 
-        If you do not override it, the library sends no heartbeats.
+        The method, like the function given to the constructor and the method of set_callback()'s object, may have no
+        parameter: ``heartbeat()``. In both forms a return of None or Status.OK is a success, an exception is a failure,
+        and it may also return another Status, a concurrent.futures.Future, or (with the parameter) LATER.
+
+        If you do not override it, the library calls nothing when a heartbeat is due, and the heartbeat counts as
+        successful (event KEPT_ALIVE).
         """
         raise NotImplementedError
 
     def teardown(self, call: SessionCall) -> Reply[Status]:
         """Ends the session. Override this method; it must answer within `teardown_timeout_ms`.
 
-        The library calls this method once, when a playback that had a licence closes.
+        The library calls this method once, when a playback that had a licence closes, also if heartbeat() answered
+        SESSION, but not if the playback closes with CloseMode.LEAVE. The parameter is optional, as for heartbeat().
+
+        If you do not override it, the session stays active at the host's servers: SESSION_ENDED has `left` False, and
+        the next item of the player does not wait.
         """
         raise NotImplementedError
 
