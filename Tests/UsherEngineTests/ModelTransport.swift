@@ -37,9 +37,9 @@ final class ModelTransport: Transport {
   private var finished: [Reply] = []
   private var readCount = 0
   private var isLate = false
-  /// How many calls of `read` return before they have read anything.
+  /// How many more calls of `read` return without reading anything.
   private var partsLeft = 0
-  /// How many requests had been started at each call of `read`.
+  /// For each call of `read`, how many requests the engine had started before it.
   private(set) var reads: [Int] = []
   private var events: [Event] = []
   private var order = 0
@@ -293,7 +293,7 @@ final class ModelTransport: Transport {
   /// While the I/O thread is late, it leaves the replies in the sockets.
   func setLate(_ late: Bool) { monitor.locked { isLate = late } }
 
-  /// The next reading takes so long that it is made in this many parts, and the last one.
+  /// The next `count` calls of `read` return without reading anything; the call after them reads all replies.
   func setReadParts(_ count: Int) {
     monitor.locked {
       partsLeft = count

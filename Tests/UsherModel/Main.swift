@@ -6,7 +6,7 @@ import UsherCore
 
 // usher-model: tries every order of events, up to a depth.
 //   usher-model table DEPTH              prints transition tables and diagrams in Markdown, for docs/model.md
-//   usher-model phases DEPTH             compares the comments of the phases with the phases that follow
+//   usher-model phases DEPTH             checks that the comment of each phase lists the phases that can follow it
 //   usher-model search SECONDS           searches as deep as the time allows, for every kind of delegate
 @main struct Main {
   static func main() {

@@ -84,7 +84,7 @@ extension World {
 
   // MARK: Keep-alives
 
-  /// How late the engine may send a keep-alive: 100 ms, because a keep-alive may wait so long in the request queue. In
+  /// How late the engine may send a keep-alive: 100 ms, the time that it may wait in the request queue. In
   /// stories with only one or four requests at a time, other requests may delay it longer, so the limit is 10 s.
   private var slack: Milliseconds { story.setting.perOrigin < 64 ? 10_000 : 100 }
 

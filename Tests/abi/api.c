@@ -2,8 +2,9 @@
  * api.c - usher_get_api(): the table has every function of the headers, each with its type, and the functions of the
  * last release at the same offsets as in that release. This program is not linked with libusher.
  *   api LIBUSHER [OTHER]       OTHER: another libcurl, which the host loads with RTLD_GLOBAL before libusher
- * api.sh writes functions.h and recorded.h, with names without usher_: FUNCTION(name) for each member in the order of
- * the headers, and RECORDED(name) for each function in the newest file of docs/abi, in its order.
+ * api.sh writes two files, both with names without usher_. functions.h has FUNCTION(name) for each member, in the
+ * order of the headers. recorded.h has RECORDED(name) for each function in the newest file of docs/abi, in the same
+ * order.
  */
 #include <dlfcn.h>
 #include <stddef.h>

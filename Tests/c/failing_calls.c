@@ -1,5 +1,5 @@
 /*
- * failing_calls.c - a host calls every function many times, and each time another system call of the library fails.
+ * failing_calls.c - a host calls every function in many rounds; in each round another system call of the library fails.
  * Each function returns a status that the headers name, each playback gets PLAYBACK_CLOSED, each `destroy` runs, and
  * afterwards the process has as many descriptors and threads as before. Tests/c/run preloads fail_calls.c.
  *

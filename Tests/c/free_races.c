@@ -82,7 +82,7 @@ static void freed_elsewhere(int32_t callbacks) {
   nothing_held("a context freed elsewhere");
 }
 
-/* ---- `destroy` and callbacks against the return of usher_context_free() ------------------------------------------ */
+/* ---- no callback and no `destroy` after usher_context_free() has returned ---------------------------------------- */
 
 static int has_returned, running, parallel, late, destroyed, given;
 
@@ -195,7 +195,7 @@ static void freed_under_a_pump(void) {
     }
     seed = seed * 1103515245u + 12345u;
     usleep(seed >> 16 & 2047);
-    pthread_kill(thread, SIGUSR1); /* makes the thread pause inside its current call of pump */
+    pthread_kill(thread, SIGUSR1); /* makes the thread pause inside its current call of usher_context_pump() */
     usher_context_free(context);
     missing += given - get(&destroyed);
     parallels += get(&parallel);

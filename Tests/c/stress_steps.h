@@ -7,7 +7,7 @@
 #define USHER_TEST_STRESS_STEPS_H
 #include "stress.h"
 
-/* ---- words and contents: no handles ------------------------------------------------------------------------------ */
+/* ---- functions that take no handle ------------------------------------------------------------------------------- */
 
 static void say_words(struct dice *d) {
   usher_explanation words;
@@ -112,7 +112,7 @@ static usher_delegate_hooks some_hooks(struct dice *d) {
   usher_delegate_hooks hooks = USHER_DELEGATE_HOOKS_INIT;
   hooks.content_id = roll(d, 2) ? on_hook : NULL;
   hooks.certificate = roll(d, 2) ? on_hook : NULL;
-  hooks.http_headers = roll(d, 3) ? NULL : on_hook; /* less often, since a licence needs the built-in headers */
+  hooks.http_headers = roll(d, 3) ? NULL : on_hook; /* not often: most licence requests need the built-in headers */
   hooks.license_url = roll(d, 3) ? NULL : on_hook;
   hooks.license_body = roll(d, 2) ? on_hook : NULL;
   hooks.license = roll(d, 2) ? on_hook : NULL;

@@ -295,7 +295,7 @@ void synchronous() {
 }
 
 void ssp_v2() {
-  std::atomic<int> started{0}, without{0}; /* the observer uses them until the context is freed */
+  std::atomic<int> started{0}, without{0}; /* must outlive the context, whose observer changes them */
   usher::context context;
   context.add_observer([&](const usher::event &event) {
     started += event.type == usher::event_type::session_started;

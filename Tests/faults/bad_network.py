@@ -1,7 +1,7 @@
 """A program that plays sessions over a bad network, in the network namespaces of world.py, and prints its results as
 one line of JSON.
 
-The command to start it is that of ``world.enter()``, followed by ``python bad_network.py SCENARIO SESSIONS``. The
+To start it, run the command of ``world.enter()`` followed by ``python bad_network.py SCENARIO SESSIONS``. The
 period is 5 s, and the lease is 10 s. Each account may have only one session, so the library cannot open a new session
 in place of one that the head-end still holds.
 """
@@ -201,9 +201,9 @@ class Stage:
 
 
 def losses(stage: Stage, mended_ms: int) -> list[dict[str, Any]]:
-    """Returns the sessions that the library or the head-end has lost. For each session: how much of the lease was left
-    when the network worked again (negative: the lease had already ended), and the last requests of the session that
-    arrived, in ms before the end of the lease."""
+    """Returns the sessions that the library or the head-end has lost. `left_ms` is the part of the lease that was left
+    when the network worked again; it is negative if the lease had already ended. `arrived` has the last four
+    heartbeats that reached the head-end, each with its time in ms before the end of the lease."""
     found = []
     for index, playback in enumerate(stage.playbacks):
         session = stage.headend.sessions.all(f"account-{index}")[-1]

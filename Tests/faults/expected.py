@@ -52,8 +52,8 @@ def unsent(status: str) -> Row:
 
 
 def in_flight(status: str) -> Row:
-    """The outcomes are as those of `unsent`, with one difference: a try is in flight when the lasting fault ends. The
-    system then sends the data again, so this try succeeds. The next heartbeat is due before the test ends."""
+    """The outcomes differ from `unsent` only for a lasting fault: a try is in flight when the fault ends. The system
+    then sends the data of this try again, so the try succeeds. The next heartbeat is due before the test ends."""
     twice = {
         name: cell.replace("RECOVERED;", f"RECOVERED, {again}").replace("1 arrived", "2 arrived")
         for name, again in (("heartbeat lasting", "KEPT_ALIVE;"), ("renewal lasting", "LICENSE, KEPT_ALIVE;"))

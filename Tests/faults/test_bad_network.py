@@ -39,9 +39,9 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Futur
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("scenario", ["partition 5 s", "restart 4 s", "half-open", "moved"])
 def test_sessions_throughABadNetwork_areKept(played: dict[str, Future[dict[str, Any]]], scenario: str) -> None:
-    """In each of these cases the library keeps every session and reports no error: the network or the head-end fails
-    for at most a period (5 s; the lease is 10 s); a router forgets all connections; the server moves, and the host
-    calls network_changed() (protocol.md: When it fails)."""
+    """The network or the head-end fails for at most one period, a router forgets all connections, or the server moves
+    and the host calls network_changed(). In each case the library keeps every session and reports no error
+    (protocol.md: When it fails)."""
     found = played[scenario].result()
     lost = [loss for loss in found["losses"] if loss["left_ms"] is None or loss["left_ms"] >= LEAST_LEFT_MS]
     assert (found["sessions"], lost, found["alive falsely"]) == (10, [], 0), found

@@ -53,7 +53,7 @@ struct program {
   const uint8_t *bytes;
   size_t size;
   size_t *at; /* shared by all callbacks */
-  void *passed[64]; /* the program frees it after the step, so that the sanitizer notices a later read */
+  void *passed[64]; /* freed after the step, so that the sanitizer notices if the library reads it later */
   unsigned passed_count;
   int is_callback;
 };
@@ -98,8 +98,8 @@ static const char *some_text(struct program *p) {
   own[index] = '\0';
   return (const char *)pass(p, own, index + 1);
 }
-/* Returns one of these URLs, or NULL: of a server that replies correctly, of a server that replies with the input's
-   bytes, of a server that never replies, or of a port on which no server listens. */
+/* Returns NULL, any text, or a URL. The server of the URL replies correctly, replies with the input's bytes, or never
+   replies; or no server listens on the port of the URL. */
 static const char *some_url(struct program *p, const char *path) {
   static const char *const kinds[] = {"good", "good", "good", "garbage", "drop"};
   char url[128];

@@ -5,8 +5,8 @@
  *   fairplay_loader USE_CASE SERVER_URL SKD_URL CERTIFICATE CLIP CONTENT_ID [device_registered]
  *
  * USE_CASE 0: SERVER_URL is the ExpressPlay token URL, hard-coded for a test. 1: SERVER_URL is an on-premise FairPlay
- * server. 2: SERVER_URL is the entitlement server; "-": the `skd:` URL has it. 3: the `skd:` URL is the ExpressPlay
- * token URL. CERTIFICATE is a file. CONTENT_ID: what the application knows if the `skd:` URL has no content id.
+ * server. 2: SERVER_URL is the entitlement server, or "-" if the `skd:` URL contains its URL. 3: the `skd:` URL is the
+ * ExpressPlay token URL. CERTIFICATE is a file. The application uses CONTENT_ID if the `skd:` URL has no content id.
  * Prints the pictures of the clip or the error, and each event's name.
  * SPDX-License-Identifier: Apache-2.0
  */

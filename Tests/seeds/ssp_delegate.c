@@ -3,7 +3,7 @@
  *
  *   ssp_delegate CERTIFICATE_URL LICENSE_URL SSM_SERVER_URL SYNC [FRESH_TOKEN]
  *
- * SYNC: 0 or 1. FRESH_TOKEN: what token() returns; "-": token() returns nil; no argument: the host sets no callback.
+ * SYNC: 0 or 1. FRESH_TOKEN: what token() returns; "-": token() returns nil. Without FRESH_TOKEN, no callback.
  * Actions on standard input: play CLIP SKD_URL TOKEN, airplay, background, foreground, picture-in-picture, stop.
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +15,7 @@ typedef struct app {
   usher_player *player; /* OTVAVPlayer */
   usher_playback *item; /* OTVAVPlayerItem */
   const char *fresh_token;
-  action stream; /* what plays: clip, skd: URL, token */
+  action stream; /* the clip that plays, its skd: URL and its token */
 } app;
 
 /* S0:30  func token() -> String? */

@@ -3,7 +3,7 @@
  *
  *   ssp_v2_delegate CERTIFICATE_URL LICENSE_URL SSM_SERVER_URL [FRESH_TOKEN]
  *
- * FRESH_TOKEN: what token() returns; "-": token() returns nil; no argument: the host sets no callback.
+ * FRESH_TOKEN: what token() returns; "-": token() returns nil. Without FRESH_TOKEN, no callback.
  * Actions on standard input: play CLIP SKD_URL TOKEN, airplay, background, foreground, picture-in-picture, stop,
  * teardown.
  * SPDX-License-Identifier: Apache-2.0
@@ -16,7 +16,7 @@ typedef struct app {
   usher_player *player; /* OTVAVPlayer */
   usher_playback *item; /* OTVAVPlayerItem */
   const char *fresh_token;
-  action stream; /* what plays: clip, skd: URL, token */
+  action stream; /* the clip that plays, its skd: URL and its token */
 } app;
 
 /* S1:17  func token() -> String? */

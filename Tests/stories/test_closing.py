@@ -54,7 +54,8 @@ def test_contextClosed_whileASetupIsOnItsWay_givesBackWhatItBrings(stage: Stage)
 
 
 def real_stage(stage_factory: StageFactory, fault: str, **options: Any) -> tuple[Stage, usher.Playback]:
-    """Returns a stage on the system clock, with a playback, whose head-end does not reply to requests of one kind."""
+    """Makes a stage on the system clock, whose head-end does not reply to requests of the kind `fault`, and starts a
+    playback. Returns both."""
     stage = stage_factory(clock="system", **options)
     stage.headend.faults.add(fault, Fault.stall("before"), always=True)
     playback = stage.play(tag="a")
@@ -66,8 +67,8 @@ def real_stage(stage_factory: StageFactory, fault: str, **options: Any) -> tuple
 def test_contextFreed_whileTheHeadEndIsMute_endsInTheTimeThatTheHostStates(
     stage_factory: StageFactory, callbacks: str
 ) -> None:
-    """The host states a time limit of 0.3 s for closing, and the head-end does not answer the teardown; close and free
-    together take no longer, and the host has heard what the library gave up."""
+    """The host closes the context with a time limit of 0.3 s, and the head-end does not reply to the teardown. The call
+    returns soon after the time limit. Before it returns, the host gets TEARDOWN_ERROR and PLAYBACK_CLOSED."""
     stage, playback = real_stage(stage_factory, "teardown", callbacks=callbacks)
     if callbacks == "threaded":
         playback.wait_session()
@@ -136,7 +137,7 @@ def test_beginClose_whileTheHeadEndIsMute_saysSoAtTheTimeLimit(stage: Stage) -> 
 
 
 def test_beginClose_onThePumpingThread_isHeardInThePump(stage_factory: StageFactory) -> None:
-    """A host that pumps begins to close and pumps on; it frees the context when CONTEXT_CLOSED has arrived."""
+    """A pumping host calls begin_close() and then continues to pump; it gets CONTEXT_CLOSED after the teardown."""
     stage = stage_factory(clock="system", callbacks="pumped")
     stage.play(tag="a")
     stage.until(lambda: stage.context.pump() or "SESSION_STARTED" in stage.events.types("a"))

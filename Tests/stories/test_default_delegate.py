@@ -207,7 +207,7 @@ def test_commonDelegate_withoutSteps_isTheDefaultOne(stage: Stage) -> None:
 
 
 def test_headersStep_answers_inPlaceOfTokenAndHeaders(stage: Stage) -> None:
-    """generateHTTPHeaders(assetID) gets the asset ID; the library sends the headers that it returns instead of the
+    """generateHTTPHeaders(assetID) gets the asset ID and returns headers. The library sends these instead of the
     built-in headers (multi-instance page; delegates.md: Hooks)."""
     token = stage.headend.content_token("from the hook")
     asked: list[usher.HookCall[Any]] = []

@@ -513,8 +513,8 @@ def test_removedToken_isKeptByThePlaybackThatHoldsIt(stage: Stage) -> None:
 
 
 def test_tokenCallback_isAskedWhereTheMapHasNone(stage: Stage) -> None:
-    """If the map has no token for a stream, the library asks the delegate's token callback, if it has one
-    (SSM v1 page; multi-instance page)."""
+    """The map has no token for a stream, and the delegate has a token callback. The library asks this callback for the
+    token (SSM v1 page; multi-instance page)."""
     asked: list[Any] = []
 
     def token(request: usher.TokenRequest) -> str:

@@ -94,9 +94,8 @@ def test_setupNotification_ofEachSsmCode_isExplained(stage: Stage, code: int) ->
 def test_setupNotification_withoutAnSsmCode_hasTheHttpStatusOrMinusOne(
     stage: Stage, fault: Fault, status: usher.Status, http_status: int
 ) -> None:
-    """The notification's `code` is the HTTP status, or -1 without a response. If the
-    body has no error code that is a number, the notification has no `errorCode` (SSM v1 page; seed-to-api.md:
-    Notifications)."""
+    """The notification's `code` is the HTTP status, or -1 without a response. If the body has no error code that is a
+    number, the notification has no `errorCode` (SSM v1 page; seed-to-api.md: Notifications)."""
     error = failing(stage, "setup", fault)
     assert (error.status, error.http_status, error.service_code) == (status, http_status, 0)
     assert error.legacy_codes == LegacyCodes(6001, -1352, 0, 3010, http_status)
@@ -132,15 +131,15 @@ def test_setupError_ofAnHttpStatus_isExplainedByTheStatus(stage: Stage, status: 
     [("setup", "sign-in"), pytest.param("heartbeat", "session is no longer valid", marks=pytest.mark.leaves_session)],
 )
 def test_1006_isExplainedByTheOperation(stage: Stage, route: str, words: str) -> None:
-    """The session manager does not accept a token (1006); at set-up this is the content token, so the explanation
-    speaks of the sign-in; at a heartbeat it is the session token."""
+    """The session manager does not accept a token (1006). At set-up this is the content token, so the explanation
+    mentions the sign-in. At a heartbeat this is the session token, so the explanation mentions the session."""
     assert words in failing(stage, route, Fault.error(1006)).explain().summary
 
 
 @pytest.mark.parametrize("route", ["setup", "license"])
 def test_error_ofAReplyWithRetryAfter_saysHowLongToWait(stage: Stage, route: str) -> None:
-    """A server asks the client to wait (Retry-After) before it repeats a request that only the host repeats; the error
-    has this time."""
+    """A server replies to set-up or to a licence request with Retry-After. The library does not retry these requests;
+    the error tells the host how long to wait."""
     stage.headend.faults.add(route, Fault.reply(503, headers={"Retry-After": "7"}, body={}))
     playback = stage.play()
     stage.settle()
@@ -199,7 +198,8 @@ def test_notification_ofAServerMessageWithATokenInIt_doesNotTellTheToken(stage: 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_waitSession_whenSetupFails_raisesTheWholeError(stage: Stage, when: str) -> None:
-    """A wait for the session that ends with a failed set-up, or begins after it, has the whole error of the event."""
+    """Set-up fails while the host waits for the session, or before the host waits. In both cases wait_session() raises
+    an error with all fields of the event's error."""
     stage.headend.faults.add("setup", Fault.error(1007, status=409, message="too many"))
     playback = stage.player.play(delegate=stage.delegate())
     token = stage.headend.content_token()

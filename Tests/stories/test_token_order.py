@@ -102,9 +102,9 @@ def test_licenseReply_lostWhileAHeartbeatIsInFlight_mayLeaveAnOrphan(stage_facto
 
 
 def test_heartbeat_refusedWhileLicensesFollowEachOther_isReported(stage_factory: StageFactory) -> None:
-    """The head-end answers a heartbeat that it does not know the session. A licence request is in flight, and the host
-    makes further licence requests. The library does not send them. When the reply to the first licence request has
-    arrived, the library reports the heartbeat error."""
+    """The head-end refuses a heartbeat (1006, unknown session) while a licence request is in flight, and the host makes
+    further licence requests. The library does not send them. When the reply to the first licence request has arrived,
+    the library reports the heartbeat error."""
     stage = stage_factory(headend={"period_s": PERIOD_MS // 1000})
     stage.headend.faults.add("license", Fault.stall(), always=True)
     stage.headend.faults.add("heartbeat", Fault.error(UNKNOWN), always=True)

@@ -17,8 +17,8 @@ private let shapes = [
     withBytes(text) { HiddenSecrets(tokens.map { secret($0) }).cleaned($0) }
   }
 
-  /// The message and the token repeat one letter, so each run of the token is found everywhere in the message. The
-  /// search still takes little processor time.
+  /// The message and the token consist of the same letter, so each part of the token occurs everywhere in the message.
+  /// The search still takes little processor time.
   @Test func message_ofOneLetter_withALongTokenOfTheSame_takesLittleTime() {
     let before = clock()
     let text = shown(String(repeating: "a", count: 1024), hiding: [String(repeating: "a", count: 30_000)])

@@ -83,7 +83,7 @@ import Testing
   }
 
   /// The network needs 280 ms to open a connection, nearly the whole time-out of an attempt. The library still waits
-  /// for the reply to this attempt. A second attempt would reach the head-end with a token that it has replaced.
+  /// for the reply to this attempt. If it sent a second heartbeat, the head-end would replace the token twice.
   @Test(arguments: [600, 500, 400] as [Milliseconds])
   func session_overASlowPath_isKeptByOneRequest(left: Milliseconds) throws {
     let s = try silence(connectTime: 280)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherEngine
 
-/// Which names get a thread for their lookup, and which answers count.
+/// Tests which names get a thread for their lookup, and which answers the table uses.
 @Suite struct NameTableTests {
   /// A table whose lookups end when the test says so.
   private final class Names {
@@ -46,8 +46,8 @@ import Testing
     func pass(until now: Int64) { _ = table.takeOverdue(now: now) }
   }
 
-  /// The name server does not answer for eight names, which have all threads. After a second these lookups count as
-  /// slow, and another name gets a thread.
+  /// The name server does not answer the lookups of eight names, which use all threads. After a second these lookups
+  /// count as slow, and another name gets a thread.
   @Test func name_afterEightWithoutAnswer_isLookedUpWithinASecond() throws {
     let names = Names()
     for number in 0..<8 { try names.ask("dead\(number).test", now: 0) }
@@ -59,8 +59,8 @@ import Testing
     #expect(try names.end("good.test", "127.0.0.1", now: 1010) == [true])
   }
 
-  /// The lookups of twenty names have failed. Requests ask for all of them again: they get eight threads, and another
-  /// name gets one at once.
+  /// The lookups of twenty names have failed. Requests ask for all these names again: they get eight threads, and
+  /// another name gets an additional thread at once.
   @Test func names_whoseLookupsFailed_leaveThreadsToOtherNames() throws {
     let names = Names()
     for number in 0..<20 { try names.ask("dead\(number).test", now: 0) }

@@ -66,7 +66,7 @@ import Testing
       return dispatcher.send(request(host: host, urgent: true), for: .ssm(playback, 1, .heartbeat))
     }
 
-    /// Returns the requests that failed meanwhile.
+    /// Moves the clock by `duration`. Returns the requests that failed in this time.
     func pass(_ duration: Milliseconds) -> [RequestDispatcher.Reply] {
       var failed: [RequestDispatcher.Reply] = []
       for _ in 0..<duration {
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  /// Four servers hang, and their keep-alives have all connections. A keep-alive to another server is sent within
+  /// Four servers hang, and their keep-alives use all connections. A keep-alive to another server is sent within
   /// 1.1 s: the dispatcher ends a stalled keep-alive of the origin that has the most connections.
   @Test func keepAlive_whileOtherOriginsHang_takesAConnectionOfTheLargest() {
     let s = Hanging(connectionsMax: 16)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherEngine
 
-/// Which ready sockets get a turn, and when the engine may send keep-alives in between.
+/// Tests which ready sockets get a turn, and when a sweep lets the engine send keep-alives.
 @Suite struct SweepTests {
   /// The ready sockets of a test, with the sweep of their last turn. All of them stay ready.
   private struct Sockets {
