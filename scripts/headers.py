@@ -245,6 +245,12 @@ class Headers:
             if not name.endswith("_INIT") and name != "USHER_API"
         }
 
+    @cached_property
+    def constant_comments(self) -> dict[str, str]:
+        """The comment right before a #define, as one line of text, for each constant that has one."""
+        pattern = re.compile(r"/\*\*((?:(?!\*/).)*)\*/\n#define (USHER_[A-Z0-9_]+)[ \t]", re.S)
+        return {name: " ".join(comment.split()) for comment, name in pattern.findall(self.text)}
+
     @property
     def inits(self) -> dict[str, str]:
         """The ..._INIT of each structure that has one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 
 from headers import Function, FunctionType, Headers, Parameter, Structure
 
@@ -166,7 +167,8 @@ def natural(name: str) -> list[tuple[bool, int, str]]:
 
 ENUMS_HEAD = f'''\
 {FIRST_LINE}
-"""The constants of the headers as enumerations."""
+"""The constants of the headers as enumerations. The text below each member is the header's: it names the functions and
+options of C."""
 
 from __future__ import annotations
 
@@ -187,6 +189,24 @@ class OpenIntEnum(IntEnum):
 '''
 
 
+def member_docs(headers: Headers, python: str, constant: str) -> str:
+    """Returns the header's comment on a constant as the docstring of an enumeration's member: indented, and with the
+    Python names of constants. Returns nothing if the header has no comment there."""
+    names = {
+        other.name: name if group.python == python else f"{group.python}.{name}"
+        for group in GROUPS
+        for name, other in group.members(headers)
+    }
+    text = headers.constant_comments.get(constant, "")
+    if not text:
+        return ""
+    text = re.sub(r"\bUSHER_[A-Z0-9_]+\b", lambda found: names.get(found[0], found[0]), text)
+    return (
+        textwrap.fill(f'"""{text}"""', WIDTH, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+        + "\n"
+    )
+
+
 def enums(headers: Headers) -> str:
     classes = [ENUMS_HEAD]
     for group in GROUPS:
@@ -195,7 +215,9 @@ def enums(headers: Headers) -> str:
         base = "str, Enum" if is_text else "OpenIntEnum" if group.is_open else "IntEnum"
         first = " and ".join([*group.also, f"{group.prefix}..."])
         values = "".join(
-            f"    {name} = {constant.value if is_text else constant.number}\n" for name, constant in members
+            f"    {name} = {constant.value if is_text else constant.number}\n"
+            + member_docs(headers, group.python, constant.name)
+            for name, constant in members
         )
         classes.append(f'class {group.python}({base}):\n    """{first}: {group.says}"""\n\n{values}')
     return "\n\n".join(classes)

@@ -1,5 +1,6 @@
 # Generated from include/usher/*.h by scripts/generate. Change the headers, then run `make generate`.
-"""The constants of the headers as enumerations."""
+"""The constants of the headers as enumerations. The text below each member is the header's: it names the functions and
+options of C."""
 
 from __future__ import annotations
 
@@ -23,271 +24,449 @@ class Status(OpenIntEnum):
     """USHER_OK and USHER_E_...: what every function returns."""
 
     OK = 0
+    """Success."""
     INVALID_ARGUMENT = -1
+    """An argument is missing, malformed or out of range: NULL, empty, not a URL, text with CR, LF or NUL in it, or a
+    struct_size that no release has."""
     INVALID_HANDLE = -2
+    """The handle was freed, its context was freed, it is of another kind, the library never returned it, or it is NULL
+    (except where NULL is a no-op)."""
     CLOSED = -3
+    """The context, player or playback was closed before the operation could finish."""
     REPLACED = -4
+    """The same player started a newer item, which closed this one."""
     NO_DELEGATE = -5
+    """Neither the playback nor the context has a licence delegate."""
     TIMEOUT = -6
+    """The time limit passed. The operation may still be running."""
     WOULD_DEADLOCK = -7
+    """The call would wait for something that only the calling thread can do."""
     FORKED = -8
+    """Called in a child process of fork()."""
     SYSTEM = -9
+    """The system had no memory, thread or file descriptor for the operation."""
     CALLBACK = -10
+    """A callback of the host failed or answered with an error."""
     INVALID_COMPLETION = -11
+    """The question was answered before, its deadline has passed, or the completion id is unknown."""
     STATE = -12
+    """The operation is not possible in the present state, e.g. usher_context_advance() on the system clock."""
     TRANSPORT = -20
+    """No HTTP reply: connection refused or reset, host unreachable, name not resolved, or proxy failed."""
     TLS = -21
+    """No HTTP reply: the TLS handshake failed or the server's certificate was not accepted."""
     HTTP = -22
+    """The server replied with an HTTP status that is not a success, and without a service code."""
     REFUSED = -23
+    """The server refused the request with an error code: see usher_error.service_code."""
     LIMIT = -24
+    """The account already plays as many streams as it may (the SSM answered code 1007)."""
     PROTOCOL = -25
+    """The reply cannot be understood: it is not JSON, or a field is missing or has the wrong type."""
     TOO_LARGE = -26
+    """The reply is larger than `max_response_bytes`. From functions of content.h: the buffer is too small."""
     NO_TOKEN = -27
+    """The playback has no content token: the host set none, and the token callback did not answer with a token in time
+    (5022 in the SDKs)."""
     REDIRECT = -28
+    """The server replied with a redirect; `message` says where it leads, without the query. The library follows no
+    redirects, so that a token goes only to the configured server."""
     SESSION = -29
+    """The session is over (the SSM ended it, it expired, or it was not kept alive). The licence request was not
+    sent."""
     RENEWAL_MISSED = -30
+    """A licence renewal was due and was not made in time."""
     DECLINED = -31
+    """A hook asked not to send the request, or no resource loader is registered for the URL's scheme."""
     FULL = -32
+    """The token map is full, and playbacks hold every token in it."""
     NOT_ALLOWED = -33
+    """A URL that came from content or from an entitlement server has a host that is not on the allow-list."""
 
 
 class Origin(OpenIntEnum):
     """USHER_ORIGIN_...: the server that replied. The same service code means different things at different origins."""
 
     LOCAL = 0
+    """The library itself or the host. If a callback of a customer SSM delegate is missing, fails, answers with a
+    failure or does not answer in time, the origin is not LOCAL but the server that the callback stands for: SSM for
+    heartbeats, teardowns and Widevine renewals, LICENSE for licences and other renewals."""
     SSM = 1
+    """The Secure Session Manager."""
     LICENSE = 2
+    """The licence server."""
     CERTIFICATE = 3
+    """The certificate server."""
     ENTITLEMENT = 4
+    """The entitlement server."""
 
 
 class Operation(OpenIntEnum):
     """USHER_OPERATION_...: the operation that an error belongs to."""
 
     NONE = 0
+    """No particular operation."""
     SETUP = 1
+    """Session set-up."""
     HEARTBEAT = 2
+    """A heartbeat."""
     TEARDOWN = 3
+    """Session teardown."""
     LICENSE = 4
+    """A licence request that is not a renewal."""
     RENEWAL = 5
+    """A licence renewal, made by the host or enforced by the library."""
     CERTIFICATE = 6
+    """A certificate request."""
     ENTITLEMENT = 7
+    """A request to an entitlement server."""
 
 
 class TLSFault(OpenIntEnum):
     """USHER_TLS_FAULT_...: why there was no secure connection."""
 
     NONE = 0
+    """The error is not Status.TLS, or the reason is not one of the following."""
     AUTHORITY = 1
+    """The server's certificate is not from an authority that the context trusts."""
     EXPIRED = 2
+    """The server's certificate has expired, by the clock of this machine."""
     NOT_YET_VALID = 3
+    """The server's certificate is not valid yet, by the clock of this machine."""
     NAME = 4
+    """The server's certificate is for another host name."""
     PIN = 5
+    """The server's public key is not `pinned_public_key`."""
     CLIENT_CERTIFICATE = 6
+    """The server asks for a client certificate, or refuses the one of `client_certificate_file`. A server with TLS 1.2
+    often does not say so; then the fault is NONE."""
 
 
 class EventType(OpenIntEnum):
     """USHER_EVENT_...: what happened."""
 
     SESSION_STARTED = 1
+    """The session was set up; `period_ms` is its keep-alive period (0: none)."""
     SETUP_ERROR = 2
+    """Set-up failed: the playback gets no licence and must stop (OTVSSMSetupErrorNotification)."""
     HEARTBEAT_ERROR = 3
+    """The library could not keep the session alive (OTVSSMHeartbeatErrorNotification). Stop playback; to continue,
+    start the same item again. Reported once per outage."""
     TEARDOWN_ERROR = 4
+    """Teardown failed: the head-end holds the slot until the session expires (OTVSSMTeardownErrorNotification).
+    `must_stop` is 0, since the playback that the event names has stopped already."""
     KEPT_ALIVE = 5
+    """The server accepted a heartbeat, or a renewal that keeps the session alive. With customer SSM the callback
+    succeeded; if the host's answer was RenewType.HEARTBEAT and the delegate has no heartbeat callback, this event comes
+    each period although the library called nothing."""
     RECOVERED = 6
+    """The outage that HEARTBEAT_ERROR reported is over: the session is alive."""
     SESSION_DOUBTFUL = 7
+    """A keep-alive is overdue, e.g. after the machine slept: the session may have ended. KEPT_ALIVE or HEARTBEAT_ERROR
+    follows."""
     RENEWAL_DUE = 8
+    """A renewal is due and the playback has no payload callback: call usher_playback_request_license() with
+    LicenseType.RENEWAL. Not reported with customer SSM."""
     SESSION_ENDED = 9
+    """The library no longer holds the session: it tore the session down, or left it to expire (`left` = 1), or the
+    server had ended it. If the teardown failed, TEARDOWN_ERROR comes first. With customer SSM and no teardown callback,
+    `left` is 0 although the session is still active at your servers."""
     LICENSE = 10
+    """A licence arrived: the first one or a renewal."""
     LICENSE_ERROR = 11
+    """A licence request failed or could not be sent. Not reported for requests that a close or a zap ended."""
     PLAYBACK_CLOSED = 12
+    """The playback is closed, and the teardown with its retries has ended. No event of the playback follows, unless you
+    later tear down a session that was left to expire (see usher_playback_close()). `error.status` is Status.OK, or
+    Status.REPLACED if a newer item closed the playback. `error.orphan_possible` is 1 if the head-end may hold a session
+    whose token never reached the library. In threaded mode usher_playback_wait_closed() returns after the observers
+    have received this event; usher_context_close() waits for the observers at most one second."""
     NO_SESSION = 13
+    """SSP V2: the licence reply had no session token. Playback continues without a session: the library sends no
+    keep-alives and no teardown. Reported once per playback. If the reply to a later licence request has a session
+    token, SESSION_STARTED follows."""
     DEVICE_REGISTERED = 14
+    """A resource loader has registered the device: the licence server accepted a token that registers the device. Store
+    this fact, and set `device_registered` of usher_loader_options when the program starts again."""
     CONTEXT_CLOSED = 15
+    """The close that usher_context_begin_close() began has ended. `error.status` is Status.OK if all playbacks are
+    closed, or Status.TIMEOUT if the time limit has passed; usher_context_free() then closes the other playbacks and
+    does not wait for servers. The event belongs to no playback; observers on other threads may still receive events of
+    playbacks after it."""
 
 
 class SessionState(OpenIntEnum):
     """USHER_SESSION_...: the state of a playback's session."""
 
     NONE = 0
+    """The playback has no session: its delegate has no SSM, the item is clear, or (SSP V2) the last licence reply had
+    no session token (EventType.NO_SESSION)."""
     PENDING = 1
+    """There is no session yet: set-up is under way, or the playback waits for a content token, for its first licence
+    (SSP V2, customer SSM), or until the player has closed the earlier playback."""
     ACTIVE = 2
+    """The session is set up and kept alive."""
     DOUBTFUL = 3
+    """The session may have ended: a keep-alive is overdue (EventType.SESSION_DOUBTFUL), or an outage continues that
+    EventType.HEARTBEAT_ERROR reported. While the library retries a failed keep-alive before that event, the state stays
+    ACTIVE."""
     FAILED = 4
+    """Set-up or keep-alive failed for good: stop playback."""
     ENDED = 5
+    """The playback is closed or closing."""
 
 
 class CloseMode(IntEnum):
     """USHER_CLOSE_...: what closing does to the session."""
 
     DEFAULT = 0
+    """Do what the kind of delegate does by default: with SSM v1 the library tears the session down; with customer SSM
+    it calls the teardown callback, if you set one; with SSP V2 it leaves the session to expire, but tears it down on a
+    zap (see usher_ssp_v2_options)."""
     TEARDOWN = 1
+    """Tear the session down."""
     LEAVE = 2
+    """Leave the session to expire at the head-end. With customer SSM the library does not call the teardown
+    callback."""
 
 
 class Clock(IntEnum):
     """USHER_CLOCK_...: how time passes in a context."""
 
     SYSTEM = 0
+    """Real time, which also passes while the machine sleeps (CLOCK_BOOTTIME)."""
     MANUAL = 1
+    """For tests: time passes only in usher_context_advance() and usher_context_jump()."""
 
 
 class Callbacks(IntEnum):
     """USHER_CALLBACKS_...: which threads run the callbacks of a context."""
 
     THREADED = 0
+    """Callbacks run on the context's own callback threads."""
     PUMPED = 1
+    """Callbacks run only inside usher_context_pump(), on the thread that calls it."""
 
 
 class LogLevel(IntEnum):
     """USHER_LOG_...: how detailed the log is."""
 
     ERROR = 1
+    """Only problems of the library itself."""
     WARNING = 2
+    """Also events that report an error."""
     INFO = 3
+    """Also all other events."""
     DEBUG = 4
+    """Also each request, with its HTTP status and its duration."""
 
 
 class LicenseType(OpenIntEnum):
     """USHER_LICENSE_...: a first licence or a renewal."""
 
     REQUEST = 0
+    """A licence for new keys."""
     RENEWAL = 1
+    """A licence that prolongs an earlier one."""
 
 
 class RenewType(OpenIntEnum):
     """USHER_RENEW_...: how a session is kept alive."""
 
     DEFAULT = 0
+    """Only for `renew_type` in the host's answer to a licence callback of customer SSM, where it means the same as
+    ENFORCED. In usher_response_info, `renew_type` never has this value."""
     HEARTBEAT = 1
+    """Heartbeats keep the session alive."""
     ENFORCED = 2
+    """The library's own licence renewals keep the session alive."""
     CDM = 3
+    """The CDM itself asks for renewals (Widevine)."""
     NONE = 4
+    """Nothing keeps the session alive, or the playback has no session."""
 
 
 class AppendVersion(IntEnum):
     """USHER_APPEND_...: whether ``ssm_api_version`` is added to ``ssm_url``."""
 
     AUTO = 0
+    """Append the version, unless the URL already ends with one."""
     ALWAYS = 1
+    """Always append the version."""
     NEVER = 2
+    """Append nothing: the URL is complete."""
 
 
 class HeartbeatMissing(IntEnum):
     """USHER_HEARTBEAT_MISSING_...: what a set-up reply without a usable period means."""
 
     ERROR = 0
+    """Set-up fails."""
     NO_TIMER = 1
+    """The session has no keep-alives."""
 
 
 class HeartbeatStart(IntEnum):
     """USHER_HEARTBEAT_START_...: when the first period begins."""
 
     SETUP = 0
+    """The first period begins with the reply to set-up."""
     LICENSE = 1
+    """The first period begins with the first licence."""
 
 
 class KeepAlive(IntEnum):
     """USHER_KEEP_ALIVE_...: how the session is kept alive."""
 
     AUTO = 0
+    """The first licence reply decides."""
     HEARTBEAT = 1
+    """Heartbeats keep the session alive."""
     RENEWAL = 2
+    """Licence renewals keep the session alive."""
 
 
 class Resetup(IntEnum):
     """USHER_RESETUP_...: what a further licence request does to the session."""
 
     CALLBACK_ONLY = 0
+    """Set up another session if the delegate has a token callback, else keep the session."""
     ALWAYS = 1
+    """Set up another session."""
     NEVER = 2
+    """Keep the session."""
 
 
 class WireFormat(IntEnum):
     """USHER_WIRE_...: the form of a Widevine licence request."""
 
     AUTO = 0
+    """Widevine licence requests are JSON."""
     RAW = 1
+    """Widevine licence requests are the CDM's bytes."""
 
 
 class KeySystem(str, Enum):
     """USHER_KEY_SYSTEM_...: DASH ContentProtection identifiers. Functions that take one also take a plain str."""
 
     FAIRPLAY = "94CE86FB-07FF-4F43-ADB8-93D2FA968CA2"
+    """FairPlay Streaming."""
     WIDEVINE = "EDEF8BA9-79D6-4ACE-A3C8-27DCD51D21ED"
+    """Widevine."""
     PLAYREADY = "9A04F079-9840-4286-AB92-E65BE0885F95"
+    """PlayReady."""
     CLEARKEY = "1077EFEC-C0B2-4D02-ACE3-3C1E52E2FB4B"
+    """W3C Clear Key."""
 
 
 class Suspend(OpenIntEnum):
     """USHER_SUSPEND_...: whether keep-alives continue while the host is suspended."""
 
     KEEP = 0
+    """Keep-alives continue while the host is suspended."""
     PAUSE = 1
+    """The library sends no keep-alives until the host is resumed."""
 
 
 class Hook(OpenIntEnum):
     """USHER_HOOK_...: the steps of a licence request that a hook may take over."""
 
     CONTENT_ID = 1
+    """contentIdentifier(url): the bytes that go into the SPC. Answer with bytes."""
     CERTIFICATE = 2
+    """certificate(): the application certificate. Answer with bytes."""
     HEADERS = 3
+    """generateHTTPHeaders(assetID): the headers. Answer with usher_complete_headers()."""
     LICENSE_URL = 4
+    """getLicenseRequestUrl(): the URL. Answer with the text of the URL; add `renew=true` for renewals if the server
+    requires it."""
     LICENSE_BODY = 5
+    """The body of the licence request. Answer with bytes."""
     LICENSE = 6
+    """getCkcFromLicenseResponse(): the licence in a reply. Answer with bytes. The library does not call this hook for a
+    reply with an HTTP error."""
 
 
 class TokenKind(IntEnum):
     """USHER_TOKEN_...: which token the library asks an entitlement server for."""
 
     BY_LOADER = 0
+    """The loader's option `device_binding` decides. Without it: a token for a limited time. With it: a token that
+    registers the device; once the device is registered, a token for this device only."""
     TIME_BASED = 1
+    """A token for a limited time, for any device."""
     REGISTRATION = 2
+    """A token that registers the device with the licence server."""
     DEVICE_BOUND = 3
+    """A token that only this device can use; the device must be registered."""
 
 
 class Route(OpenIntEnum):
     """USHER_ROUTE_...: where a resource loader sends the SPC."""
 
     KEY_SERVER = 0
+    """The SPC goes to `license_url`, or to the URL inside the `skd:` URL."""
     ENTITLEMENT = 1
+    """The library first asks the entitlement server (`entitlement_url`, or the URL inside the `skd:` URL with "?cid=").
+    The server's reply has a token URL, and the SPC goes to that URL."""
     TOKEN_URL = 2
+    """The `skd:` URL is the token URL: the library replaces its scheme by `derived_scheme`."""
 
 
 class ContentIDRule(OpenIntEnum):
     """USHER_CONTENT_ID_...: which part of a ``skd:`` URL is the content identifier."""
 
     DECODED_JSON = 0
+    """If the text after the scheme is base64 (any variant) of JSON: the decoded JSON. Otherwise: the text itself."""
     DECODED_BASE64 = 1
+    """If the text after the scheme is base64: the decoded bytes. Otherwise: the text itself."""
     HOST = 2
+    """The host of the URL."""
     AFTER_SCHEME = 3
+    """Everything after the scheme."""
     AFTER_SEMICOLON = 4
+    """Everything after the last ';'."""
     WHOLE_URL = 5
+    """The whole URL."""
     SSP = 6
+    """The member "ContentId" of the decoded JSON: the content identifier that the token map uses. Without such a
+    member: the text after the scheme."""
 
 
 class FPSRequest(OpenIntEnum):
     """USHER_FPS_REQUEST_...: the format of the request that carries the SPC."""
 
     RAW = 0
+    """The bytes of the SPC."""
     FORM = 1
+    """A form: `spc=<base64>`."""
     BASE64 = 2
+    """Base64 text."""
     JSON = 3
+    """JSON: `{"spc": "<base64>"}`."""
 
 
 class URLEncode(OpenIntEnum):
     """USHER_URLENCODE_...: which parts of a form are percent-encoded."""
 
     VALUE = 0
+    """Percent-code the values of a form."""
     NONE = 1
+    """Percent-code nothing."""
     WHOLE = 2
+    """Percent-code the whole form, including '=' and '&'."""
 
 
 class FPSResponse(OpenIntEnum):
     """USHER_FPS_RESPONSE_...: the format of the reply that carries the CKC."""
 
     AUTO = 0
+    """JSON with "CkcMessage", "ckc" or "License"; else a `<ckc>` element; else base64; else raw bytes."""
     RAW = 1
+    """Raw bytes."""
     BASE64 = 2
+    """Base64 text."""
     ELEMENT = 3
+    """`<ckc>base64</ckc>`."""
     JSON = 4
+    """JSON."""
