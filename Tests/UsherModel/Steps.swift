@@ -260,8 +260,8 @@ extension World {
   /// Whether the playback has ended. Then nothing more happens, unless the host tears down a session that it left.
   private var isFinished: Bool { machine.isFinished || (machine.session.isLeft && requests.isEmpty) }
 
-  /// Closes the playback, and delivers all requests and replies without faults. If then any session or request is left,
-  /// this is a violation.
+  /// Closes the playback, and delivers all requests and replies without faults. Records a violation if any session or
+  /// request is left after this.
   mutating func drain() {
     budget = Budget(licenses: 0, renewals: 0, faults: 0, kills: 0, suspends: 0, networks: 0, abandons: 0, closes: 0)
     if !isClosed { take(.close(false)) }

@@ -27,8 +27,8 @@ final class World: Transport {
   private var stepsNow = 0
   /// Until this time the story does not let the I/O thread run.
   var lateUntil: Milliseconds = 0
-  /// Many events happened while the I/O thread was late, so the coverage cannot say which of them moved a playback to
-  /// another phase.
+  /// Whether many events happened while the I/O thread was late. Then the coverage cannot say which of them moved a
+  /// playback to another phase.
   private var isMixed = false
   private var closedAt: Milliseconds?
   var isDraining: Bool { closedAt != nil }

@@ -1,7 +1,7 @@
 /*
  * destroy_once.c - the library runs each `destroy` exactly once, after the last callback with its user_data: after
- * success, after every failure, and when the host replaces, clears, removes, closes or frees the object. Threaded and
- * pumped.
+ * success, after every failure, and when the host replaces, clears, removes, closes or frees the object. The test
+ * does this in threaded and pumped mode.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

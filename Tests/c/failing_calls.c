@@ -170,7 +170,7 @@ static void each_call(int most) {
 static void without_own_memory(void) {
   int nth, ended = 0, others = 0;
   if (dlsym(RTLD_DEFAULT, "swift_allocObject") != NULL) return;
-  /* The first allocations are not all for Swift objects: some are for locks and tables. */
+  /* Tests each of the first 20 allocations, because they are of different kinds: Swift objects, locks and tables. */
   for (nth = 1; nth <= 400; nth += nth < 20 ? 1 : 57) {
     int status = 0;
     pid_t child = fork();
@@ -180,7 +180,8 @@ static void without_own_memory(void) {
       fail_nth(FAIL_OWN_MEMORY, nth, 0);
       walk();
       fail_stop();
-      /* The child may get here: libcurl makes some allocations in tail calls, which look like calls by libusher. */
+      /* The child may get here if the failed allocation was one by libcurl: it makes some of them in tail calls, which
+         look like calls by libusher. */
       _exit(failed);
     }
     waitpid(child, &status, 0);

@@ -92,7 +92,7 @@ static usher_completion question(struct dice *d, enum question kind) {
   return roll(d, 20) ? id : d->state;
 }
 
-/* For each function that takes a user_data: how many of them the test passed, and how many the library destroyed. */
+/* For each function that takes a user_data: how often the test passed one, and how many the library destroyed. */
 static struct place {
   const char *name;
   int given, destroyed;

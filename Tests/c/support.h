@@ -192,7 +192,7 @@ MAY_BE_UNUSED static void nothing_held(const char *who) {
   tell(found == 0, "%s: no session is held (%d)", who, found);
   nothing_left(who);
 }
-/* @return how many of this account's requests to a route have a text in their journal line: `"X-Name", "value"`. */
+/* @return how many of this account's requests to a route have `text` in their line of the journal. */
 MAY_BE_UNUSED static int sent(const char *route, const char *text) {
   char path[256];
   static const char mark[] = "\"number\":";

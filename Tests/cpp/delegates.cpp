@@ -295,7 +295,7 @@ void synchronous() {
 }
 
 void ssp_v2() {
-  std::atomic<int> started{0}, without{0}; /* must outlive the context, whose observer changes them */
+  std::atomic<int> started{0}, without{0}; /* these must outlive the context, whose observer uses them */
   usher::context context;
   context.add_observer([&](const usher::event &event) {
     started += event.type == usher::event_type::session_started;

@@ -1,8 +1,8 @@
 """The expected outcome of each fault. The tests compare it with the real outcome. docs/faults.md explains the words.
 
-The reasons are in docs/protocol.md ("When it fails", "Races"): the library retries keep-alives until the lease ends
-and teardowns three times; it does not retry set-ups, licence requests or certificate requests. If the head-end may have
-read a request, the library must assume that the head-end may have executed it.
+The reasons are in docs/protocol.md ("When it fails", "Races"): the library retries keep-alives until the lease
+ends, and it retries teardowns three times; it does not retry set-ups, licence requests or certificate requests. If the
+head-end may have read a request, the library must assume that the head-end may have executed it.
 """
 
 from __future__ import annotations

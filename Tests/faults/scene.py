@@ -100,8 +100,8 @@ class Scene:
         self.door = self._make_door(door) if door else None
         self._main = self._make_door("tls") if proxied else None
         proxy = self.proxy.address if self.proxy is not None else ""
-        # libcurl measures its time-out for connecting in real time. On a busy machine this time-out could end although
-        # no virtual time has passed.
+        # libcurl measures its time-out for connecting in real time. On a busy machine a short time-out could end
+        # although no virtual time has passed, so this one is long.
         self.stage = Stage(self.headend, ca_file=str(authority.ca_file), proxy=proxy, connect_timeout_ms=120_000)
         self._closing.callback(self.stage.close)
         self.stage.step_ms = 1000

@@ -31,7 +31,7 @@ PERIOD_S = 3.0
 TIMEOUT_MS = 2000
 """The time-out of a heartbeat."""
 LICENSE_MS = 5000
-"""The time limit of the licence request, which is sent a period before the heartbeats."""
+"""The time limit of the licence request. The host sends this request one period before the heartbeats."""
 SPARE_MS = 300
 """When the process stops, each request in flight has at least this time left until its time-out."""
 ATTEMPTS = 5

@@ -80,7 +80,7 @@ static const uint8_t *some_bytes(struct program *p, size_t *size) {
   size_t index, count = below(p, sizeof bytes);
   for (index = 0; index < count; index++) bytes[index] = byte(p);
   *size = count;
-  if (count % 4 == 3) return (const uint8_t *)pass(p, "one", *size = 3); /* a content id with a token */
+  if (count % 4 == 3) return (const uint8_t *)pass(p, "one", *size = 3); /* the token map has this content id */
   if (seldom(p)) *size = byte(p) & 1 ? (size_t)-1 : 0; /* 0, or a size that the library must refuse */
   return seldom(p) ? NULL : (const uint8_t *)pass(p, bytes, count);
 }
@@ -135,9 +135,8 @@ static void *volatile handles[KINDS][SLOTS];
 static void *look(enum kind kind, unsigned slot) {
   return __atomic_load_n(&handles[kind][slot % SLOTS], __ATOMIC_RELAXED);
 }
-/* Stores the handle that a function returned; NULL if the function failed (but a failed request may also return a
-   response). If the slot already has a response, frees it first, because the end of a context does not free responses.
-   */
+/* Stores the handle that a function returned. A function that failed must have returned NULL; only a failed request may
+   return a response. If the slot already has a response, frees it, because the end of a context frees no responses. */
 static void put(struct program *p, enum kind kind, int32_t status, void *handle) {
   MUST(kind == RESPONSES ? handle || status : (handle != NULL) == (status == USHER_OK),
       "a handle %p of kind %d with status %d\n", handle, (int)kind, (int)status);

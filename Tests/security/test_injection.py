@@ -256,7 +256,7 @@ def test_sessionToken_ofAReplyHeader_withALineEnd_isNotSentBack(stage: Stage, en
     """The library does not use a session token with a line end when the token comes in a reply header; it sends no
     request with this token.
 
-    libcurl reads a single CR as a part of the value, and a folded line as one line.
+    libcurl itself keeps a single CR in the value of a header, and reads a folded line as one line.
     """
     licence = json.dumps(
         {"keys": [{"kty": "oct", "kid": "ABEiM0RVZneImaq7zN3u_w", "k": "_-7dzLuqmYh3ZlVEMyIRAA"}]}

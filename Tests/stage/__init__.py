@@ -214,8 +214,8 @@ class Stage:
         self.settle()
 
     def wait_timer(self, at_most_ms: int) -> None:
-        """Waits until the library has a timer that is due within this many virtual ms. Then a blocking call has begun
-        to wait."""
+        """Waits until the library has a timer that is due within this many virtual ms. The timer shows that
+        a blocking call has begun to wait."""
         self.until(lambda: (timer := self.context.pending().next_timer_ms) is not None and timer <= at_most_ms)
 
     def until(self, holds: Callable[[], object]) -> None:

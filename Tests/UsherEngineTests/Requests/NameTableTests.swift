@@ -29,7 +29,7 @@ import Testing
       }
     }
 
-    /// Ends the oldest lookup of a host. Returns the requests that waited, and whether they got addresses.
+    /// Ends the oldest lookup of a host. Returns for each waiting request whether it got addresses.
     func end(_ host: String, _ addresses: String, now: Int64) throws -> [Bool] {
       let name = try Self.name(host)
       let index = try #require(running.firstIndex { $0.name == name })
