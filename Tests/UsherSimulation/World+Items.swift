@@ -142,7 +142,7 @@ extension World {
     }
   }
 
-  /// Called after a sleep or a suspension: from now on no earlier keep-alive counts as late.
+  /// Called after a sleep or a suspension: the checks measure how late keep-alives are from now on.
   func restartKeepAliveClocks() { for play in live where play.lastBeat != nil { play.lastBeat = now } }
 
   private func describe(_ action: Action) -> String {

@@ -1,7 +1,7 @@
 /*
  * hook_answers.c - which answers to hooks the library accepts or refuses: answers that are garbage, of the wrong kind,
  * repeated, from another thread, too late, or after close and free. If a hook gives no valid answer, the library does
- * not send the request, which fails with the reason.
+ * not send the request: the request fails, and its error has the reason.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -84,7 +84,8 @@ def test_contextFreed_whileTheHeadEndIsMute_endsInTheTimeThatTheHostStates(
 
 @pytest.mark.leaves_session
 def test_contextFreed_afterACloseThatTimedOut_doesNotWaitAgain(stage_factory: StageFactory) -> None:
-    """usher_context_close() reaches its time limit; usher_context_free() reports the open playback and returns."""
+    """usher_context_close() reaches its time limit. Then usher_context_free() does not wait again: it reports the end
+    of the open playback and returns."""
     stage, playback = real_stage(stage_factory, "teardown")
     playback.wait_session()
     assert stage.context.shutdown(200) == 1

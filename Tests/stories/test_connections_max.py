@@ -203,7 +203,7 @@ def counting() -> Iterator[CountingServer]:
 def test_heartbeats_afterAConnectionThatEnded_openNewOnesOnlyUntilOneReplies(
     stage_factory: StageFactory, counting: CountingServer
 ) -> None:
-    """After a connection has ended without a reply, the library opens new ones only until the next reply arrives."""
+    """After a connection has ended without a reply, the library opens new connections only until the next reply."""
     stage = stage_factory(requests_per_origin_max=1)
     url = f"http://127.0.0.1:{counting.server_port}"
     delegate = stage.delegate(license_url=url, ssm_url=url)

@@ -71,8 +71,8 @@ def test_furtherLicence_withResetupNever_usesTheSessionWithANewToken(stage: Stag
 
 
 def test_furtherLicence_withoutACallback_asPolicySays(stage_factory: StageFactory) -> None:
-    """Without a callback a further licence uses the original token again; `resetup_on_extra_license` decides whether
-    the library sets up again (protocol.md: Licences)."""
+    """Without a token callback, a further licence request carries the original token again; `resetup_on_extra_license`
+    decides whether the library sets the session up again (protocol.md: Licences)."""
     for policy, routes in [
         (R.CALLBACK_ONLY, ["setup", "license", "license"]),
         (R.NEVER, ["setup", "license", "license"]),
@@ -190,7 +190,7 @@ def test_furtherLicence_whoseNewSessionIsRefused_failsWithTheReason(stage: Stage
 
 
 def test_furtherLicence_withoutSsm_asksForATokenOnly(stage_factory: StageFactory) -> None:
-    """Without SSM a further licence request still asks for a fresh token, because a token may be valid only once
+    """Also without SSM the library asks for a fresh token for a further licence, because a token may be valid only once
     (protocol.md: Licences; headend.md: Tokens)."""
     stage = stage_factory(headend={"ssm_required": "never"})
     tokens = Tokens(stage, single_use=True)

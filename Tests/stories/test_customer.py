@@ -49,7 +49,7 @@ def test_customer_firstLicence_opensTheSession(stage: Stage) -> None:
 
 @pytest.mark.parametrize("key_system", list(usher.KeySystem))
 def test_customer_licenceOfEachKeySystem_isAskedByItsIdentifier(stage: Stage, key_system: usher.KeySystem) -> None:
-    """keySystem is the DASH ContentProtection scheme identifier of the key system
+    """The license() callback gets, as keySystem, the identifier that DASH ContentProtection uses for the key system
     (customer SSM page; delegates.md: Customer SSM)."""
     portal = Portal(stage, BEATS)
     playback = play(stage, portal)
@@ -131,7 +131,7 @@ def test_customer_renewalWithAnotherPeriod_changesIt(stage: Stage) -> None:
 
 
 def test_customer_renewalWithoutPeriod_endsThem(stage: Stage) -> None:
-    """A later answer with period 0 ends the renewals (0 = none; delegates.md: Customer SSM)."""
+    """A later answer with the period 0 ends the renewals (delegates.md: Customer SSM)."""
     portal = Portal(stage, RENEWALS, Response(b"licence"))
     playback = play(stage, portal, payload=lambda request: b"fresh")
     playback.get_license(FAIRPLAY, b"spc")

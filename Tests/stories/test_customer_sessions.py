@@ -78,8 +78,8 @@ def test_heartbeat_failedOnce_isTriedAgainInsideThePeriod(stage: Stage, answer: 
 
 @pytest.mark.callback_errors
 def test_heartbeat_failingForGood_isToldOncePerOutageAndRecovers(stage: Stage) -> None:
-    """Each outage causes one heartbeat error, with the exception as `__cause__`; the library reports the next success
-    as recovery (protocol.md: Races)."""
+    """Each heartbeat() raises an exception for some time. The library reports one heartbeat error, whose `__cause__` is
+    the exception. It reports the next successful heartbeat with RECOVERED (protocol.md: Races)."""
     portal = Portal(stage, BEATS)
     failing = [True]
 

@@ -49,7 +49,7 @@ def test_manager_withoutADelegate_refusesToPlay(stage: Stage) -> None:
 
 
 def test_manager_setLicenseDelegate_servesPlaybacksThatNameNone(stage: Stage) -> None:
-    """After OTVDRMManager.shared.setLicenseDelegate(), a player that names no delegate uses this one
+    """After OTVDRMManager.shared.setLicenseDelegate(), a player that names no delegate uses this delegate
     (multi-instance page; customer SSM page; delegates.md: Hooks)."""
     stage.context.set_delegate(Named(stage, "manager's"))
     assert stage.clear_keys(play(stage)) == {KID: KEY}

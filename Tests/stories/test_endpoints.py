@@ -60,8 +60,8 @@ def test_wholeUrls_someOfThree_areRefusedWithoutASessionManager(stage: Stage, le
 
 @pytest.mark.parametrize("v2", [False, True], ids=["v1", "v2"])
 def test_renewalUrl_isWhereWidevineIsRenewed(stage_factory: StageFactory, v2: bool) -> None:
-    """The library sends Widevine renewals to `renewal_url`, because documents and clients disagree about their path
-    (protocol.md: Heartbeats or renewals)."""
+    """The library sends Widevine renewals to `renewal_url`. This option exists because documents and clients disagree
+    about the path of renewals (protocol.md: Heartbeats or renewals)."""
     stage = stage_factory(headend={"enforced": {"widevine"}, "grace": 3.0})
     place = {"renewal_url": f"{stage.headend.tenant_url}/ssm/v1/sessions/renewal-license-wv?by=renewal"}
     playback = (

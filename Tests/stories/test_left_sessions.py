@@ -172,8 +172,8 @@ def test_teardown_withoutAToken_isRefusedWithState(stage: Stage, tear_down: Endi
 
 @WAYS
 def test_teardown_ofASessionThatTheServerEnded_isAnEndWithoutARequest(stage: Stage, tear_down: Ending) -> None:
-    """The head-end killed the session, and a heartbeat has shown this; the host leaves the session and then tears it
-    down: the library sends nothing, and reports that the session has ended."""
+    """The head-end has killed the session, and the library knows this from a heartbeat. The host leaves the session and
+    then tears it down. The library sends nothing, and reports that the session has ended."""
     playback = play(stage)
     licence(playback)
     stage.headend.sessions.kill()

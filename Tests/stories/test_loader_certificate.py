@@ -1,5 +1,5 @@
-"""Tests the certificate of a resource loader: from bytes, a file or a URL. The library downloads the URL again at each
-load until a download succeeds."""
+"""Tests the certificate of a resource loader: from bytes, a file or a URL. If a download from the URL fails, the
+library tries it again at the next load."""
 
 from __future__ import annotations
 

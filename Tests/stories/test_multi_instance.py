@@ -180,8 +180,8 @@ def test_playback_withATokenOfItsOwn_doesNotLookInTheMap(stage: Stage) -> None:
 
 
 def test_playback_thatNamesNoContent_beginsWithItsFirstLicence(stage: Stage) -> None:
-    """A playback without a content id starts with its first licence: the content id in the asset ID selects the token
-    (multi-instance page)."""
+    """A playback without a content id sends nothing before its first licence request. The content id in the asset ID of
+    this request selects the token (multi-instance page)."""
     delegate = multi(stage)
     delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
     playback = play(stage, delegate)

@@ -393,8 +393,8 @@ def test_tokenCallback_withoutAToken_failsTheLicence_andTheSessionGoesOn(stage: 
 
 
 def test_tokenCallback_withoutAToken_firstLicence_opensNothing(stage: Stage) -> None:
-    """Without an initial token, the first licence request asks the token callback. If the callback has no token, the
-    library sends no licence request (SSM V2 page)."""
+    """Without an initial token, the library asks the token callback before the first licence request. If the callback
+    has no token, the library does not send this request (SSM V2 page)."""
     playback = stage.player.play(delegate=delegate(stage, token_callback=lambda request: None))
     with pytest.raises(usher.NoTokenError):
         licence(playback)

@@ -363,8 +363,8 @@ NONSENSE: dict[str, list[Any]] = {
     ids=lambda v: repr(v)[:40],
 )
 def test_step_thatAnswersNonsense_failsWithItsReason(stage: Stage, step: str, answer: Any) -> None:
-    """The library refuses an invalid answer and sends nothing; the request fails with that error as `__cause__`
-    (delegates.md: Hooks)."""
+    """The library refuses an invalid answer of a hook and sends nothing. The request fails, and the `__cause__` of its
+    error says why the answer is invalid (delegates.md: Hooks)."""
     kept = Kept(stage, step)
     setattr(type(kept.delegate), step, lambda delegate, call: answer)
     error = kept.ask(kept.play()).exception(10)
