@@ -276,7 +276,7 @@ extension World {
     for license in 1..<nextLicense where completions[license] != 1 {
       fail("licence \(license) was completed \(completions[license] ?? 0) times")
     }
-    // After the last retry of a teardown failed, the library may stop trying.
+    // After the last retry of a teardown has failed, the library may stop trying.
     guard !isLeft, failedTeardowns <= Int(setting.policy.teardownRetries) else { return }
     // If the network has lost the reply with the newest token of a session, the client cannot end this session.
     for session in headEnd.alive where session.isNewestReceived {

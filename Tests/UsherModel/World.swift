@@ -22,7 +22,7 @@ struct World {
       return false
     }
 
-    /// A licence request without session token.
+    /// Whether this is a licence request without session token, which may open a session.
     var mayOpen: Bool {
       if case .license = kind { return token == nil }
       return false
@@ -192,7 +192,7 @@ struct World {
   }
 }
 
-/// A setting of the search: a kind of delegate, and for each kind of event how many the search may choose.
+/// A setting of the search: a kind of delegate, and how many events of each kind the search may choose.
 struct Setting {
   let name: String
   var policy: SSPPolicy

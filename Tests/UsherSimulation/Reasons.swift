@@ -4,7 +4,7 @@ struct Reason {
   let phases: [Phase]
   let inputs: [Input]
   let text: String
-  /// The cell is possible, but needs so many events at the same time that not every run reaches it.
+  /// Whether the cell is possible, but needs so many events at the same time that not every run reaches it.
   var isRare = false
 }
 

@@ -119,7 +119,7 @@ import Testing
     #expect(!Machine.Ending.cancelled.isReported)
   }
 
-  /// For every route, tries every order of replies, answers and endings. Some of them the machine does not expect.
+  /// For every route, tries every order of replies, answers and endings, also orders that the machine does not expect.
   @Test func everyOrder_asksOnce_requestsTheKeyOnce_andEndsOnce() {
     for bits in 0..<16 {
       var search = LoadingSearch()

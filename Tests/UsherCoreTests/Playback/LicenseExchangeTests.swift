@@ -139,7 +139,7 @@ import Testing
     }
   }
 
-  /// For every set of hooks, tries every order of answers, replies and closes. Some of them the exchange does not
+  /// For every set of hooks, tries every order of answers, replies and closes, also orders that the exchange does not
   /// expect.
   @Test func everyOrder_asksEachHookOnce_sendsOnce_andEndsOnce() throws {
     for bits in 0..<16 {

@@ -37,7 +37,7 @@ import Testing
     #expect(p.take() == ["license 1 c1", "license 2 c1", "license 3 c1", "token?"])
     p.giveToken("c2")
     #expect(p.take() == ["license 1 c2", "license 2 c2"])
-    // The server denies a request with the old token after the new token has arrived.
+    // The server denies a request that carries the old token, after the new token has arrived.
     p.denied(3, 0, http: 401)
     #expect(p.take() == ["license 3 c2"])
   }

@@ -100,8 +100,8 @@ import Testing
     }
   }
 
-  /// The lease ends two periods after set-up. While the server is down, the session retries more often as that end
-  /// approaches.
+  /// The lease ends two periods after set-up. While the server is down, the session retries more often as the end
+  /// of the lease approaches.
   @Test func retries_becomeDenserUntilTheLeaseEnds_thenItIsAnOutage() {
     var s = SessionDriver.beating()
     var sent: [Milliseconds] = [s.now]

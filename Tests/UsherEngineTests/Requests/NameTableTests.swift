@@ -75,7 +75,7 @@ import Testing
     #expect(try names.running("good.test") == 1)
   }
 
-  /// The network changes ten times while a lookup gets no answer; the name has at most two threads.
+  /// The network changes ten times while a lookup gets no answer; the table uses at most two threads for this name.
   @Test func lookup_withoutAnswerWhileTheNetworkChanges_isRepeatedOnce() throws {
     let names = Names()
     try names.ask("dead.test", now: 0)
