@@ -104,8 +104,9 @@ typedef struct usher_customer_options {
       the library calls nothing when a heartbeat is due; the heartbeat counts as successful (USHER_EVENT_KEPT_ALIVE). */
   usher_customer_call_fn heartbeat;
   /** Ends the session. Runs once when a playback that had a licence closes, also if you answered a heartbeat with
-      USHER_E_SESSION, but not if the playback closes with USHER_CLOSE_LEAVE. The SDKs have no such callback. Default:
-      none; the session then stays active at your servers, and the next item may start before you have ended it. */
+      USHER_E_SESSION. It does not run if the playback closes with USHER_CLOSE_LEAVE, or if you answered a Widevine
+      renewal with code 1006. The SDKs have no such callback. Default: none; the session then stays active at your
+      servers, and the next item may start before you have ended it. */
   usher_customer_call_fn teardown;
   /** Passed to the callbacks. */
   void *user_data;

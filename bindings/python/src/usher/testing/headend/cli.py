@@ -38,7 +38,8 @@ the page: http://HOST:PORT/ shows sessions, requests, clock and faults live.
 control endpoints (JSON), the oracle for tests in any language:
   GET  /_control/state         clock, held requests, active sessions, requests by route
   GET  /_control/journal       every request; ?route= &account= &session= &after=N filter,
-                               ?min=N&timeout_ms=T waits for N requests, ?text=true is a table
+                               ?min=N&timeout_ms=T waits for N requests, ?text=true is a
+                               plain-text table of all requests (it ignores the filters)
   GET  /_control/sessions      the session table; ?account= &state=
   GET  /_control/violations    protocol violations of clients; ?ignore=kind,kind
   POST /_control/advance       {"ms": 60000}                    manual clock only
