@@ -29,7 +29,7 @@ class PayloadRequest(Question[bytes]):
     """The library must renew a licence, and needs a new challenge from the CDM, 1 byte to 1 MiB.
 
     Attributes:
-        key_system: a ``KeySystem`` value.
+        key_system: a str, not a ``KeySystem``, but it compares equal to a member.
     """
 
     _fails_as = Status.CALLBACK

@@ -169,7 +169,8 @@ class CustomerOptions(TypedDict, total=False):
     jitter_permille: how early the library may send heartbeats and renewals, in thousandths of the period, at most 500.
         Default 50; OFF: never early.
     retry_permille: how long the library retries a failed heartbeat or renewal: one period plus this many thousandths of
-        a period after the last one that succeeded. Default 1000, which is also the most; OFF: it does not retry.
+        a period after the last one that succeeded. One or two attempts may follow up to a second later. Default 1000,
+        which is also the most; OFF: it does not retry.
     keep_alive_failures_max: after how many periods without success the library stops trying. Default 10; OFF: never.
     suspend: ``Suspend``: whether heartbeats and renewals pause after Playback.suspend(). Default KEEP: they continue.
     """

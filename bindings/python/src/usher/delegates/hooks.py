@@ -40,7 +40,8 @@ class HookCall(Question[Answer], Generic[Answer]):
         tag: the `tag` given to Player.play().
         hook: the step.
         type: REQUEST or RENEWAL.
-        key_system: a ``KeySystem`` value; "" for content identifier and certificate.
+        key_system: a str, not a ``KeySystem``, but it compares equal to a member; "" for content identifier and
+            certificate.
         asset_id: the asset ID of the licence request; for content_identifier() the URL or asset ID. None: the host gave
             none.
         data: the CDM's payload; for license_from_reply() the server's reply. None for content identifier and
