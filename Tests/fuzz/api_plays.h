@@ -35,6 +35,7 @@ static void free_player(struct program *p) { CALL(usher_player_free, (PLAYER)); 
 static void close_playback(struct program *p) { CALL(usher_playback_close, (PLAYBACK, some_mode(p))); }
 static void free_playback(struct program *p) { CALL(usher_playback_free, (PLAYBACK)); }
 static void wait_session(struct program *p) {
+  OUT(usher_response);
   TAKEN(RESPONSES, CALL(usher_playback_wait_session, (PLAYBACK, some_ms(p), TO_OUT)));
 }
 static void wait_closed(struct program *p) { CALL(usher_playback_wait_closed, (PLAYBACK, some_ms(p))); }

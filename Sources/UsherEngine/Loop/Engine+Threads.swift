@@ -1,5 +1,5 @@
 internal import CPlatform
-package import UsherCore
+internal import UsherCore
 
 /// The threads that the system could not start. The I/O thread tries to start them again every tenth of a second of
 /// real time.

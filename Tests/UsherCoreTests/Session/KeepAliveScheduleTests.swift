@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test func jitter_none_isOnTheDot() {
-    var schedule = KeepAliveSchedule(start: 7, period: 1000, jitter: 0, seed: 1)
+    let schedule = KeepAliveSchedule(start: 7, period: 1000, jitter: 0, seed: 1)
     #expect(schedule.sendAt == 1007)
   }
 
