@@ -6,9 +6,9 @@
 private let statuses: [Int32] = [200, 200, 204, 299, 301, 400, 401, 403, 429, 500, 503, 504]
 private let sent = Secret(Array("s3cretT0kenOfTheRequest".utf8))
 
-private func response(_ choice: Int, _ body: Bytes) -> HTTPResponse {
+private func response(_ choice: Int, _ body: Bytes, media: MediaType = .other) -> HTTPResponse {
   let header = choice & 1 == 0 ? nil : Secret(Array(body.prefix(9)))
-  return HTTPResponse(status: statuses[choice % statuses.count], body: Secret(body), retryAfter: nil, header: header)
+  return HTTPResponse(status: statuses[choice % statuses.count], body: Secret(body), header: header, media: media)
 }
 
 func readSSMReply(_ bytes: Bytes) {
@@ -28,8 +28,7 @@ func readSSMReply(_ bytes: Bytes) {
 
 func readLicence(_ bytes: Bytes) {
   guard let (choice, body) = choices(bytes) else { return }
-  var response = response(choice / 8 % 12, body)
-  if choice & 4 != 0 { response.media = .html }
+  let response = response(choice / 8 % 12, body, media: choice & 4 == 0 ? .other : .html)
   let keySystem = [KeySystem.fairPlay, .widevine, .playReady, .clearKey][choice % 4]
   look(atDepthOf: body)
   switch ReplyDecoder.license(

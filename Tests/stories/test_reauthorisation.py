@@ -185,7 +185,7 @@ def test_licence_deniedWithoutACallback_fails(stage: Stage) -> None:
 
 @pytest.mark.parametrize(
     "fault",
-    [Fault.error(4005), Fault.status(400), Fault.status(402), Fault.status(404), Fault.status(503), Fault.reset()],
+    [Fault.error(4005), Fault.status(400), Fault.status(402), Fault.status(404), Fault.status(503)],
 )
 def test_licence_failedOtherwise_asksNobody(stage: Stage, fault: Fault) -> None:
     """Only 401 and 403 mean that the token is denied: after another error the library does not ask for a token or retry
@@ -196,6 +196,18 @@ def test_licence_failedOtherwise_asksNobody(stage: Stage, fault: Fault) -> None:
     with pytest.raises(usher.UsherError):
         stage.clear_keys(playback)
     assert (tokens.requests, stage.routes()) == ([], ["setup", "license"])
+
+
+def test_licence_whoseConnectionEnded_isRepeatedOnceAndAsksNobody(stage: Stage) -> None:
+    """When the head-end twice resets the connection instead of replying to a licence request, the library repeats the
+    request once, then fails it, and does not ask for a token (protocol.md: When it fails)."""
+    tokens = Tokens(stage)
+    playback = played(stage, tokens)
+    stage.headend.faults.add("license", Fault.reset(), times=2)
+    with pytest.raises(usher.TransportError):
+        stage.clear_keys(playback)
+    assert (tokens.requests, stage.routes()) == ([], ["setup", "license", "license"])
+    assert stage.clear_keys(playback) == {KID: KEY}
 
 
 def test_licence_closedWhileTheCallbackIsAsked_isClosed(stage: Stage) -> None:
