@@ -11,7 +11,9 @@ import subprocess
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -104,6 +106,8 @@ class Part:
     logs: Path = BUILD / "test"
     needs: tuple[str, ...] = ()
     """The parts that must pass before this one runs."""
+    together: str = ""
+    """Parts that follow each other with the same text here run at the same time; "": the part runs alone."""
     running: Callable[[str], list[str]] | None = None
     """Returns the names of the tests that have started and not ended, from the output so far. If the list stays the
     same for `HANG_S`, these tests hang: the part ends, and its failure names them."""
@@ -234,7 +238,7 @@ def tell_failures(part: Part, count: Count) -> None:
     print("      ---", flush=True)
 
 
-def summary(ran: list[tuple[Part, Count, float]]) -> Count:
+def summary(ran: list[tuple[Part, Count, float]], whole_s: float) -> Count:
     total = Count()
     print("\nSummary")
     for part, count, seconds in ran:
@@ -244,7 +248,7 @@ def summary(ran: list[tuple[Part, Count, float]]) -> Count:
         counts = f"{count.passed:5} passed {len(count.failures):4} failed {count.skipped:4} skipped"
         print(f"   {part.name:24} {counts} {seconds:7.1f} s")
     counts = f"{total.passed:5} passed {len(total.failures):4} failed {total.skipped:4} skipped"
-    print(f"   {'all':24} {counts} {sum(seconds for _, _, seconds in ran):7.1f} s")
+    print(f"   {'all':24} {counts} {whole_s:7.1f} s")
     if total.failures:
         print("\nFailed")
         for name in total.failures:
@@ -269,6 +273,35 @@ def run_part(part: Part, failed: set[str]) -> Count:
     return Count(failures=[f"{part.name}: needs {', '.join(missing)}, which failed"])
 
 
+def run_group(
+    group: list[tuple[int, Part]], whole: int, failed: set[str], pool: ThreadPoolExecutor
+) -> list[tuple[Part, Count, float]]:
+    """Runs parts at the same time, and prints the result of each in their order."""
+
+    def timed(part: Part) -> tuple[Part, Count, float]:
+        part.logs.mkdir(parents=True, exist_ok=True)
+        started = time.monotonic()
+        return part, run_part(part, failed), time.monotonic() - started
+
+    results = [pool.submit(timed, part) for _, part in group]
+    ran = []
+    for (number, part), result in zip(group, results, strict=True):
+        print(f"[{number:2}/{whole}] {part.title} ... ", end="", flush=True)
+        _, count, seconds = result.result()
+        told = f"{count.passed} passed" + (f", {count.skipped} skipped" if count.skipped else "")
+        print(
+            f"FAILED: {len(count.failures)} failed, {told}, {seconds:.1f} s"
+            if count.failures
+            else f"ok: {told}, {seconds:.1f} s",
+            flush=True,
+        )
+        if count.failures:
+            tell_failures(part, count)
+        ran.append((part, count, seconds))
+    failed.update(part.name for part, count, _ in ran if count.failures)
+    return ran
+
+
 def run_parts(description: str, parts: list[Part], argv: list[str] | None = None) -> int:
     """Runs the parts that the command line names (all parts if it names none), or prints their names for --list.
 
@@ -288,24 +321,13 @@ def run_parts(description: str, parts: list[Part], argv: list[str] | None = None
     chosen = chosen_of(parts, arguments.parts)
     ran: list[tuple[Part, Count, float]] = []
     failed: set[str] = set()
-    for number, part in enumerate(chosen, 1):
-        part.logs.mkdir(parents=True, exist_ok=True)
-        print(f"[{number:2}/{len(chosen)}] {part.title} ... ", end="", flush=True)
-        started = time.monotonic()
-        count = run_part(part, failed)
-        seconds = time.monotonic() - started
-        told = f"{count.passed} passed" + (f", {count.skipped} skipped" if count.skipped else "")
-        print(
-            f"FAILED: {len(count.failures)} failed, {told}, {seconds:.1f} s"
-            if count.failures
-            else f"ok: {told}, {seconds:.1f} s",
-            flush=True,
-        )
-        if count.failures:
-            failed.add(part.name)
-            tell_failures(part, count)
-        ran.append((part, count, seconds))
-    total = summary(ran)
+    began = time.monotonic()
+    numbered = list(enumerate(chosen, 1))
+    groups = groupby(numbered, lambda item: item[1].together or str(item[0]))
+    with ThreadPoolExecutor() as pool:
+        for _, group in groups:
+            ran += run_group(list(group), len(chosen), failed, pool)
+    total = summary(ran, time.monotonic() - began)
     skipped = f", {total.skipped} skipped" if total.skipped else ""
     print(f"\n{total.passed} passed, {len(total.failures)} failed{skipped}")
     return 1 if total.failures else 0

@@ -59,7 +59,9 @@ def gate(script: str, *arguments: str | Path) -> list[str]:
 
 def python_tests(name: str, title: str, library: Path | None, *arguments: str) -> Part:
     environment = {"USHER_LIBRARY": str(library)} if library else {}
-    return Part(name, title, pytest(name, *arguments), count_xml, 300, ROOT, environment)
+    # The tests of both libraries run at the same time; each run mostly uses one processor core.
+    together = name.split("-")[0] if name.endswith(("-shipped", "-checked")) else ""
+    return Part(name, title, pytest(name, *arguments), count_xml, 300, ROOT, environment, together=together)
 
 
 def hosts() -> list[Part]:
@@ -70,7 +72,8 @@ def hosts() -> list[Part]:
         if runner.exists():
             for kind, library in (("shipped", SHIPPED), ("checked", CHECKED)):
                 command = [PYTHON, str(runner), str(library), "--python", PYTHON, "--show"]
-                found.append(Part(f"{folder}-{kind}", f"{title}, {kind} library", command, count_sum, 300))
+                title_of_kind = f"{title}, {kind} library"
+                found.append(Part(f"{folder}-{kind}", title_of_kind, command, count_sum, 300, together=folder))
     return found
 
 

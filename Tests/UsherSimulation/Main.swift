@@ -10,7 +10,8 @@
 //   usher-simulate matrix SCREENS HOURS SEED THREADS
 //       the same; also prints every transition: phase, input, next phase
 //   usher-simulate story SEED HOURS
-//       plays one story again; prints the shortest story that breaks the same promise
+//       plays the story of this seed again; if the library breaks a promise in it, shortens the story as long as the
+//       library still breaks that promise, and prints the result
 @main struct Main {
   private static let players: UInt64 = 8
 

@@ -68,7 +68,8 @@ extension World {
       switch question.kind {
       case .licenseBody: good = .value(secret("other"))
       case .license:
-        // The library calls this hook only for complete replies; it handles all other replies itself.
+        // The library calls this hook for every reply with a status of 2xx. This host gives a licence only if the body
+        // begins and ends like a JSON object. Otherwise the library reads the reply itself.
         if question.data?.withBytes({ $0.first == 0x7B && $0.last == 0x7D }) == true { good = .value(secret("ckc")) }
       case .certificate: good = .value(Secret([0x30, 0x03, 0x02, 0x01, 0x05]))
       case .headers:

@@ -175,7 +175,7 @@ static void without_own_memory(void) {
     int status = 0;
     pid_t child = fork();
     if (child == 0) {
-      close(1); /* the claims of the child do not count */
+      close(1); /* The runner must not count the child's lines "ok" and "not ok". Its exit status reports failures. */
       alarm((unsigned)(25 * patience()));
       fail_nth(FAIL_OWN_MEMORY, nth, 0);
       walk();

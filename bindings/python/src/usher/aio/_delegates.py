@@ -288,6 +288,6 @@ class CustomerDelegate(Delegate):
 
 
 def _bare(kind: type[Blocking]) -> Blocking:
-    """Makes a delegate of ``usher`` without its __init__, and gives it the callbacks of the usher.aio
-    delegate."""
+    """Makes a delegate of ``usher`` without a call of its __init__. The caller then opens it with the callbacks of the
+    usher.aio delegate."""
     return kind.__new__(kind)

@@ -1,7 +1,8 @@
 """Licences and certificates for tests. Their format is not that of any vendor; a test can recognise their bytes.
 
-A licence consists of four bytes with its kind and the SHA-256 of the payload. With it a test can check that every byte
-of the payload and of the licence arrived.
+A licence has 36 bytes: first four bytes that name its kind, such as ``CKC1``, then the SHA-256 of the request's payload.
+So a test can check that every byte of the payload reached the head-end, and every byte of the licence reached the
+client.
 """
 
 from __future__ import annotations
