@@ -1,7 +1,7 @@
 /*
  * names.c - the library gives each constant the name that it has in the headers, and every ..._INIT sets struct_size.
- * It compiles as C99 and C++11. names.sh writes every.h from the headers, one macro on each line: STATUS(macro),
- * EVENT(macro), ORIGIN(macro), OPERATION(macro), INIT(type, macro).
+ * It compiles as C99 and C++11. The script names.sh makes the file `every.h` from the headers. Each line has one macro:
+ * STATUS(macro), EVENT(macro), ORIGIN(macro), OPERATION(macro), INIT(type, macro).
  */
 #include <stdio.h>
 #include <string.h>

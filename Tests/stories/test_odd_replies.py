@@ -73,7 +73,7 @@ REFUSALS = ("fault", "code", "code as text", "nested", "1007")
 
 @dataclass(frozen=True)
 class Odd:
-    """One reply of the grammar.
+    """One reply that the grammar of this file produces.
 
     Attributes:
         processed: whether the head-end processes the request before it sends this reply.

@@ -65,8 +65,8 @@ package struct LicenseExchange {
     /// The library waits for the answer of a hook, but the host's licence request has completed for another reason.
     /// → ended
     case unwanted(Status)
-    /// The request is in flight. `isWanted` is false if the host's request has completed already: then the library
-    /// reads only the session token of the reply, and does not ask the licence hook.
+    /// The request is in flight. `isWanted` is false if the host's request has already completed without this
+    /// reply. The library then takes only the session token from the reply, and does not call the licence hook.
     /// → sent (unwanted), reading, ended
     case sent(isWanted: Bool)
     /// The library waits for the answer of the licence hook.

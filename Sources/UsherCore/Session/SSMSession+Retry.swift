@@ -56,10 +56,10 @@ extension SSMSession {
   /// The longest time-out of the keep-alive that is sent at `now`, for the case that the server has received the
   /// request: seven tenths of the lease that is left. 0 if the policy sets the time-out, or in an outage.
   ///
-  /// If a packet of the reply is lost, TCP sends the packet again, so the reply may still arrive. A retry would make
-  /// the server issue another token; if the reply to the retry were lost too, the server might not know the library's
-  /// token any more. If an earlier reply may have been lost already, another retry would probably fail. In this case
-  /// the time-out lasts until shortly after the lease.
+  /// If the network loses a packet of the reply, TCP sends the packet again, so the reply may still arrive. A retry
+  /// instead would make the server issue another token. If that second reply were lost too, the server might no longer
+  /// accept the token that the library has. If an earlier reply may have been lost already, a retry would probably fail;
+  /// then the time-out ends shortly after the lease.
   package func longestKeepAliveTimeout(now: Milliseconds) -> Milliseconds {
     guard policy.keepAliveTimeout == nil, let schedule, !isInOutage else { return 0 }
     let left = schedule.retriesEnd(permille: policy.retry).since(now)

@@ -42,7 +42,8 @@ package final class HostQuestion {
 
   /// What happens to an open question when the playback closes.
   enum AtClose {
-    /// The question ends at once: a request of the host waits for its answer, and must complete before PLAYBACK_CLOSED.
+    /// The question ends at once. A request of the host waits for the answer of this question, and this request must
+    /// complete before PLAYBACK_CLOSED.
     case completesBeforeClosed
     /// The engine ignores later answers. It closes the machine first and then ends the question.
     case endsAfterwards

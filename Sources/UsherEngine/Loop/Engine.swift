@@ -161,7 +161,7 @@ package final class Engine {
     return commands.append(command, if: isAllowed, wake: { transport.wake() }) == .taken
   }
 
-  /// Any thread: runs a request of the host for a playback on the I/O thread.
+  /// Lets the I/O thread run a request of the host for a playback. Any thread may call this.
   /// - Returns: false if the host has asked to close the playback; then the request does not run, because the host gets
   ///   no further callback of this playback but PLAYBACK_CLOSED.
   @inline(never)

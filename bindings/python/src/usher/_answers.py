@@ -30,7 +30,7 @@ class Promise(Future[Result]):
 
 
 class Inquiry(Generic[Result]):
-    """One request of the host that waits for its answer. C's ``user_data`` is the number of this object."""
+    """One request of the host that waits for its answer. Its id is the ``user_data`` of the C function."""
 
     def __init__(
         self,

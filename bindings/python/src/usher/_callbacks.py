@@ -23,7 +23,7 @@ CallbackErrorHook = Callable[[str, BaseException], object]
 
 @dataclass(frozen=True)
 class HostFunction:
-    """A function of the host that the library calls. C's ``user_data`` is the number of this object.
+    """A function of the host that the library calls. Its id is the ``user_data`` of the C function.
 
     Attributes:
         name: the function's name in reports of its exceptions.

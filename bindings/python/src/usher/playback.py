@@ -313,7 +313,7 @@ RenewedCallback = Callable[["Playback", License], object]
 class Item:
     """The state of a playback that must stay after Python has freed the Playback object.
 
-    C's ``user_data`` and ``tag`` are the number of this object.
+    Its id is the ``user_data`` and the ``tag`` of the C function.
     """
 
     context: weakref.ref[Context]

@@ -306,7 +306,7 @@ Run = Callable[[str, Question[Any], Callable[..., Any]], Any]
 
 
 class Callbacks:
-    """The callbacks of one customer SSM delegate. C's ``user_data`` is the number of this object.
+    """The callbacks of one customer SSM delegate. Its id is the ``user_data`` of the C function.
 
     They are functions, or methods of `target`. The host, playbacks and the context keep the object `target` alive.
     """

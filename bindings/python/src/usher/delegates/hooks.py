@@ -221,7 +221,7 @@ Run = Callable[[str, HookCall[Any], Callable[..., Any]], Any]
 
 
 class Hooked:
-    """The hooks of one delegate. C's ``user_data`` is the number of this object.
+    """The hooks of one delegate. Its id is the ``user_data`` of the C function.
 
     It has only a weak reference to the object with the methods. The host, playbacks and the context keep this object
     alive.

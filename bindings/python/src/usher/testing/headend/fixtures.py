@@ -1,8 +1,8 @@
 """Licences and certificates for tests. Their format is not that of any vendor; a test can recognise their bytes.
 
-A licence has 36 bytes: first four bytes that name its kind, such as ``CKC1``, then the SHA-256 of the request's payload.
-So a test can check that every byte of the payload reached the head-end, and every byte of the licence reached the
-client.
+A licence has 36 bytes: first four bytes that name its kind, such as ``CKC1``, then the SHA-256 of the request's
+payload. So a test can check that every byte of the payload reached the head-end, and every byte of the licence reached
+the client.
 """
 
 from __future__ import annotations
