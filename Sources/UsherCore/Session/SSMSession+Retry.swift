@@ -58,8 +58,8 @@ extension SSMSession {
   ///
   /// If the network loses a packet of the reply, TCP sends the packet again, so the reply may still arrive. A retry
   /// instead would make the server issue another token. If that second reply were lost too, the server might no longer
-  /// accept the token that the library has. If an earlier reply may have been lost already, a retry would probably fail;
-  /// then the time-out ends shortly after the lease.
+  /// accept the token that the library has. If an earlier reply may have been lost already, a retry would probably
+  /// fail; then the time-out ends shortly after the lease.
   package func longestKeepAliveTimeout(now: Milliseconds) -> Milliseconds {
     guard policy.keepAliveTimeout == nil, let schedule, !isInOutage else { return 0 }
     let left = schedule.retriesEnd(permille: policy.retry).since(now)
