@@ -20,6 +20,8 @@ struct curl_shim_headers {
   /* 1: the body has a coding that the library did not ask for, or more than one. libcurl must not decode it: a few
    * bytes with several codings can keep libcurl busy for minutes. */
   int32_t is_bad;
+  /* The handle of the transfer; only curl_shim_count_cookie() uses it. */
+  CURL *easy;
 };
 
 /* Whether the header line has this name, in any letter case. `name` is in lower case and ends in a colon. */
@@ -61,7 +63,8 @@ static __attribute__((noinline, unused)) void curl_shim_note_coding(
 }
 
 /* libcurl passes each header line to this function. `data` is a struct curl_shim_headers. */
-static inline size_t curl_shim_count_header(char *line, size_t size, size_t count, void *data) {
+static __attribute__((noinline, unused)) size_t curl_shim_count_header(
+    char *line, size_t size, size_t count, void *data) {
   struct curl_shim_headers *headers = (struct curl_shim_headers *)data;
   const size_t bytes = size * count;
   headers->left -= (int64_t)bytes + CURL_SHIM_HEADER_LINE_COST;

@@ -43,6 +43,7 @@ void story() {
     options.log = [&, w](usher::log_level, std::string_view line) { lines += !line.empty(); };
     options.log_level = usher::log_level::debug;
     options.http_timeout = 10s;
+    options.keep_cookies = true;
     usher::context context(options);
     const uint64_t id = context.add_observer([&, w](const usher::event &event) {
       events++;

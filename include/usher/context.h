@@ -107,13 +107,19 @@ typedef struct usher_context_options {
       the process may have used libcurl or OpenSSL before. Otherwise usher_context_new() returns USHER_E_STATE. Later
       contexts may omit it. Default 0. */
   int32_t wipe_freed_memory;
+  /** 1: keep the cookies that servers set, and send them back. Some load balancers need this: they use a cookie to send
+      all requests of a session to the same server. Each origin (scheme, host and port) gets only its own cookies; they
+      follow the rules of RFC 6265 about path, `Secure` and expiry. The cookies are only in memory, and
+      usher_context_free() frees them. The library keeps cookies of at most 64 origins. If an origin sets more than 64
+      cookies, the library forgets all cookies of that origin. Default 0: the library ignores cookies. */
+  int32_t keep_cookies;
 } usher_context_options;
 
 /** All defaults. */
 #define USHER_CONTEXT_OPTIONS_INIT \
   { \
     sizeof(usher_context_options), 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, \
-        NULL, 0, 0 \
+        NULL, 0, 0, 0 \
   }
 
 /**

@@ -18,6 +18,8 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   guard given.log_level >= 0, given.log_level <= USHER_LOG_DEBUG else { throw UsherError(.invalidArgument) }
   guard given.http2 == 0 || given.http2 == 1 else { throw UsherError(.invalidArgument) }
   result.transport.allowsHTTP2 = given.http2 == 1
+  guard given.keep_cookies == 0 || given.keep_cookies == 1 else { throw UsherError(.invalidArgument) }
+  result.transport.keepsCookies = given.keep_cookies == 1
   result.allowsInsecureHTTP = given.allow_insecure_http == 1
   result.isManualClock = given.clock == USHER_CLOCK_MANUAL
   guard given.callbacks == USHER_CALLBACKS_THREADED || given.callbacks == USHER_CALLBACKS_PUMPED else {

@@ -40,6 +40,8 @@ final class CurlTransfer {
   private var lines: UnsafeMutableBufferPointer<curl_slist>
   /// The list for CURLOPT_RESOLVE, which libcurl does not copy.
   private var addresses: UnsafeMutablePointer<curl_slist>?
+  /// The cookies of all origins; nil: the context keeps no cookies.
+  private let cookies: UnsafeMutablePointer<curl_shim_jars>?
 
   /// The options that the handle still has from its previous request, or from the template.
   private struct Told {
@@ -53,12 +55,13 @@ final class CurlTransfer {
   }
 
   /// - Parameter easy: a copy of the template, with `setCallbackData` still to be called.
-  init(easy: UnsafeMutableRawPointer, limit: Int) {
+  init(easy: UnsafeMutableRawPointer, limit: Int, cookies: UnsafeMutablePointer<curl_shim_jars>?) {
     self.easy = easy
     self.limit = limit
+    self.cookies = cookies
     lines = UnsafeMutableBufferPointer.allocate(capacity: 8)
     errorText.pointee = 0
-    headers.initialize(to: curl_shim_headers(left: Self.headersMost, codings: 0, is_bad: 0))
+    headers.initialize(to: curl_shim_headers(left: Self.headersMost, codings: 0, is_bad: 0, easy: easy))
   }
 
   deinit {
@@ -95,6 +98,7 @@ final class CurlTransfer {
     curl_easy_cleanup(easy)
     guard let copy = curl_easy_duphandle(template) else { return false }
     easy = copy
+    headers.pointee.easy = copy
     endpoint = nil
     told = Told()
     moreTimeToConnect = 0
@@ -111,7 +115,9 @@ final class CurlTransfer {
     self.id = id
     self.request = request
     isTooLarge = false
-    headers.pointee = curl_shim_headers(left: Self.headersMost, codings: 0, is_bad: 0)
+    headers.pointee.left = Self.headersMost
+    headers.pointee.codings = 0
+    headers.pointee.is_bad = 0
     attempts = 0
     localPort = 0
     wasStopped = false
@@ -130,6 +136,7 @@ final class CurlTransfer {
           curl_shim_set_url(easy, $0.baseAddress, request.endpoint.parsed)
         }) == CURLE_OK
       else { return false }
+      if let cookies, !useCookies(cookies, of: request.endpoint) { return false }
       endpoint = request.endpoint
     }
     if told.avoidsProxy != avoidsProxy {
@@ -137,6 +144,10 @@ final class CurlTransfer {
       told.avoidsProxy = avoidsProxy
     }
     return true
+  }
+
+  private func useCookies(_ jars: UnsafeMutablePointer<curl_shim_jars>, of endpoint: Endpoint) -> Bool {
+    endpoint.origin.withUnsafeBytes { curl_shim_use_jar(jars, easy, $0.baseAddress, $0.count) } != 0
   }
 
   /// libcurl reads the list when the request starts, and stores the addresses for all requests.

@@ -10,6 +10,8 @@ package struct TransportOptions {
   package var tls: TLSOptions?
   /// Whether https requests may use HTTP/2.
   package var allowsHTTP2 = false
+  /// Whether the cookies of replies are kept and sent back to their origin.
+  package var keepsCookies = false
   /// For tests: whether requests use HTTP/2 without asking the server, also in plain http.
   package var speaksHTTP2WithoutTLS = false
   /// The proxy's URL with a NUL at its end; it may have a password. nil: the proxy that the environment names.

@@ -12,6 +12,8 @@ final class TransferPool {
 
   private let options: TransportOptions
   private let connections: Connections
+  /// The cookies of each origin; nil: the context keeps no cookies.
+  private let cookies: UnsafeMutablePointer<curl_shim_jars>?
   /// How many handles are kept: at most one for each connection that may be kept.
   private let keptMax: Int
   private var idle: [CurlTransfer] = []
@@ -21,8 +23,12 @@ final class TransferPool {
   init(options: TransportOptions, connections: Connections, keptMax: Int) {
     self.options = options
     self.connections = connections
+    cookies = options.keepsCookies ? .allocate(capacity: 1) : nil
+    cookies?.initialize(to: curl_shim_jars(first: nil, left: 64))
     self.keptMax = keptMax
   }
+
+  deinit { cookies?.deallocate() }
 
   /// Returns a handle that already has this endpoint's settings, otherwise any other one; nil if libcurl has no memory.
   func take(_ endpoint: Endpoint) -> CurlTransfer? {
@@ -61,12 +67,13 @@ final class TransferPool {
     idle.removeAll()
     if let template { curl_easy_cleanup(template) }
     template = nil
+    if let cookies { curl_shim_free_jars(cookies) }
   }
 
   private func make() -> CurlTransfer? {
     if template == nil { template = makeTemplate() }
     guard let template, let easy = curl_easy_duphandle(template) else { return nil }
-    let transfer = CurlTransfer(easy: easy, limit: options.maxResponseBytes)
+    let transfer = CurlTransfer(easy: easy, limit: options.maxResponseBytes, cookies: cookies)
     if transfer.setCallbackData() { return transfer }
     curl_easy_cleanup(easy)
     return nil
@@ -90,6 +97,7 @@ final class TransferPool {
       && connections.attach(easy: easy)
       && curl_shim_set_data_callback(easy, CURLOPT_WRITEFUNCTION, onBody) == CURLE_OK
       && CurlTransfer.setOptions(template: easy)
+      && (cookies == nil || curl_shim_keep_cookies(easy) == CURLE_OK)
     guard isSafe else {
       curl_easy_cleanup(easy)
       return nil

@@ -59,7 +59,7 @@ struct context_options {
   callback_mode callbacks = callback_mode::threaded;
   uint32_t connections_max = 0;
   std::optional<std::string> client_key_passphrase;
-  bool wipe_freed_memory = false;
+  bool wipe_freed_memory = false, keep_cookies = false;
 };
 
 /** usher_pending. */
@@ -114,6 +114,7 @@ public:
     raw.connections_max = options.connections_max;
     raw.client_key_passphrase = passphrase.c_str();
     raw.wipe_freed_memory = options.wipe_freed_memory;
+    raw.keep_cookies = options.keep_cookies;
     if (options.log) {
       auto *it = detail::boxed(std::move(options.log), kept);
       raw.log = detail::on_log;

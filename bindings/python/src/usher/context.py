@@ -112,6 +112,7 @@ class Context(ffi.Owner):
         connections_max: int = 0,
         client_key_passphrase: str | None = None,
         wipe_freed_memory: bool = False,
+        keep_cookies: bool = False,
         on_callback_error: CallbackErrorHook | None = None,
     ) -> None:
         """Makes a context and starts its threads. For each option, 0 and None mean the default that the comment of
@@ -125,6 +126,7 @@ class Context(ffi.Owner):
             http2: use HTTP/2 for https if the server offers it. Default: HTTP/1.1.
             ca_file: a PEM file with the certificate authorities to trust; the library then trusts no others. Default:
                 the authorities of the system.
+            keep_cookies: keep the cookies of each origin in memory, and send them back to that origin only.
             proxy: URL of the proxy; "" for no proxy. Default: the proxy that the environment variables name.
             on_callback_error: a function that gets exceptions of callbacks; see the class.
 
@@ -174,6 +176,7 @@ class Context(ffi.Owner):
             connections_max=ffi.integer(connections_max, 32, "connections_max"),
             client_key_passphrase=ffi.c_string(client_key_passphrase, "client_key_passphrase"),
             wipe_freed_memory=int(wipe_freed_memory),
+            keep_cookies=int(keep_cookies),
         )
         with _live_lock:
             if _is_exiting:

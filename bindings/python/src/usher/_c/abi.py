@@ -153,6 +153,7 @@ class ContextOptions(ctypes.Structure):
         ("client_key_passphrase", c_char_p),
         ("http2", c_int32),
         ("wipe_freed_memory", c_int32),
+        ("keep_cookies", c_int32),
     ]
 
 
