@@ -166,7 +166,22 @@ static int entries(const char *folder) {
 MAY_BE_UNUSED static int descriptors(void) { return entries("/proc/self/fd"); }
 MAY_BE_UNUSED static int threads(void) { return entries("/proc/self/task"); }
 static int descriptors_at_start, threads_at_start;
+static void *note_thread_id(void *id) {
+  *(pid_t *)id = gettid();
+  return NULL;
+}
+/* Starts a thread and waits until it is no longer in the list of threads. ThreadSanitizer starts a thread for itself at
+   the first pthread_create() of the process; that thread must be in `threads_at_start`. */
+static void start_and_end_one_thread(void) {
+  char path[64];
+  pthread_t thread;
+  pid_t id = 0;
+  if (pthread_create(&thread, NULL, note_thread_id, &id) != 0 || pthread_join(thread, NULL) != 0) abort();
+  snprintf(path, sizeof path, "/proc/self/task/%d", (int)id);
+  while (access(path, F_OK) == 0) sleep_ms(1); /* the kernel removes the entry shortly after pthread_join() */
+}
 __attribute__((constructor)) static void count_at_start(void) {
+  start_and_end_one_thread();
   descriptors_at_start = descriptors();
   threads_at_start = threads();
 }

@@ -13,7 +13,9 @@ final class Notes<Value> {
       monitor.broadcast()
     }
   }
-  var all: [Value] { monitor.locked { values } }
+  /// A copy with memory of its own. Swift would copy a shared array only at the next `add`, which reads the reference
+  /// count; ThreadSanitizer does not see reference counts, and would report `add` as a race with the reader.
+  var all: [Value] { monitor.locked { values.map { $0 } } }
   /// Returns all values and removes them.
   func takeAll() -> [Value] {
     monitor.locked {
