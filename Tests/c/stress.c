@@ -25,13 +25,15 @@ static void *work(void *index) {
   return NULL;
 }
 
-static void run_threads(void) {
+static void run_threads(struct dice d) {
   pthread_t threads[THREADS];
   int index, stuck, before[THREADS];
   double since = now_s(), until = since + atof(setting("USHER_TEST_SECONDS"));
   for (index = 0; index < THREADS; index++) pthread_create(&threads[index], NULL, work, (void *)(intptr_t)index);
   for (; now_s() < until; sleep_ms(20)) {
-    __atomic_store_n(&calm, (int)((now_s() - since) * 2) % 7 > 1, __ATOMIC_RELAXED); /* 1 s of storm, 2.5 s of calm */
+    int was_calm = known(&calm), is_calm = (int)((now_s() - since) * 2) % 10 > 1; /* 1 s of storm, 4 s of calm */
+    __atomic_store_n(&calm, is_calm, __ATOMIC_RELAXED);
+    for (index = 0; is_calm && !was_calm && index < CONTEXTS; index++) renew_context(&d, (uint32_t)index);
     usher_context_advance(
         (usher_context *)look(&contexts[MANUAL]), 20, 0); /* moves the manual clock, for which all threads may wait */
   }
@@ -81,7 +83,7 @@ int main(void) {
   printf("USHER_TEST_SEED=%llu\n", (unsigned long long)seed);
   first.state = seed + 4711, first.thread = 0, first.first = 0;
   for (index = 0; index < CONTEXTS; index++) make_context(&first, (uint32_t)index);
-  run_threads();
+  run_threads(first);
   for (index = 0; index < CONTEXTS; index++) usher_context_free((usher_context *)look(&contexts[index]));
   for (index = 0; index < SLOTS; index++) usher_response_free((usher_response *)look(&responses[index]));
   claim_calls(atof(setting("USHER_TEST_SECONDS")) >= 30);

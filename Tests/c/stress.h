@@ -81,7 +81,7 @@ static void *pick(struct dice *d, void *volatile *slots, uint32_t count) {
 #define LOADER ((usher_loader *)pick(d, loaders, SLOTS))
 
 /* The newest questions, one for each kind of answer. */
-enum question { TOKEN, PAYLOAD, BYTES, HEADERS, LICENSE, CALLED, QUESTIONS };
+enum question { TOKEN, PAYLOAD, BYTES, HEADERS, LICENSE, CALLED, SERVER, QUESTIONS };
 static volatile usher_completion questions[QUESTIONS][SLOTS];
 static void keep(enum question kind, usher_completion id) {
   __atomic_store_n(&questions[kind][(id >> 3) % SLOTS], id, __ATOMIC_RELAXED);
@@ -100,9 +100,9 @@ static struct place {
   item_of = {"player_play", 0, 0}, license = {"request_license", 0, 0}, certificate = {"request_certificate", 0, 0},
   identifier = {"request_content_id", 0, 0}, hooks_of = {"set_hooks", 0, 0}, common = {"common_delegate_new", 0, 0},
   customer = {"customer_delegate_new", 0, 0}, loader_of = {"add_loader", 0, 0}, load = {"load_resource", 0, 0},
-  plain_of = {"plain steps", 0, 0};
+  customer_callbacks = {"set_customer_callbacks", 0, 0}, plain_of = {"plain steps", 0, 0};
 static struct place *const places[] = {&log_sink, &observer, &token, &item_of, &license, &certificate, &identifier,
-    &hooks_of, &common, &customer, &loader_of, &load, &plain_of};
+    &hooks_of, &common, &customer, &loader_of, &load, &customer_callbacks, &plain_of};
 static void on_destroy(void *user_data) {
   more(&((struct place *)user_data)->destroyed);
   more(&destroyed);
@@ -145,6 +145,15 @@ static void on_answer(usher_playback *p, const usher_response_info *r, uint64_t 
   do_more(&d);
 }
 
+static void answer_server(struct dice *d, usher_completion id) {
+  usher_entitlement wanted = USHER_ENTITLEMENT_INIT;
+  uint32_t kind = roll(d, 4);
+  wanted.url = enforced_url(); /* the head-end refuses this request, because it is not for an entitlement server */
+  if (kind == 0) CALL(usher_complete_builtin, (id));
+  else if (kind == 1) CALL(usher_complete_entitlement, (id, &wanted));
+  else CALL(usher_complete_server, (id, kind == 2 ? enforced_url() : NULL, roll(d, 2) ? "X-Stress: 1" : NULL));
+}
+
 /* Answers a question with a random answer of the kind that it needs. */
 static void answer(struct dice *d, enum question kind, usher_completion id) {
   usher_customer_license made = USHER_CUSTOMER_LICENSE_INIT;
@@ -159,6 +168,7 @@ static void answer(struct dice *d, enum question kind, usher_completion id) {
   else if (kind == HEADERS) CALL(usher_complete_headers, (id, roll(d, 4) ? "X-Stress: 1" : roll(d, 2) ? "" : NULL));
   if (kind == LICENSE) CALL(usher_complete_license, (id, roll(d, 8) ? &made : NULL));
   if (kind == CALLED) CALL(usher_complete_call, (id, roll(d, 8) ? USHER_OK : USHER_E_TRANSPORT));
+  if (kind == SERVER) answer_server(d, id);
 }
 static void asked(enum question kind, usher_completion id) {
   struct dice dice = callback_dice(), *d = &dice;
@@ -194,6 +204,10 @@ static void on_customer_call(usher_completion id, usher_playback *p, uint64_t ta
 static void on_spc(const usher_spc_request *request, void *user_data) {
   (void)user_data;
   asked(PAYLOAD, request->completion);
+}
+static void on_server(const usher_server_request *request, void *user_data) {
+  (void)user_data;
+  asked(SERVER, request->completion);
 }
 static void on_protection(const usher_protection *protection, void *user_data) {
   *(size_t *)user_data += protection->key_id_count;

@@ -62,18 +62,23 @@ static void make_context(struct dice *d, uint32_t slot) {
           __ATOMIC_RELAXED)) /* another thread has filled the slot */
     CALL(usher_context_free, (context));
 }
+static void renew_context(struct dice *d, uint32_t slot) {
+  CALL(usher_context_free, ((usher_context *)__atomic_exchange_n(&contexts[slot], NULL, __ATOMIC_RELAXED)));
+  make_context(d, slot);
+}
 static void replace_context(struct dice *d) {
   uint32_t slot = roll(d, CONTEXTS);
   if (d->thread == THREADS) { /* in a callback the step may free its own context; the slot then keeps a stale handle */
     CALL(usher_context_free, ((usher_context *)look(&contexts[slot])));
   } else {
-    CALL(usher_context_free, ((usher_context *)__atomic_exchange_n(&contexts[slot], NULL, __ATOMIC_RELAXED)));
-    make_context(d, slot);
+    renew_context(d, slot);
   }
 }
 static void close_context(struct dice *d) {
   uint32_t open;
-  CALL(usher_context_close, (CONTEXT, 1 + roll(d, 200), &open));
+  int kind = d->first ? 2 : (int)roll(d, 2);
+  if (kind != 0) CALL(usher_context_begin_close, (CONTEXT, 1 + roll(d, 200)));
+  if (kind != 1) CALL(usher_context_close, (CONTEXT, 1 + roll(d, 200), &open));
 }
 static void pump(struct dice *d) {
   uint32_t ran;
@@ -172,9 +177,15 @@ static void make_plain_delegate(struct dice *d) {
 static void set_delegate(struct dice *d) { CALL(usher_context_set_delegate, (CONTEXT, DELEGATE)); }
 static void change_delegate(struct dice *d) {
   usher_delegate_hooks hooks = some_hooks(d);
+  usher_customer_callbacks own = USHER_CUSTOMER_CALLBACKS_INIT;
   CALL(usher_delegate_set_token_callback, (DELEGATE, roll(d, 4) ? on_token : NULL, user(&token), on_destroy));
   CALL(usher_delegate_set_hooks, (DELEGATE, roll(d, 4) ? NULL : &hooks, user(&hooks_of), on_destroy));
   CALL(usher_delegate_set_http_header, (DELEGATE, "X-Stress", roll(d, 4) ? "yes" : NULL));
+  own.license = on_customer_license;
+  own.heartbeat = roll(d, 4) ? on_customer_call : NULL;
+  own.teardown = roll(d, 4) ? on_customer_call : NULL;
+  CALL(usher_delegate_set_customer_callbacks,
+      (DELEGATE, roll(d, 8) ? &own : NULL, user(&customer_callbacks), on_destroy));
 }
 static const uint8_t *content(struct dice *d) { return (const uint8_t *)"one\0two\0ten" + 4 * roll(d, 3); }
 static void use_token_map(struct dice *d) {
@@ -201,6 +212,8 @@ static void answer_something(struct dice *d) {
     CALL(usher_complete_hook, (question(d, BYTES), (const uint8_t *)"made", 4)),
         CALL(usher_complete_headers, (question(d, HEADERS), ""));
     CALL(usher_complete_builtin, (question(d, BYTES)));
+    CALL(usher_complete_server, (question(d, SERVER), enforced_url(), NULL));
+    CALL(usher_complete_entitlement, (question(d, SERVER), NULL));
   }
   if (roll(d, 4) == 0 || d->first) CALL(usher_hook_builtin, (question(d, BYTES), &response));
   put(d, responses, response);
@@ -220,7 +233,8 @@ static void add_loader(struct dice *d) {
   options.certificate_url = roll(d, 2) ? certificate_url() : NULL;
   options.extra_headers = header;
   options.spc = on_spc;
-  options.spc_timeout_ms = 1 + roll(d, 200);
+  options.server = roll(d, 4) == 0 ? on_server : NULL;
+  options.spc_timeout_ms = options.server_timeout_ms = 1 + roll(d, 200);
   options.user_data = user(&loader_of);
   options.destroy = on_destroy;
   CALL(usher_context_add_loader, (CONTEXT, &options, &loader));
@@ -347,57 +361,71 @@ static void take_plain_steps(struct dice *d) {
 
 /* ---- which step -------------------------------------------------------------------------------------------------- */
 
-/* `weight`: how often a thread chooses the step. The test has two phases, storm (many calls) and calm (few calls); in
-   each phase a chosen step runs with the probability 1/N, where N is `storm` or `calm`. In the calm phase the threads
-   rarely free objects, so that sessions live for some seconds. */
+/* `weight`: how often a thread chooses the step. The test has two phases, storm and calm. In the storm the threads call
+   without a pause, and a chosen step runs with the probability 1/`storm`. In the calm phase each thread rests for 1 ms
+   after each step, so that the library's threads and the head-end get time also on a slow machine; and all threads
+   together run a step at most once in `calm_ms`. So objects live for some seconds, however fast the machine is. Each
+   calm phase begins with new contexts, because the storm closes contexts. */
 static const struct step {
   void (*take)(struct dice *);
-  uint32_t weight, storm, calm;
+  uint32_t weight, storm, calm_ms;
 } steps[] = {
-    {say_words, 1, 1, 1},
-    {read_contents, 1, 1, 1},
-    {replace_context, 1, 30, 20000},
-    {close_context, 1, 60, 20000},
-    {pump, 2, 1, 1},
-    {observe, 2, 1, 1},
-    {sleep_and_wake, 1, 1, 1},
-    {move_time, 1, 1, 1},
-    {make_session_delegate, 3, 1, 10},
+    {say_words, 1, 1, 0},
+    {read_contents, 1, 1, 0},
+    {replace_context, 1, 30, 8000},
+    {close_context, 1, 60, 16000},
+    {pump, 2, 1, 0},
+    {observe, 2, 1, 0},
+    {sleep_and_wake, 1, 1, 200},
+    {move_time, 1, 1, 0},
+    {make_session_delegate, 3, 1, 20},
     {make_plain_delegate, 1, 1, 30},
-    {set_delegate, 1, 1, 1},
-    {change_delegate, 1, 1, 20},
-    {use_token_map, 3, 1, 1},
-    {free_delegate, 1, 1, 3000},
-    {answer_something, 12, 1, 1},
-    {add_loader, 1, 1, 1},
-    {free_loader, 1, 2, 50},
-    {load_something, 1, 1, 1},
+    {set_delegate, 1, 1, 0},
+    {change_delegate, 1, 1, 50},
+    {use_token_map, 3, 1, 0},
+    {free_delegate, 1, 1, 500},
+    {answer_something, 12, 1, 0},
+    {add_loader, 1, 1, 50},
+    {free_loader, 1, 2, 500},
+    {load_something, 1, 1, 0},
     {make_player, 2, 1, 20},
-    {play_something, 5, 1, 100},
-    {stop_player, 1, 1, 3000},
-    {free_player, 1, 1, 3000},
-    {close_playback, 1, 1, 3000},
-    {free_playback, 1, 1, 3000},
-    {late_token, 1, 1, 1},
-    {wait_for_it, 1, 1, 1},
-    {want_license, 2, 1, 1},
-    {wait_for_license, 2, 1, 1},
-    {want_certificate, 1, 1, 1},
-    {want_content_id, 1, 1, 1},
-    {wait_for_the_rest, 1, 1, 1},
-    {use_response, 4, 1, 1},
-    {take_plain_steps, 1, 1, 1},
+    {play_something, 5, 1, 10},
+    {stop_player, 1, 1, 500},
+    {free_player, 1, 1, 500},
+    {close_playback, 1, 1, 500},
+    {free_playback, 1, 1, 500},
+    {late_token, 1, 1, 0},
+    {wait_for_it, 1, 1, 0},
+    {want_license, 2, 1, 0},
+    {wait_for_license, 2, 1, 0},
+    {want_certificate, 1, 1, 0},
+    {want_content_id, 1, 1, 0},
+    {wait_for_the_rest, 1, 1, 0},
+    {use_response, 4, 1, 0},
+    {take_plain_steps, 1, 1, 500},
 };
 #define STEPS (sizeof steps / sizeof *steps)
+
+/* In the calm phase: @return 1 if no thread has run this step in the last `calm_ms`. */
+static int is_due(const struct step *step) {
+  static int64_t last_ms[STEPS];
+  int64_t now_ms = (int64_t)(now_s() * 1e3), *last = &last_ms[step - steps],
+          before = __atomic_load_n(last, __ATOMIC_RELAXED);
+  return now_ms - before >= (int64_t)step->calm_ms &&
+         __atomic_compare_exchange_n(last, &before, now_ms, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
 
 static void take_any_step(struct dice *d) {
   static const uint32_t most = 64; /* at least the sum of all weights */
   for (;;) {
     const struct step *step = steps;
     uint32_t at = roll(d, most);
+    int is_calm = known(&calm);
     for (; step < steps + STEPS && at >= step->weight; step++) at -= step->weight;
-    if (step == steps + STEPS || !seldom(d, known(&calm) ? step->calm : step->storm)) continue;
+    if (step == steps + STEPS) continue;
+    if (is_calm ? step->calm_ms > 0 && !is_due(step) : !seldom(d, step->storm)) continue;
     step->take(d);
+    if (is_calm) sleep_ms(1);
     return;
   }
 }

@@ -165,6 +165,18 @@ static int entries(const char *folder) {
 }
 MAY_BE_UNUSED static int descriptors(void) { return entries("/proc/self/fd"); }
 MAY_BE_UNUSED static int threads(void) { return entries("/proc/self/task"); }
+/* Prints each open descriptor and the file or socket to which it refers. */
+static void print_descriptors(void) {
+  DIR *open_folder = opendir("/proc/self/fd");
+  struct dirent *entry;
+  if (!open_folder) return;
+  while ((entry = readdir(open_folder))) {
+    char target[256];
+    ssize_t size = readlinkat(dirfd(open_folder), entry->d_name, target, sizeof target);
+    if (size > 0) printf("descriptor %s: %.*s\n", entry->d_name, (int)size, target);
+  }
+  closedir(open_folder);
+}
 static int descriptors_at_start, threads_at_start;
 static void *note_thread_id(void *id) {
   *(pid_t *)id = gettid();
@@ -193,6 +205,7 @@ MAY_BE_UNUSED static void nothing_left(const char *who) {
   tell(descriptors() <= descriptors_at_start && threads() <= threads_at_start,
       "%s: %d descriptors and %d threads, %d and %d at the start", who, descriptors(), threads(), descriptors_at_start,
       threads_at_start);
+  if (descriptors() > descriptors_at_start) print_descriptors();
 }
 
 /* Makes the last claims of each test: no descriptor and no thread is left, and the head-end holds no session of the
