@@ -6,7 +6,7 @@
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help demo generate test lint format faults floods sanitize fuzz bench profile model simulate mutants build clean
-.PHONY: packages
+.PHONY: packages hosts host-packages
 .SECONDARY:
 
 PYTHON ?= python3
@@ -22,10 +22,12 @@ sanitized := $(patsubst %,build/%/libusher.so,checked-thread checked-address shi
 player   := build/examples/usher-player
 bench    := build/bench/beats_usher
 cpp      := build/examples-cpp/usher-minimal
+hosts    := build/hosts/stamp
 # The list includes the folders, because their dates change when a file is added or removed.
 core     := $(shell find Sources include) Package.swift scripts/build-library
 examples := $(shell find examples/c examples/cpp include)
 benches  := $(shell find benchmarks/c include)
+plug-ins := $(shell find hosts include)
 bounded  := timeout --kill-after=10
 
 help:
@@ -41,6 +43,7 @@ help:
 	@echo
 	@echo 'Slower tests:'
 	@echo '  make faults    every fault on every operation; writes docs/faults.md (minutes; needs network namespaces)'
+	@echo '  make hosts     mpv, GStreamer and others with their plug-ins; writes docs/hosts.md (minutes)'
 	@echo '  make floods    servers that send without end, 5 s each: how late other heartbeats are (minutes; SECONDS=20)'
 	@echo '  make model     every order of events in the state machines; writes docs/model.md (SECONDS=120)'
 	@echo '  make simulate  the engine in random stories: 10,000 screens for 24 hours of virtual time'
@@ -78,6 +81,11 @@ format: .venv/ready
 faults: $(shipped) .venv/ready
 	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 900 $(python) -m pytest -q --timeout 300 -p no:cacheprovider \
 	  --write-page Tests/faults
+
+# Writes docs/hosts.md if every test passes.
+hosts: $(hosts) .venv/ready
+	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 3600 $(python) -m pytest -q --timeout 300 -p no:cacheprovider \
+	  --write-page Tests/hosts
 
 floods: $(shipped) .venv/ready
 	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 3600 $(python) -m pytest -q -s --timeout 300 -p no:cacheprovider \
@@ -122,6 +130,9 @@ build: $(shipped) $(player)
 packages:
 	@scripts/install-packages
 
+host-packages:
+	@scripts/install-packages hosts
+
 .venv/ready: bindings/python/pyproject.toml bindings/python/setup.py | packages
 	@echo 'usher: making .venv'
 	@$(PYTHON) -m venv --clear .venv
@@ -150,6 +161,14 @@ $(player) $(cpp): $(examples) $(shipped) | packages
 	@echo 'usher: building examples/$(folder)'
 	@mkdir -p $(@D)
 	@{ cmake -S examples/$(folder) -B $(@D) -G Ninja -DUSHER_LIBRARY=$(abspath $(shipped)) \
+	  -DUSHER_INCLUDE_DIR=$(abspath include) && \
+	  $(bounded) 600 cmake --build $(@D); } >$(@D)/build.log 2>&1 || { cat $(@D)/build.log >&2; exit 1; }
+	@touch $@
+
+$(hosts): $(plug-ins) $(shipped) | host-packages
+	@echo 'usher: building hosts'
+	@mkdir -p $(@D)
+	@{ cmake -S hosts -B $(@D) -G Ninja -DUSHER_LIBRARY=$(abspath $(shipped)) \
 	  -DUSHER_INCLUDE_DIR=$(abspath include) && \
 	  $(bounded) 600 cmake --build $(@D); } >$(@D)/build.log 2>&1 || { cat $(@D)/build.log >&2; exit 1; }
 	@touch $@

@@ -124,7 +124,7 @@ def main() -> None:
         return value(f"key id {label}"), value(f"key {label}")
 
     kid, first = key("rotating")
-    periods = range(SECONDS // ROTATE_S + 1)
+    periods = range(SECONDS // ROTATE_S)
     contents = []
     for name, scheme, audio_key, keys in (
         ("cenc", "cenc", "cenc", [key("cenc")]),

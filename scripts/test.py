@@ -34,7 +34,15 @@ SHIPPED = BUILD / "shipped" / "libusher.so"
 CHECKED = BUILD / "checked" / "libusher.so"
 EMBEDDED = ROOT / ".build-embedded"
 MUTANTS = ("mutants", "row-mutants")
-PYTEST_FOLDERS = ("Tests/stage", "Tests/stories", "Tests/security", "Tests/seeds", "Tests/faults", "Tests/floods")
+PYTEST_FOLDERS = (
+    "Tests/stage",
+    "Tests/stories",
+    "Tests/security",
+    "Tests/seeds",
+    "Tests/faults",
+    "Tests/floods",
+    "Tests/hosts",
+)
 """Folders whose Python files pytest runs. The other Python files under Tests are programs, which mypy checks."""
 
 

@@ -1,0 +1,72 @@
+"""Makes docs/hosts.md from the results of the tests in this folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "hosts.md"
+
+HEAD = """# Hosts
+
+What existing players do with the plug-ins and programs in [hosts](../hosts). `make hosts` writes this page; do not edit
+it. It runs each player without a screen against the [reference head-end](headend.md). Each row is the result of a test
+in [Tests/hosts](../Tests/hosts), which compares the decoded pictures with those of the clear clip, and reads the
+sessions from the head-end's journal and session table.
+"""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the page.
+
+    Attributes:
+        title: the heading above the table.
+        words: the paragraph above the table.
+        columns: the heads of the three columns: the host, the case, the result.
+    """
+
+    title: str
+    words: str
+    columns: tuple[str, str, str]
+
+
+TABLES: dict[str, Table] = {
+    "content": Table(
+        "Contents",
+        "*Exact*: every decoded picture equals that of the clear clip.",
+        ("host", "content", "result"),
+    ),
+    "trouble": Table(
+        "When something is wrong",
+        "What the viewer sees, and what the player does.",
+        ("host", "what happens", "result"),
+    ),
+    "ends": Table(
+        "Ends",
+        "What the head-end holds after the player has ended, and for how long.",
+        ("host", "end", "what the head-end holds"),
+    ),
+}
+
+
+def row(table: str, host: str, case: str, result: str) -> str:
+    """Returns one line of a table.
+
+    Raises:
+        KeyError: no such table.
+    """
+    assert table in TABLES, f"{table} is none of {', '.join(TABLES)}"
+    for text in (host, case, result):
+        assert text and "|" not in text and "\n" not in text, f"a row cannot have this text: {text!r}"
+    return f"| {host} | {case} | {result} |"
+
+
+def render(rows: dict[str, set[str]]) -> str:
+    """Returns the text of the page. `rows` maps the name of each table to its lines."""
+    lines = [HEAD]
+    for name, table in TABLES.items():
+        if rows.get(name):
+            head = f"| {' | '.join(table.columns)} |"
+            lines += [f"## {table.title}", "", table.words, "", head, "|---|---|---|", *sorted(rows[name]), ""]
+    return "\n".join(lines).rstrip() + "\n"
