@@ -148,6 +148,10 @@ static inline int curl_shim_set_tls(CURL *e, const curl_shim_tls *tls, int has_a
 #define CURL_SHIM_TLS_REFUSED 1
 #define CURL_SHIM_TLS_INVALID 2
 #define CURL_SHIM_TLS_SHORT 3
+#define CURL_SHIM_TLS_AUTHORITIES 4
+#define CURL_SHIM_TLS_CERTIFICATE 5
+#define CURL_SHIM_TLS_KEY 6
+#define CURL_SHIM_TLS_PIN 7
 
 /* Whether the path names a regular, readable file that is not empty. NULL is accepted too. */
 static inline int curl_shim_check_file(const char *path) {
@@ -198,15 +202,16 @@ static inline int curl_shim_load_files(const curl_shim_tls *tls) {
   ERR_pop_to_mark();
   return context == NULL ? CURL_SHIM_TLS_SHORT : is_good ? 0 : CURL_SHIM_TLS_REFUSED;
 }
-/* Returns 0 if libcurl can use the options. CURL_SHIM_TLS_INVALID: a file cannot be read, a pin is malformed, or a key
- * or pass phrase has no certificate. CURL_SHIM_TLS_REFUSED: the TLS library cannot use the content of a file.
- * CURL_SHIM_TLS_SHORT: the system is short of memory or descriptors. */
+/* Returns 0 if libcurl can use the options. CURL_SHIM_TLS_AUTHORITIES to CURL_SHIM_TLS_PIN: this file cannot be read,
+ * the pin is malformed, or a key or pass phrase has no certificate. CURL_SHIM_TLS_REFUSED: the TLS library cannot use
+ * the content of a file. CURL_SHIM_TLS_SHORT: the system is short of memory or descriptors. */
 static inline int curl_shim_check_tls(const curl_shim_tls *tls) {
-  if (tls->certificate == NULL && (tls->key != NULL || tls->phrase != NULL)) return CURL_SHIM_TLS_INVALID;
-  int result = curl_shim_check_file(tls->authorities);
-  if (result == 0) result = curl_shim_check_file(tls->certificate);
-  if (result == 0) result = curl_shim_check_file(tls->key);
-  if (result == 0) result = curl_shim_check_pin(tls->pin);
+  if (tls->certificate == NULL && (tls->key != NULL || tls->phrase != NULL)) return CURL_SHIM_TLS_CERTIFICATE;
+  const char *files[] = {tls->authorities, tls->certificate, tls->key};
+  int result = 0, at = 0;
+  for (; at < 3 && result == 0; at++) result = curl_shim_check_file(files[at]);
+  if (result == 0) at++, result = curl_shim_check_pin(tls->pin);
+  if (result == CURL_SHIM_TLS_INVALID) return CURL_SHIM_TLS_AUTHORITIES + at - 1;
   if (result != 0 || (tls->authorities == NULL && tls->certificate == NULL)) return result;
   return curl_shim_load_files(tls);
 }

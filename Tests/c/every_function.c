@@ -118,6 +118,34 @@ static void story(void) {
   nothing_held("story");
 }
 
+static char refused[200];
+static pthread_t refused_on;
+static void on_refusal(int32_t status, const char *text, void *user_data) {
+  refused_on = pthread_self();
+  snprintf(refused, sizeof refused, "%s: %s", usher_status_name(status), text);
+  tell(user_data == refused, "the user data of the refusal");
+}
+
+/* The library calls the refusal callback on the calling thread, before the function returns. */
+static void tell_refusals(void) {
+  usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
+  usher_default_options wrong = USHER_DEFAULT_OPTIONS_INIT;
+  usher_context *context = NULL;
+  usher_delegate *delegate = NULL;
+  options.refusal = on_refusal;
+  options.refusal_user_data = refused;
+  answers(USHER_OK, usher_context_new(&options, &context), "a context with a refusal callback");
+  wrong.license_url = "foo";
+  answers(USHER_E_INVALID_ARGUMENT, usher_default_delegate_new(context, &wrong, &delegate), "a licence URL of foo");
+  tell(strcmp(refused, "USHER_E_INVALID_ARGUMENT: license_url: not an absolute http or https URL") == 0,
+      "the refusal says why: %s", refused);
+  tell(pthread_equal(refused_on, pthread_self()), "the refusal callback runs on the calling thread");
+  answers(USHER_OK, usher_context_free(context), "the context is freed");
+  options.client_key_file = "/nonexistent";
+  answers(USHER_E_INVALID_ARGUMENT, usher_context_new(&options, &context), "a key without a certificate");
+  tell(strstr(refused, "client_certificate_file: missing") != NULL, "a refused context says why: %s", refused);
+}
+
 /* Calls every function that no other C test calls, with simple arguments and valid handles; each call must succeed. If
    a function needs other arguments, call it in another C test; then it is not called here. Tests/c/runner.py writes
    plain_calls.h, which has the lines of functions.h for these functions. */
@@ -154,5 +182,6 @@ static void call_the_rest(void) {
 int main(void) {
   story();
   call_the_rest();
+  tell_refusals();
   return failed != 0;
 }

@@ -14,6 +14,8 @@ CALLBACK_TYPE(usher_destroy_fn, (void *user_data), (void)user_data)
 CALLBACK_TYPE(usher_event_fn, (const usher_event *event, void *user_data), (void)event, (void)user_data)
 CALLBACK_TYPE(usher_log_fn,
     (int32_t level, const char *line, void *user_data), (void)level, (void)line, (void)user_data)
+CALLBACK_TYPE(usher_refusal_fn,
+    (int32_t status, const char *text, void *user_data), (void)status, (void)text, (void)user_data)
 CALLBACK_TYPE(usher_token_fn, (usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data),
     (void)completion, (void)playback, (void)tag, (void)user_data)
 CALLBACK_TYPE(usher_hook_fn, (const usher_hook_call *call, void *user_data), (void)call, (void)user_data)

@@ -31,13 +31,16 @@ static void called(void *user_data) {
 }
 static void on_destroy(void *user_data) { add(&((struct watched *)user_data)->destroyed, 1); }
 
-/* Makes a claim: a call that the library refused destroyed its user_data at most once, and no callback ran. */
+/* Makes a claim: a call that the library refused destroyed its user_data at most once, after `calls` callbacks. */
 static int at_return, after_return;
-static void refused(struct watched *w, int32_t wanted, int32_t found, const char *what) {
+static void refused_after(int calls, struct watched *w, int32_t wanted, int32_t found, const char *what) {
   int destroyed = get(&w->destroyed);
   add(destroyed ? &at_return : &after_return, 1);
-  tell(wanted == found && destroyed <= 1 && w->calls == 0, "%s: %s, destroyed %d times at return, called %d times",
+  tell(wanted == found && destroyed <= 1 && w->calls == calls, "%s: %s, destroyed %d times at return, called %d times",
       what, usher_status_name(found), destroyed, get(&w->calls));
+}
+static void refused(struct watched *w, int32_t wanted, int32_t found, const char *what) {
+  refused_after(0, w, wanted, found, what);
 }
 #define at_once(w, wanted, call, what) \
   do { \

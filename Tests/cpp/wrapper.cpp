@@ -161,6 +161,16 @@ void ownership() {
         return c.add_observer(nullptr);
       },
       "an empty function as observer");
+  try {
+    usher::default_options wrong;
+    wrong.license_url = "foo";
+    usher::context().new_default_delegate(wrong);
+    tell(false, "a licence URL of foo is refused");
+  } catch (const usher::error &error) {
+    tell(error.status() == usher::status::invalid_argument &&
+             error.what() == std::string("license_url: not an absolute http or https URL"),
+        "the exception names the field and the reason: %s", error.what());
+  }
   throws(
       usher::status::invalid_argument,
       [] {

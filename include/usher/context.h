@@ -34,7 +34,8 @@ extern "C" {
 
 /**
  * Log sink: receives one line of the log.
- * Threads: a callback thread, one line at a time. May call: every function whose comment says "In callbacks: yes".
+ * Threads: a callback thread, one line at a time; the calling thread if usher_context_new() fails. May call: every
+ * function whose comment says "In callbacks: yes".
  * Last call: before `log_destroy`.
  *
  * @param level      USHER_LOG_...
@@ -44,6 +45,22 @@ extern "C" {
  * @param user_data  the options' `log_user_data`.
  */
 typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
+
+/**
+ * Refusal: says why a function returns USHER_E_INVALID_ARGUMENT, USHER_E_STATE, USHER_E_NO_DELEGATE or
+ * USHER_E_WOULD_DEADLOCK, or why usher_context_new() fails. It runs before that function returns, so the host can add
+ * the text to its own error or exception. The library does not call it if a request has failed (the response says why),
+ * if the handle is invalid, or for the functions of content.h and error.h.
+ * Threads: the thread that calls the function that refuses. May call: every function whose comment says "In callbacks:
+ * yes"; if that function refuses, the library calls this callback again. Last call: during the host's last call of a
+ * function of this context.
+ *
+ * @param status     the status that the function returns.
+ * @param text       one line of UTF-8: the parameter or field, a colon, and what is wrong with it, for example
+ *                   "license_url: missing". It has no secrets. Valid until the callback returns.
+ * @param user_data  the options' `refusal_user_data`.
+ */
+typedef void (*usher_refusal_fn)(int32_t status, const char *text, void *user_data);
 
 /** Options of a context. 0 or NULL: the default. The library copies the strings. */
 typedef struct usher_context_options {
@@ -113,13 +130,17 @@ typedef struct usher_context_options {
       usher_context_free() frees them. The library keeps cookies of at most 64 origins. If an origin sets more than 64
       cookies, the library forgets all cookies of that origin. Default 0: the library ignores cookies. */
   int32_t keep_cookies;
+  /** Says why a function refuses a call. The log gets the same text, as a warning. Default: none. */
+  usher_refusal_fn refusal;
+  /** Passed to `refusal`. It must be valid as long as you call functions of this context. */
+  void *refusal_user_data;
 } usher_context_options;
 
 /** All defaults. */
 #define USHER_CONTEXT_OPTIONS_INIT \
   { \
     sizeof(usher_context_options), 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, \
-        NULL, 0, 0, 0 \
+        NULL, 0, 0, 0, NULL, NULL \
   }
 
 /**

@@ -69,7 +69,7 @@ public func usher_content_id(
   _ size: UnsafeMutablePointer<Int>!
 ) -> Int32 {
   report { () throws(UsherError) in
-    let text = try neededIdentifier(url, url_size)
+    let text = try neededIdentifier(url, url_size, "url")
     let found: [UInt8]?
     if rule == USHER_CONTENT_ID_SSP {
       found = sspContentID(text)
@@ -90,9 +90,10 @@ public func usher_rewrite_hls_keys(
   _ buffer: UnsafeMutablePointer<UInt8>!, _ size: UnsafeMutablePointer<Int>!
 ) -> Int32 {
   report { () throws(UsherError) in
-    guard let playlist, playlist_size > 0, playlist_size <= 1 << 20, let prefix = try bytes(uri_prefix, most: 8192)
+    guard let playlist, playlist_size > 0, playlist_size <= 1 << 20,
+      let prefix = try bytes(uri_prefix, most: 8192, "uri_prefix")
     else { throw UsherError(.invalidArgument) }
-    let scheme = try schemeName(scheme) ?? AssetID.fairPlayScheme
+    let scheme = try schemeName(scheme, "scheme") ?? AssetID.fairPlayScheme
     var numbers: [[UInt8]: Int] = [:]
     let made = try? HLSRewrite.rewrite(UnsafeBufferPointer(start: playlist, count: playlist_size), scheme: scheme) {
       key in

@@ -13,9 +13,10 @@ public func usher_context_new(
     let destroy = try logDestroy(options)
     let engine: Engine
     do throws(UsherError) {
-      guard out != nil else { throw UsherError(.invalidArgument) }
+      guard out != nil else { throw refused("out", isMissing) }
       engine = try startedEngine(options)
     } catch {
+      if let options = readable(options) { tellRefusal(options, error.status.rawValue, error.message) }
       if let destroy { withCallbackMark(destroy) }
       throw error
     }
@@ -33,6 +34,14 @@ public func usher_context_new(
   }
 }
 
+/// Tells the host why it gets no context: by `refusal` and by its log, both on the calling thread.
+@inline(never)
+private func tellRefusal(_ options: UnsafePointer<usher_context_options>, _ status: Int32, _ text: String) {
+  tell(options.pointee.refusal, options.pointee.refusal_user_data, status, text)
+  // A log callback has the same parameters as `refusal`.
+  tell(options.pointee.log, options.pointee.log_user_data, USHER_LOG_WARNING, text)
+}
+
 private func startedEngine(_ options: UnsafePointer<usher_context_options>?) throws(UsherError) -> Engine {
   guard guardAgainstFork(), ensureCallbackMark() else { throw UsherError(.system) }
   // Initialise libcurl first, because contextOptions() calls OpenSSL to check the certificate files.
@@ -47,7 +56,7 @@ private func startedEngine(_ options: UnsafePointer<usher_context_options>?) thr
 public func usher_context_close(
   _ context: OpaquePointer!, _ timeout_ms: UInt32, _ out_open: UnsafeMutablePointer<UInt32>!
 ) -> Int32 {
-  report { () throws(UsherError) in
+  report(context) { () throws(UsherError) in
     let object = try borrow(context, as: ContextObject.self)
     object.beginClosing(within: Milliseconds(timeout_ms))
     try refuseToWait(object.engine)
@@ -61,7 +70,7 @@ public func usher_context_close(
 /// Implements `usher_context_begin_close`; contract in `include/usher/context.h`.
 @_cdecl("usher_context_begin_close") @implementation
 public func usher_context_begin_close(_ context: OpaquePointer!, _ timeout_ms: UInt32) -> Int32 {
-  report { () throws(UsherError) in
+  report(context) { () throws(UsherError) in
     let object = try borrow(context, as: ContextObject.self)
     object.beginClosing(within: Milliseconds(timeout_ms))
     object.engine.reportClosed()
@@ -71,7 +80,7 @@ public func usher_context_begin_close(_ context: OpaquePointer!, _ timeout_ms: U
 /// Implements `usher_context_free`; contract in `include/usher/context.h`.
 @_cdecl("usher_context_free") @implementation
 public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
-  report { () throws(UsherError) in
+  report(context) { () throws(UsherError) in
     guard let object = try release(context, as: ContextObject.self) else { return }
     object.endHandles()
     object.beginClosing()
@@ -94,10 +103,10 @@ public func usher_context_add_observer(
   _ context: OpaquePointer!, _ fn: usher_event_fn!, _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!,
   _ out_id: UnsafeMutablePointer<UInt64>!
 ) -> Int32 {
-  report(owing: destroy, user_data) { () throws(UsherError) in
+  report(context, owing: destroy, user_data) { () throws(UsherError) in
     let object = try ownedContext(context, user_data, destroy)
     let reference = hostReference(object.engine, user_data, destroy)
-    guard let fn else { throw UsherError(.invalidArgument) }
+    guard let fn else { throw refused("fn", isMissing) }
     try object.refuseIfClosing()
     try reference.accept()
     let id = object.newID()
@@ -114,9 +123,9 @@ public func usher_context_add_observer(
 /// Implements `usher_context_remove_observer`; contract in `include/usher/context.h`.
 @_cdecl("usher_context_remove_observer") @implementation
 public func usher_context_remove_observer(_ context: OpaquePointer!, _ id: UInt64) -> Int32 {
-  report { () throws(UsherError) in
+  report(context) { () throws(UsherError) in
     let object = try borrow(context, as: ContextObject.self)
-    guard object.removeObserverID(id) else { throw UsherError(.invalidArgument) }
+    guard object.removeObserverID(id) else { throw refused("id: unknown") }
     object.engine.removeObserver(id)
   }
 }
@@ -124,14 +133,14 @@ public func usher_context_remove_observer(_ context: OpaquePointer!, _ id: UInt6
 /// Implements `usher_context_set_delegate`; contract in `include/usher/context.h`.
 @_cdecl("usher_context_set_delegate") @implementation
 public func usher_context_set_delegate(_ context: OpaquePointer!, _ delegate: OpaquePointer!) -> Int32 {
-  report { () throws(UsherError) in
+  report(context) { () throws(UsherError) in
     let object = try borrow(context, as: ContextObject.self)
     guard let delegate else {
       object.delegate = nil
       return
     }
     let chosen = try borrow(delegate, as: DelegateObject.self)
-    guard chosen.context === object else { throw UsherError(.invalidArgument) }
+    guard chosen.context === object else { throw refused("delegate: of another context") }
     object.delegate = chosen.delegate
   }
 }
@@ -140,12 +149,12 @@ public func usher_context_set_delegate(_ context: OpaquePointer!, _ delegate: Op
 @_cdecl("usher_context_pump") @implementation
 public func usher_context_pump(_ context: OpaquePointer!, _ out_ran: UnsafeMutablePointer<UInt32>!) -> Int32 {
   out_ran?.pointee = 0
-  return report { () throws(UsherError) in
+  return report(context) { () throws(UsherError) in
     let object = try borrow(context, as: ContextObject.self)
-    guard let pump = object.engine.pump else { throw UsherError(.state) }
+    guard let pump = object.engine.pump else { throw refused("context", ": is not pumped", .state) }
     switch pump.pump() {
     case .ran(let count): out_ran?.pointee = UInt32(clamping: count)
-    case .busy: throw UsherError(.state)
+    case .busy: throw refused("context", ": another thread pumps", .state)
     case .reentered: throw UsherError(.wouldDeadlock)
     }
   }
@@ -155,10 +164,10 @@ public func usher_context_pump(_ context: OpaquePointer!, _ out_ran: UnsafeMutab
 @_cdecl("usher_context_pump_fd") @implementation
 public func usher_context_pump_fd(_ context: OpaquePointer!, _ out_fd: UnsafeMutablePointer<Int32>!) -> Int32 {
   out_fd?.pointee = -1
-  return report { () throws(UsherError) in
+  return report(context) { () throws(UsherError) in
     let object = try borrow(context, as: ContextObject.self)
-    guard let out_fd else { throw UsherError(.invalidArgument) }
-    guard let pump = object.engine.pump else { throw UsherError(.state) }
+    guard let out_fd else { throw refused("out_fd", isMissing) }
+    guard let pump = object.engine.pump else { throw refused("context", ": is not pumped", .state) }
     out_fd.pointee = pump.fileDescriptor
   }
 }
@@ -166,17 +175,17 @@ public func usher_context_pump_fd(_ context: OpaquePointer!, _ out_fd: UnsafeMut
 /// Implements `usher_context_suspend`; contract in `include/usher/context.h`.
 @_cdecl("usher_context_suspend") @implementation
 public func usher_context_suspend(_ context: OpaquePointer!) -> Int32 {
-  report { () throws(UsherError) in try borrow(context, as: ContextObject.self).engine.suspend(nil) }
+  report(context) { () throws(UsherError) in try borrow(context, as: ContextObject.self).engine.suspend(nil) }
 }
 
 /// Implements `usher_context_resume`; contract in `include/usher/context.h`.
 @_cdecl("usher_context_resume") @implementation
 public func usher_context_resume(_ context: OpaquePointer!) -> Int32 {
-  report { () throws(UsherError) in try borrow(context, as: ContextObject.self).engine.resume(nil) }
+  report(context) { () throws(UsherError) in try borrow(context, as: ContextObject.self).engine.resume(nil) }
 }
 
 /// Implements `usher_context_network_changed`; contract in `include/usher/context.h`.
 @_cdecl("usher_context_network_changed") @implementation
 public func usher_context_network_changed(_ context: OpaquePointer!) -> Int32 {
-  report { () throws(UsherError) in try borrow(context, as: ContextObject.self).engine.networkChanged() }
+  report(context) { () throws(UsherError) in try borrow(context, as: ContextObject.self).engine.networkChanged() }
 }

@@ -9,7 +9,7 @@ public func usher_customer_delegate_new(
   _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
   out?.pointee = nil
-  return report(owing: readable(options)?.pointee.destroy, readable(options)?.pointee.user_data) {
+  return report(context, owing: readable(options)?.pointee.destroy, readable(options)?.pointee.user_data) {
     () throws(UsherError) in
     let given = try Usher.options(options)
     let object = try ownedContext(context, given.user_data, given.destroy)
@@ -20,7 +20,7 @@ public func usher_customer_delegate_new(
     let callbacks = try customerCallbacks(functions, given.user_data, reference)
     let certificate =
       given.certificate == nil && given.certificate_size == 0
-      ? nil : try payload(given.certificate, given.certificate_size)
+      ? nil : try payload(given.certificate, given.certificate_size, "certificate")
     let delegate = LicenseDelegate(
       policy: try customerPolicy(given), certificates: CertificateSource(certificate: certificate),
       hookTimeout: milliseconds(given.license_timeout_ms, default: 10_000))
@@ -36,12 +36,12 @@ public func usher_delegate_set_customer_callbacks(
   _ delegate: OpaquePointer!, _ callbacks: UnsafePointer<usher_customer_callbacks>!,
   _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!
 ) -> Int32 {
-  report(owing: destroy, user_data) { () throws(UsherError) in
+  report(delegate, owing: destroy, user_data) { () throws(UsherError) in
     let object = try owned(delegate, user_data, destroy, as: DelegateObject.self)
     let reference = hostReference(object.context.engine, user_data, destroy)
-    guard object.delegate.isCustomer else { throw UsherError(.state) }
+    guard object.delegate.isCustomer else { throw refused("delegate", ": is no customer delegate", .state) }
     let customer = callbacks == nil ? nil : try customerCallbacks(try options(callbacks), user_data, reference)
-    guard callbacks == nil || customer != nil else { throw UsherError(.invalidArgument) }
+    guard callbacks == nil || customer != nil else { throw refused("callbacks: no callback") }
     if callbacks != nil { try reference.accept() }
     object.context.engine.setCustomer(object.delegate, customer)
   }
@@ -62,7 +62,7 @@ private func customerPolicy(_ given: usher_customer_options) throws(UsherError) 
   policy.keepAliveTimeout = given.heartbeat_timeout_ms == 0 ? nil : Milliseconds(given.heartbeat_timeout_ms)
   policy.jitter = choice(given.jitter_permille, default: policy.jitter) ?? 0
   policy.retry = choice(given.retry_permille, default: policy.retry) ?? 0
-  guard policy.jitter <= 500, policy.retry <= 1000 else { throw UsherError(.invalidArgument) }
+  try checkPermille(policy)
   policy.failuresMax = choice(given.keep_alive_failures_max, default: 10)
   policy.suspend = try suspendRule(given.suspend)
   return policy
@@ -75,9 +75,11 @@ private func customerCallbacks(
 ) throws(UsherError) -> CustomerCallbacks? {
   guard let license = given.license else {
     if given.heartbeat == nil, given.teardown == nil, given.simple_heartbeat == nil { return nil }
-    throw UsherError(.invalidArgument)
+    throw refused("license", isMissing)
   }
-  guard given.heartbeat == nil || given.simple_heartbeat == nil else { throw UsherError(.invalidArgument) }
+  guard given.heartbeat == nil || given.simple_heartbeat == nil else {
+    throw refused("heartbeat: both heartbeat and simple_heartbeat")
+  }
   return CustomerCallbacks(
     license: { ask, question, host in
       _ = reference

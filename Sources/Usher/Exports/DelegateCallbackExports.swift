@@ -10,7 +10,7 @@ public func usher_common_delegate_new(
   _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!, _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
   out?.pointee = nil
-  return report(owing: destroy, user_data) { () throws(UsherError) in
+  return report(context, owing: destroy, user_data) { () throws(UsherError) in
     let object = try ownedContext(context, user_data, destroy)
     let reference = hostReference(object.engine, user_data, destroy)
     let hooks = try delegateHooks(hooks, user_data, reference)
@@ -26,7 +26,7 @@ public func usher_common_delegate_new(
 public func usher_delegate_set_token_callback(
   _ delegate: OpaquePointer!, _ fn: usher_token_fn!, _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!
 ) -> Int32 {
-  report(owing: destroy, user_data) { () throws(UsherError) in
+  report(delegate, owing: destroy, user_data) { () throws(UsherError) in
     let object = try owned(delegate, user_data, destroy, as: DelegateObject.self)
     let engine = object.context.engine
     let reference = hostReference(engine, user_data, destroy)
@@ -49,10 +49,10 @@ public func usher_delegate_set_hooks(
   _ delegate: OpaquePointer!, _ hooks: UnsafePointer<usher_delegate_hooks>!, _ user_data: UnsafeMutableRawPointer!,
   _ destroy: usher_destroy_fn!
 ) -> Int32 {
-  report(owing: destroy, user_data) { () throws(UsherError) in
+  report(delegate, owing: destroy, user_data) { () throws(UsherError) in
     let object = try owned(delegate, user_data, destroy, as: DelegateObject.self)
     let reference = hostReference(object.context.engine, user_data, destroy)
-    guard !object.delegate.isCustomer else { throw UsherError(.state) }
+    guard !object.delegate.isCustomer else { throw refused("delegate", ": is a customer delegate", .state) }
     let read = hooks == nil ? nil : try delegateHooks(hooks, user_data, reference)
     try reference.accept()
     object.context.engine.setHooks(object.delegate, read)
@@ -64,7 +64,7 @@ private func delegateHooks(
 ) throws(UsherError) -> DelegateHooks {
   let given = try options(pointer)
   var hooks = DelegateHooks()
-  if let scheme = try schemeName(given.scheme) { hooks.scheme = scheme }
+  if let scheme = try schemeName(given.scheme, "scheme") { hooks.scheme = scheme }
   hooks.contentID = hook(given.content_id, user, reference)
   hooks.certificate = hook(given.certificate, user, reference)
   hooks.headers = hook(given.http_headers, user, reference)

@@ -8,7 +8,7 @@ public func usher_ssp_delegate_new(
   _ context: OpaquePointer!, _ options: UnsafePointer<usher_ssp_options>!, _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
   out?.pointee = nil
-  return report { () throws(UsherError) in
+  return report(context) { () throws(UsherError) in
     let object = try borrow(context, as: ContextObject.self)
     try give(try sspDelegate(options, insecure: object.allowsInsecureHTTP), object, out)
   }
@@ -21,7 +21,7 @@ public func usher_ssp_v2_delegate_new(
   _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
   out?.pointee = nil
-  return report { () throws(UsherError) in
+  return report(context) { () throws(UsherError) in
     let object = try borrow(context, as: ContextObject.self)
     try give(try sspV2Delegate(options, insecure: object.allowsInsecureHTTP), object, out)
   }
@@ -34,7 +34,7 @@ public func usher_default_delegate_new(
   _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
   out?.pointee = nil
-  return report { () throws(UsherError) in
+  return report(context) { () throws(UsherError) in
     let object = try borrow(context, as: ContextObject.self)
     try give(try defaultDelegate(options, insecure: object.allowsInsecureHTTP, needsURL: true), object, out)
   }
@@ -44,7 +44,7 @@ public func usher_default_delegate_new(
 func give(
   _ delegate: LicenseDelegate, _ context: ContextObject, _ out: UnsafeMutablePointer<OpaquePointer?>?
 ) throws(UsherError) {
-  guard let out else { throw UsherError(.invalidArgument) }
+  guard let out else { throw refused("out", isMissing) }
   try context.refuseIfClosing()
   out.pointee = OpaquePointer(bitPattern: try context.give(DelegateObject(context: context, delegate: delegate)))
 }
@@ -54,11 +54,11 @@ func give(
 public func usher_delegate_set_http_header(
   _ delegate: OpaquePointer!, _ name: UnsafePointer<CChar>!, _ value: UnsafePointer<CChar>!
 ) -> Int32 {
-  report { () throws(UsherError) in
+  report(delegate) { () throws(UsherError) in
     let object = try borrow(delegate, as: DelegateObject.self)
-    guard name != nil else { throw UsherError(.invalidArgument) }
-    let name = try headerName(name)
-    let line = try headerValue(value).map { value in
+    guard name != nil else { throw refused("name", isMissing) }
+    let name = try headerName(name, "name")
+    let line = try headerValue(value, "value").map { value in
       Secret(count: name.count + 2 + value.count + 1) { target in
         for index in 0..<name.count { target[index] = name[index] }
         target[name.count] = 0x3A
@@ -73,7 +73,7 @@ public func usher_delegate_set_http_header(
 /// Implements `usher_delegate_free`; contract in `include/usher/delegate.h`.
 @_cdecl("usher_delegate_free") @implementation
 public func usher_delegate_free(_ delegate: OpaquePointer!) -> Int32 {
-  report { () throws(UsherError) in
+  report(delegate) { () throws(UsherError) in
     _ = try release(delegate, as: DelegateObject.self)
   }
 }

@@ -15,19 +15,20 @@ private struct Request {
   @inline(never)
   init(_ pointer: UnsafePointer<usher_license_request>?) throws(UsherError) {
     let given = try options(pointer)
-    guard let name = given.key_system else { throw UsherError(.invalidArgument) }
+    guard let name = given.key_system else { throw refused("key_system", isMissing) }
     let count = platform_strnlen(name, 256)
     let known = UnsafeRawPointer(name).withMemoryRebound(to: UInt8.self, capacity: max(count, 1)) {
       KeySystem(UnsafeBufferPointer(start: $0, count: count))
     }
-    guard let known, given.type == USHER_LICENSE_REQUEST || given.type == USHER_LICENSE_RENEWAL else {
-      throw UsherError(.invalidArgument)
+    guard let known else { throw refused("key_system", isUnknown) }
+    guard given.type == USHER_LICENSE_REQUEST || given.type == USHER_LICENSE_RENEWAL else {
+      throw refused("type", isUnknown)
     }
     keySystem = known
     isRenewal = given.type == USHER_LICENSE_RENEWAL
-    payload = try Usher.payload(given.payload, given.payload_size)
+    payload = try Usher.payload(given.payload, given.payload_size, "payload")
     timeout = choice(given.timeout_ms, default: 20_000).map { Milliseconds($0) }
-    assetID = try identifier(given.asset_id, given.asset_id_size)
+    assetID = try identifier(given.asset_id, given.asset_id_size, "asset_id")
   }
 }
 
@@ -89,7 +90,7 @@ public func usher_playback_get_certificate(
 private func certificate(_ caller: RequestCaller, timeout: Milliseconds?) throws(UsherError) -> RequestStart {
   try caller.refuseToWait()
   let playback = caller.playback
-  guard playback.delegate.certificates.canSupply else { throw UsherError(.state) }
+  guard playback.delegate.certificates.canSupply else { throw refused("delegate", ": has no certificate", .state) }
   try caller.refuseIfClosed()
   return { isBlocking, complete in
     playback.engine.requestCertificate(playback.shared, timeout: timeout, isBlocking: isBlocking, complete: complete)
@@ -121,7 +122,7 @@ public func usher_playback_get_content_id(
 private func contentID(
   _ url: UnsafePointer<UInt8>?, _ size: Int, _ caller: RequestCaller, timeout: Milliseconds
 ) throws(UsherError) -> RequestStart {
-  let text = try neededIdentifier(url, size)
+  let text = try neededIdentifier(url, size, "url")
   try caller.refuseToWait()
   try caller.refuseIfClosed()
   let playback = caller.playback
@@ -144,9 +145,9 @@ private func contentID(_ assetID: [UInt8], _ delegate: LicenseDelegate) -> [UInt
 /// Implements `usher_response_get`; contract in `include/usher/license.h`.
 @_cdecl("usher_response_get") @implementation
 public func usher_response_get(_ response: OpaquePointer!, _ out: UnsafeMutablePointer<usher_response_info>!) -> Int32 {
-  report { () throws(UsherError) in
+  report(response) { () throws(UsherError) in
     let object = try borrow(response, as: ResponseObject.self)
-    guard let out else { throw UsherError(.invalidArgument) }
+    guard let out else { throw refused("out", isMissing) }
     _ = try roomFor(UnsafeRawPointer(out), first: MemoryLayout<usher_response_info>.size)
     object.message.withUnsafeBytes { message in
       // The array and the secret live as long as the response, and neither moves.
@@ -163,7 +164,7 @@ public func usher_response_get(_ response: OpaquePointer!, _ out: UnsafeMutableP
 /// Implements `usher_response_free`; contract in `include/usher/license.h`.
 @_cdecl("usher_response_free") @implementation
 public func usher_response_free(_ response: OpaquePointer!) -> Int32 {
-  report { () throws(UsherError) in
+  report(response) { () throws(UsherError) in
     _ = try release(response, as: ResponseObject.self)
   }
 }

@@ -10,12 +10,12 @@ public func usher_context_add_loader(
   _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
   out?.pointee = nil
-  return report(owing: readable(options)?.pointee.destroy, readable(options)?.pointee.user_data) {
+  return report(context, owing: readable(options)?.pointee.destroy, readable(options)?.pointee.user_data) {
     () throws(UsherError) in
     let given = try Usher.options(options)
     let object = try ownedContext(context, given.user_data, given.destroy)
     let reference = hostReference(object.engine, given.user_data, given.destroy)
-    guard let out else { throw UsherError(.invalidArgument) }
+    guard let out else { throw refused("out", isMissing) }
     let loader = try resourceLoader(given, insecure: object.allowsInsecureHTTP, reference)
     try object.refuseIfClosing()
     let handle = try object.give(LoaderObject(context: object, loader: loader))
@@ -28,7 +28,7 @@ public func usher_context_add_loader(
 /// Implements `usher_loader_free`; contract in `include/usher/loader.h`.
 @_cdecl("usher_loader_free") @implementation
 public func usher_loader_free(_ loader: OpaquePointer!) -> Int32 {
-  report { () throws(UsherError) in
+  report(loader) { () throws(UsherError) in
     guard let object = try release(loader, as: LoaderObject.self) else { return }
     object.context.unregister(object.loader)
   }
@@ -62,10 +62,10 @@ public func usher_playback_get_resource(
 private func resource(
   _ url: UnsafePointer<UInt8>?, _ size: Int, _ timeout: UInt32, _ caller: RequestCaller
 ) throws(UsherError) -> (UInt64, RequestStart) {
-  let text = try neededIdentifier(url, size)
+  let text = try neededIdentifier(url, size, "url")
   let playback = caller.playback
   guard let loader = playback.context.loader(for: text) else { throw UsherError(.declined) }
-  guard loader.names(text) != nil else { throw UsherError(.invalidArgument) }
+  guard loader.names(text) != nil else { throw refused("url: names no content") }
   try caller.refuseIfClosed()
   try caller.refuseToWait()
   let id = playback.context.newID()
@@ -82,19 +82,21 @@ private func resource(
 /// Implements `usher_playback_cancel_load`; contract in `include/usher/loader.h`.
 @_cdecl("usher_playback_cancel_load") @implementation
 public func usher_playback_cancel_load(_ playback: OpaquePointer!, _ id: UInt64) -> Int32 {
-  report { () throws(UsherError) in
+  report(playback) { () throws(UsherError) in
     let object = try borrow(playback, as: PlaybackObject.self)
-    guard object.engine.cancelLoad(object.id, id) else { throw UsherError(.state) }
+    guard object.engine.cancelLoad(object.id, id) else {
+      throw refused("id", ": unknown, or has ended", .state)
+    }
   }
 }
 
 private func resourceLoader(
   _ given: usher_loader_options, insecure: Bool, _ reference: HostReference
 ) throws(UsherError) -> ResourceLoader {
-  guard let spc = given.spc else { throw UsherError(.invalidArgument) }
+  guard let spc = given.spc else { throw refused("spc", isMissing) }
   let options = try loaderOptions(given, insecure)
   let certificates = CertificateSource(
-    try optionalEndpoint(given.certificate_url, insecure), certificate: try certificate(given))
+    try optionalEndpoint(given.certificate_url, insecure, "certificate_url"), certificate: try certificate(given))
   var callbacks = ResourceLoader.Callbacks(spc: spcCallback(spc, given.user_data, reference))
   callbacks.server = serverCallback(given.server, given.user_data, reference)
   callbacks.tokenURL = serverCallback(given.token_url, given.user_data, reference)
@@ -159,32 +161,40 @@ private func spcCallback(
 private func loaderOptions(_ given: usher_loader_options, _ insecure: Bool) throws(UsherError) -> ResourceLoader.Options
 {
   var options = ResourceLoader.Options()
-  if let scheme = try schemeName(given.scheme) { options.scheme = scheme }
+  if let scheme = try schemeName(given.scheme, "scheme") { options.scheme = scheme }
   switch given.route {
   case USHER_ROUTE_KEY_SERVER: options.route = .keyServer
   case USHER_ROUTE_ENTITLEMENT: options.route = .entitlement
   case USHER_ROUTE_TOKEN_URL: options.route = .tokenURL
-  default: throw UsherError(.invalidArgument)
+  default: throw refused("route", isUnknown)
   }
   options.rule = given.content_id_rule == USHER_CONTENT_ID_SSP ? nil : try contentIDRule(given.content_id_rule)
-  options.keyServer = try optionalEndpoint(given.license_url, insecure)
-  options.entitlementServer = try optionalEndpoint(given.entitlement_url, insecure)
-  for pattern in (try bytes(given.allowed_hosts) ?? []).split(whereSeparator: { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A }
-  ) {
-    guard pattern.withUnsafeBufferPointer({ options.allowed.add($0) }) else { throw UsherError(.invalidArgument) }
+  options.keyServer = try optionalEndpoint(given.license_url, insecure, "license_url")
+  options.entitlementServer = try optionalEndpoint(given.entitlement_url, insecure, "entitlement_url")
+  for pattern in (try bytes(given.allowed_hosts, "allowed_hosts") ?? []).split(whereSeparator: {
+    $0 == 0x20 || $0 == 0x09 || $0 == 0x0A
   }
-  if let target = try bytes(given.derived_scheme, most: 8) {
-    guard target == TokenURL.https || target == Array("http".utf8) else { throw UsherError(.invalidArgument) }
+  ) {
+    guard pattern.withUnsafeBufferPointer({ options.allowed.add($0) }) else {
+      throw refused("allowed_hosts: has an entry that is no host")
+    }
+  }
+  if let target = try bytes(given.derived_scheme, most: 8, "derived_scheme") {
+    guard target == TokenURL.https || target == Array("http".utf8) else {
+      throw refused("derived_scheme: not https or http")
+    }
     options.target = target
   }
-  options.headers = try headerLines(given.extra_headers)
+  options.headers = try headerLines(given.extra_headers, "extra_headers")
   try readFormats(given, &options)
-  let cookie = try bytes(given.customer_cookie, most: SEESRequest.mostCookieBytes) ?? []
+  let cookie = try bytes(given.customer_cookie, most: SEESRequest.mostCookieBytes, "customer_cookie") ?? []
   guard cookie.withUnsafeBufferPointer(UTF8Text.isValid), given.device_binding != 1 || !cookie.isEmpty else {
-    throw UsherError(.invalidArgument)
+    throw refused("customer_cookie: missing, or not UTF-8")
   }
   options.cookie = cookie
-  guard given.device_registered == 0 || given.device_binding == 1 else { throw UsherError(.invalidArgument) }
+  guard given.device_registered == 0 || given.device_binding == 1 else {
+    throw refused("device_registered: needs device_binding")
+  }
   if given.device_binding == 1 {
     options.binding = SEESBinding(cookie: cookie, isRegistered: given.device_registered != 0)
   }
@@ -194,19 +204,22 @@ private func loaderOptions(_ given: usher_loader_options, _ insecure: Bool) thro
 }
 
 private func readFormats(_ given: usher_loader_options, _ options: inout ResourceLoader.Options) throws(UsherError) {
-  guard let encoding = FPSRequestFormat.Encoding(rawValue: UInt8(clamping: given.request_format)),
-    let coding = FPSRequestFormat.URLEncoding(rawValue: UInt8(clamping: given.spc_urlencode)),
-    let response = responseEncoding(given.response_format)
-  else { throw UsherError(.invalidArgument) }
+  guard let encoding = FPSRequestFormat.Encoding(rawValue: UInt8(clamping: given.request_format)) else {
+    throw refused("request_format", isUnknown)
+  }
+  guard let coding = FPSRequestFormat.URLEncoding(rawValue: UInt8(clamping: given.spc_urlencode)) else {
+    throw refused("spc_urlencode", isUnknown)
+  }
+  guard let response = responseEncoding(given.response_format) else { throw refused("response_format", isUnknown) }
   options.request.encoding = encoding
   options.request.urlEncoding = coding
   options.response.encoding = response
-  if let name = try fieldName(given.spc_field) { options.request.name = name }
-  if let text = try bytes(given.response_path, most: 1024) {
-    guard let path = FPSResponseFormat.keyPath(text) else { throw UsherError(.invalidArgument) }
+  if let name = try fieldName(given.spc_field, "spc_field") { options.request.name = name }
+  if let text = try bytes(given.response_path, most: 1024, "response_path") {
+    guard let path = FPSResponseFormat.keyPath(text) else { throw refused("response_path: not a path") }
     options.response.keyPath = path
   }
-  options.contentField = try fieldName(given.content_id_field)
+  options.contentField = try fieldName(given.content_id_field, "content_id_field")
 }
 
 private func responseEncoding(_ value: Int32) -> FPSResponseFormat.Encoding? {
@@ -220,9 +233,11 @@ private func responseEncoding(_ value: Int32) -> FPSResponseFormat.Encoding? {
   }
 }
 
-private func fieldName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8]? {
-  guard let name = try bytes(text, most: 256) else { return nil }
-  guard !name.isEmpty, name.withUnsafeBufferPointer(UTF8Text.isValid) else { throw UsherError(.invalidArgument) }
+private func fieldName(_ text: UnsafePointer<CChar>?, _ field: StaticText) throws(UsherError) -> [UInt8]? {
+  guard let name = try bytes(text, most: 256, field) else { return nil }
+  guard !name.isEmpty, name.withUnsafeBufferPointer(UTF8Text.isValid) else {
+    throw refused(field, ": empty, or not UTF-8")
+  }
   return name
 }
 
@@ -230,11 +245,13 @@ private func fieldName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UIn
 private func certificate(_ given: usher_loader_options) throws(UsherError) -> Secret? {
   guard given.certificate_file != nil else {
     return given.certificate == nil && given.certificate_size == 0
-      ? nil : try payload(given.certificate, given.certificate_size)
+      ? nil : try payload(given.certificate, given.certificate_size, "certificate")
   }
-  guard given.certificate == nil, let path = given.certificate_file else { throw UsherError(.invalidArgument) }
+  guard given.certificate == nil, let path = given.certificate_file else {
+    throw refused("certificate: both bytes and a file")
+  }
   var buffer = [UInt8](repeating: 0, count: (1 << 20) + 1)
   let count = buffer.withUnsafeMutableBytes { platform_read_file(path, $0.baseAddress, $0.count) }
-  guard count > 0, count <= 1 << 20 else { throw UsherError(.invalidArgument) }
+  guard count > 0, count <= 1 << 20 else { throw refused("certificate_file: cannot be read, empty or too large") }
   return Secret(Array(buffer[..<count]))
 }

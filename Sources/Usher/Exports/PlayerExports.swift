@@ -7,9 +7,9 @@ internal import UsherEngine
 @_cdecl("usher_player_new") @implementation
 public func usher_player_new(_ context: OpaquePointer!, _ out: UnsafeMutablePointer<OpaquePointer?>!) -> Int32 {
   out?.pointee = nil
-  return report { () throws(UsherError) in
+  return report(context) { () throws(UsherError) in
     let object = try borrow(context, as: ContextObject.self)
-    guard let out else { throw UsherError(.invalidArgument) }
+    guard let out else { throw refused("out", isMissing) }
     try object.refuseIfClosing()
     let player = PlayerObject(context: object, shared: PlayerShared(object.newID()))
     object.engine.addPlayer(player.shared.id)
@@ -24,19 +24,19 @@ public func usher_player_play(
   _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
   out?.pointee = nil
-  return report(owing: readable(options)?.pointee.destroy, readable(options)?.pointee.user_data) {
+  return report(player, owing: readable(options)?.pointee.destroy, readable(options)?.pointee.user_data) {
     () throws(UsherError) in
     let given = try Usher.options(options)
     let screen = try owned(player, given.user_data, given.destroy, as: PlayerObject.self)
     let context = screen.context
     let id = context.newID()
     let reference = hostReference(context.engine, lane: id, given.user_data, given.destroy)
-    guard let out else { throw UsherError(.invalidArgument) }
+    guard let out else { throw refused("out", isMissing) }
     try context.refuseIfClosing()
     let delegate = try chosenDelegate(given.delegate, context, isClear: given.clear == 1)
-    var item = PlaybackItem(delegate: delegate, contentToken: try token(given.content_token))
-    item.contentID = try identifier(given.content_id, given.content_id_size)
-    guard given.clear == 0 || given.clear == 1 else { throw UsherError(.invalidArgument) }
+    var item = PlaybackItem(delegate: delegate, contentToken: try token(given.content_token, "content_token"))
+    item.contentID = try identifier(given.content_id, given.content_id_size, "content_id")
+    guard given.clear == 0 || given.clear == 1 else { throw refused("clear: not 0 or 1") }
     item.isClear = given.clear == 1
     let waits = delegate.waitsForSetup(item)
     if waits { try refuseInCallbacks() }
@@ -74,7 +74,7 @@ private func chosenDelegate(
 ) throws(UsherError) -> LicenseDelegate {
   if let handle {
     let named = try borrow(handle, as: DelegateObject.self)
-    guard named.context === context else { throw UsherError(.invalidArgument) }
+    guard named.context === context else { throw refused("delegate: of another context") }
     return named.delegate
   }
   guard let standard = context.delegate ?? context.withoutRequests(isClear: isClear) else {
@@ -108,11 +108,11 @@ private func callbacks(_ given: usher_playback_options, _ reference: HostReferen
 /// Implements `usher_player_stop`; contract in `include/usher/player.h`.
 @_cdecl("usher_player_stop") @implementation
 public func usher_player_stop(_ player: OpaquePointer!, _ mode: Int32) -> Int32 {
-  report { () throws(UsherError) in
+  report(player) { () throws(UsherError) in
     let object = try borrow(player, as: PlayerObject.self)
     let ending = try closeMode(mode)
     guard object.context.engine.stopPlayer(object.shared, ending, waiting: object.longestWait) else {
-      throw UsherError(.state)
+      throw refused("mode", isTooLateToTearDown, .state)
     }
   }
 }
@@ -120,7 +120,7 @@ public func usher_player_stop(_ player: OpaquePointer!, _ mode: Int32) -> Int32 
 /// Implements `usher_player_free`; contract in `include/usher/player.h`.
 @_cdecl("usher_player_free") @implementation
 public func usher_player_free(_ player: OpaquePointer!) -> Int32 {
-  report { () throws(UsherError) in
+  report(player) { () throws(UsherError) in
     guard let object = try release(player, as: PlayerObject.self) else { return }
     _ = object.context.engine.stopPlayer(object.shared, nil, removing: true, waiting: object.longestWait)
   }

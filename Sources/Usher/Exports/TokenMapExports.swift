@@ -11,7 +11,7 @@ public func usher_multi_instance_delegate_new(
   _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
   out?.pointee = nil
-  return report { () throws(UsherError) in
+  return report(context) { () throws(UsherError) in
     let object = try borrow(context, as: ContextObject.self)
     let given = map == nil ? nil : try Usher.options(map)
     let bound = given.map { Int(clamping: $0.tokens_max) } ?? 0
@@ -27,13 +27,13 @@ public func usher_multi_instance_delegate_new(
 /// Returns the multi-instance delegate of a handle, and its token map. Throws if the delegate has no map.
 private func delegateWithMap(_ delegate: OpaquePointer?) throws(UsherError) -> (DelegateObject, TokenStore) {
   let object = try borrow(delegate, as: DelegateObject.self)
-  guard let map = object.delegate.tokenMap else { throw UsherError(.state) }
+  guard let map = object.delegate.tokenMap else { throw refused("delegate", ": has no token map", .state) }
   return (object, map)
 }
 
 /// Checks the bytes of a key and returns a view of them, so that a look-up needs no copy.
 private func key(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> UnsafeBufferPointer<UInt8> {
-  guard let pointer, count > 0, count <= 1 << 16 else { throw UsherError(.invalidArgument) }
+  guard let pointer, count > 0, count <= 1 << 16 else { throw refused("content_id: missing, empty or too long") }
   return UnsafeBufferPointer(start: pointer, count: count)
 }
 
@@ -42,14 +42,14 @@ private func key(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherErr
 public func usher_delegate_set_stream_token(
   _ delegate: OpaquePointer!, _ content_id: UnsafePointer<UInt8>!, _ content_id_size: Int, _ text: UnsafePointer<CChar>!
 ) -> Int32 {
-  report { () throws(UsherError) in
+  report(delegate) { () throws(UsherError) in
     let (object, map) = try delegateWithMap(delegate)
     let key = try key(content_id, content_id_size)
-    guard let token = try token(text) else { throw UsherError(.invalidArgument) }
+    guard let token = try token(text, "token") else { throw refused("token", isMissing) }
     switch map.set(key, token) {
     case .added, .addedByPruning, .replaced: object.context.engine.tokenMapped(object.delegate, Array(key))
     case .full: throw UsherError(.full)
-    case .badKey: throw UsherError(.invalidArgument)
+    case .badKey: throw refused("content_id: not a valid key")
     }
   }
 }
@@ -61,7 +61,7 @@ public func usher_delegate_get_stream_token(
   _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
   out?.pointee = nil
-  return report { () throws(UsherError) in
+  return report(delegate) { () throws(UsherError) in
     let (object, map) = try delegateWithMap(delegate)
     guard let token = map.get(try key(content_id, content_id_size)) else { throw UsherError(.noToken) }
     guard let out else { return }
@@ -76,7 +76,7 @@ public func usher_delegate_get_stream_token(
 public func usher_delegate_remove_stream_token(
   _ delegate: OpaquePointer!, _ content_id: UnsafePointer<UInt8>!, _ content_id_size: Int
 ) -> Int32 {
-  report { () throws(UsherError) in
+  report(delegate) { () throws(UsherError) in
     let (_, map) = try delegateWithMap(delegate)
     guard map.remove(try key(content_id, content_id_size)) else { throw UsherError(.noToken) }
   }
@@ -85,7 +85,7 @@ public func usher_delegate_remove_stream_token(
 /// Implements `usher_delegate_clear_stream_tokens`; contract in `include/usher/tokens.h`.
 @_cdecl("usher_delegate_clear_stream_tokens") @implementation
 public func usher_delegate_clear_stream_tokens(_ delegate: OpaquePointer!) -> Int32 {
-  report { () throws(UsherError) in try delegateWithMap(delegate).1.clear() }
+  report(delegate) { () throws(UsherError) in try delegateWithMap(delegate).1.clear() }
 }
 
 /// Implements `usher_delegate_count_stream_tokens`; contract in `include/usher/tokens.h`.
@@ -93,9 +93,9 @@ public func usher_delegate_clear_stream_tokens(_ delegate: OpaquePointer!) -> In
 public func usher_delegate_count_stream_tokens(
   _ delegate: OpaquePointer!, _ out_count: UnsafeMutablePointer<Int>!
 ) -> Int32 {
-  report { () throws(UsherError) in
+  report(delegate) { () throws(UsherError) in
     let (_, map) = try delegateWithMap(delegate)
-    guard let out_count else { throw UsherError(.invalidArgument) }
+    guard let out_count else { throw refused("out_count", isMissing) }
     out_count.pointee = map.count
   }
 }

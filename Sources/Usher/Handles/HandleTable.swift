@@ -8,6 +8,8 @@ internal import UsherEngine
 class HandleObject {
   /// Returns whether the handle becomes stale when `context` is freed.
   func ends(with context: ContextObject) -> Bool { false }
+  /// The engine that tells the host why a function with this handle refuses to do what it asks.
+  var teller: Engine? { nil }
 }
 
 /// The table of all handles in the process. A handle has an index and a generation, by which the table recognises stale
@@ -87,15 +89,18 @@ private let forkGuard: Int32 = platform_at_fork_child { isForked.store(true, ord
 /// Returns false if the system had no memory for the handler.
 func guardAgainstFork() -> Bool { forkGuard == 0 }
 
-/// Runs the body of an export and returns the status of the error that the body throws.
+/// Runs the body of an export and returns the status of the error that the body throws. If the function refuses a call,
+/// tells the host why.
 /// - Parameters:
+///   - handle: the handle that the host passed; nil: the function takes none.
 ///   - destroy: called with `user` even in a child of fork(), where the body does not run.
+@inline(never)
 func report(
-  owing destroy: @autoclosure () -> usher_destroy_fn? = nil, _ user: @autoclosure () -> UnsafeMutableRawPointer? = nil,
+  _ handle: OpaquePointer? = nil, owing destroy: usher_destroy_fn? = nil, _ user: UnsafeMutableRawPointer? = nil,
   _ body: () throws(UsherError) -> Void
 ) -> Int32 {
   if isForked.load(ordering: .acquiring) {
-    destroy()?(user())
+    destroy?(user)
     return Status.forked.rawValue
   }
   let cancellation = platform_cancel_off()
@@ -104,7 +109,7 @@ func report(
     try body()
     return Status.ok.rawValue
   } catch {
-    return error.status.rawValue
+    return status(of: error, refusing: handle)
   }
 }
 

@@ -20,6 +20,8 @@ final class ContextObject: HandleObject {
     self.allowsInsecureHTTP = allowsInsecureHTTP
   }
 
+  override var teller: Engine? { engine }
+
   /// Returns a number that this context uses only once.
   func newID() -> UInt64 { counter.wrappingAdd(1, ordering: .relaxed).oldValue }
 
@@ -93,6 +95,7 @@ class ContextPart: HandleObject {
   init(context: ContextObject) { self.context = context }
 
   override func ends(with context: ContextObject) -> Bool { self.context === context }
+  override var teller: Engine? { context.engine }
 }
 
 final class DelegateObject: ContextPart {
@@ -158,6 +161,8 @@ final class ResponseObject: HandleObject {
     message = Array(answer.error.message.utf8) + [0]
   }
 
+  override var teller: Engine? { context?.engine }
+
   override func ends(with context: ContextObject) -> Bool { self.context === context }
 }
 
@@ -166,4 +171,5 @@ final class ResponseObject: HandleObject {
 final class CompletionObject: HandleObject {
   let ask: HostQuestion
   init(ask: HostQuestion) { self.ask = ask }
+  override var teller: Engine? { ask.engine }
 }

@@ -29,10 +29,10 @@ func startRequest(
   _ playback: OpaquePointer?, _ fn: usher_license_fn?, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?,
   check: (RequestCaller) throws(UsherError) -> RequestStart
 ) -> Int32 {
-  report(owing: destroy, user) { () throws(UsherError) in
+  report(playback, owing: destroy, user) { () throws(UsherError) in
     let object = try owned(playback, user, destroy, as: PlaybackObject.self)
     let reference = hostReference(object.engine, lane: object.id, user, destroy)
-    guard let fn else { throw UsherError(.invalidArgument) }
+    guard let fn else { throw refused("fn", isMissing) }
     let start = try check(RequestCaller(playback: object, isBlocking: false))
     try begin(start, playback, object.tag, fn, user, reference)
   }
@@ -62,7 +62,7 @@ func waitForRequest(
   check: (RequestCaller) throws(UsherError) -> RequestStart
 ) -> Int32 {
   out?.pointee = nil
-  return report { () throws(UsherError) in
+  return report(playback) { () throws(UsherError) in
     let object = try borrow(playback, as: PlaybackObject.self)
     let start = try check(RequestCaller(playback: object, isBlocking: true))
     try waitForAnswer(start, object, out)
@@ -78,7 +78,7 @@ private func waitForAnswer(
   try giveResponse(wait.wait(), object.context, out)
 }
 
-/// Gives the host a response, if it wants one, and throws the error of the answer.
+/// Gives the host a response, if it wants one, and throws the error of the answer, which is no refusal.
 @inline(never)
 func giveResponse(
   _ answer: Answer, _ context: ContextObject, _ out: UnsafeMutablePointer<OpaquePointer?>?
@@ -86,5 +86,9 @@ func giveResponse(
   if let out {
     out.pointee = OpaquePointer(bitPattern: try context.give(ResponseObject(context: context, answer: answer)))
   }
-  if answer.error.status != .ok { throw answer.error }
+  guard answer.error.status == .ok else {
+    var error = answer.error
+    error.isAlreadyReported = true
+    throw error
+  }
 }

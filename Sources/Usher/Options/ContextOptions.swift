@@ -13,17 +13,20 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   guard let pointer else { return result }
   let given = try options(pointer)
   guard given.clock == USHER_CLOCK_SYSTEM || given.clock == USHER_CLOCK_MANUAL else {
-    throw UsherError(.invalidArgument)
+    throw refused("clock", isUnknown)
   }
-  guard given.log_level >= 0, given.log_level <= USHER_LOG_DEBUG else { throw UsherError(.invalidArgument) }
-  guard given.http2 == 0 || given.http2 == 1 else { throw UsherError(.invalidArgument) }
+  guard given.log_level >= 0, given.log_level <= USHER_LOG_DEBUG else { throw refused("log_level", isUnknown) }
+  guard given.http2 == 0 || given.http2 == 1 else { throw refused("http2: not 0 or 1") }
   result.transport.allowsHTTP2 = given.http2 == 1
-  guard given.keep_cookies == 0 || given.keep_cookies == 1 else { throw UsherError(.invalidArgument) }
+  guard given.keep_cookies == 0 || given.keep_cookies == 1 else { throw refused("keep_cookies: not 0 or 1") }
   result.transport.keepsCookies = given.keep_cookies == 1
   result.allowsInsecureHTTP = given.allow_insecure_http == 1
+  let refusal = given.refusal
+  let user = given.refusal_user_data
+  result.tellRefusal = { status, text in tell(refusal, user, status.rawValue, text) }
   result.isManualClock = given.clock == USHER_CLOCK_MANUAL
   guard given.callbacks == USHER_CALLBACKS_THREADED || given.callbacks == USHER_CALLBACKS_PUMPED else {
-    throw UsherError(.invalidArgument)
+    throw refused("callbacks", isUnknown)
   }
   result.isPumped = given.callbacks == USHER_CALLBACKS_PUMPED
   if given.log_level > 0 { result.logLevel = given.log_level }
@@ -42,11 +45,13 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   result.transport.tls = try TLSOptions.checked(
     authorities: given.ca_file, certificate: given.client_certificate_file, key: given.client_key_file,
     passphrase: given.client_key_passphrase, pin: given.pinned_public_key)
-  result.transport.proxy = try secretText(given.proxy).map { url in
+  result.transport.proxy = try secretText(given.proxy, "proxy").map { url in
     Secret(count: url.count + 1) { target in url.withBytes { copy($0, into: target) } }
   }
-  if let agent = try cString(given.user_agent) {
-    guard agent.withUnsafeBufferPointer({ !hasControl($0.dropLast()) }) else { throw UsherError(.invalidArgument) }
+  if let agent = try cString(given.user_agent, "user_agent") {
+    guard agent.withUnsafeBufferPointer({ !hasControl($0.dropLast()) }) else {
+      throw refused("user_agent: has a control character")
+    }
     result.transport.userAgent = agent
   }
   return result

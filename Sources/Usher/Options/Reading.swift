@@ -4,10 +4,17 @@ internal import UsherCore
 
 // Reads and checks what the host passed.
 
+// Reasons why an argument is refused.
+var isMissing: StaticText { ": missing" }
+var isUnknown: StaticText { ": unknown value" }
+var isTooLarge: StaticText { ": too large" }
+var isTooLateToTearDown: StaticText { ": the library no longer has the token of the session that was left" }
+private var isTooLong: StaticText { ": too long" }
+
 /// Reads the option struct behind a pointer. Throws if its size is smaller than that of the first release, or if bytes
 /// that the library does not know are not 0.
 func options<Options>(_ pointer: UnsafePointer<Options>?) throws(UsherError) -> Options {
-  guard let pointer else { throw UsherError(.invalidArgument) }
+  guard let pointer else { throw refused("options or request", isMissing) }
   try checkSize(UnsafeRawPointer(pointer), known: MemoryLayout<Options>.size)
   return pointer.pointee
 }
@@ -27,75 +34,81 @@ private func hasValidSize(_ raw: UnsafeRawPointer?, known: Int) -> Bool {
 @inline(never)
 func checkSize(_ raw: UnsafeRawPointer, known: Int) throws(UsherError) {
   let size = raw.load(as: Int.self)
-  guard size >= known, size <= 1 << 16 else { throw UsherError(.invalidArgument) }
+  guard size >= known, size <= 1 << 16 else { throw refused("struct_size: not one of a release") }
   for offset in known..<max(size, known) where raw.load(fromByteOffset: offset, as: UInt8.self) != 0 {
-    throw UsherError(.invalidArgument)
+    throw refused("struct_size: fields that this library does not know are set")
   }
 }
 
 /// Returns how many bytes of a host's struct the library may fill.
 func roomFor(_ raw: UnsafeRawPointer, first: Int) throws(UsherError) -> Int {
   let size = raw.load(as: Int.self)
-  guard size >= first, size <= 1 << 16 else { throw UsherError(.invalidArgument) }
+  guard size >= first, size <= 1 << 16 else { throw refused("struct_size: not one of a release") }
   return size
 }
 
 /// Reads a C string without its NUL; returns nil for NULL.
 @inline(never)
-func bytes(_ text: UnsafePointer<CChar>?, most: Int = 1 << 16) throws(UsherError) -> [UInt8]? {
+func bytes(_ text: UnsafePointer<CChar>?, most: Int = 1 << 16, _ field: StaticText) throws(UsherError) -> [UInt8]? {
   guard let text else { return nil }
   let count = platform_strnlen(text, most + 1)
-  guard count <= most else { throw UsherError(.invalidArgument) }
+  guard count <= most else { throw refused(field, isTooLong) }
   return (0..<count).map { UInt8(bitPattern: text[$0]) }
 }
 
 /// Reads a C string with its NUL, for libcurl; returns nil for NULL.
-func cString(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8]? {
-  try bytes(text).map { $0 + [0] }
+func cString(_ text: UnsafePointer<CChar>?, _ field: StaticText) throws(UsherError) -> [UInt8]? {
+  try bytes(text, field).map { $0 + [0] }
 }
 
 /// Reads a header value that may be a token; returns nil for NULL.
 @inline(never)
-func token(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
-  let secret = try secretText(text)
-  if let secret, !secret.withBytes(isHeaderSafe) { throw UsherError(.invalidArgument) }
+func token(_ text: UnsafePointer<CChar>?, _ field: StaticText) throws(UsherError) -> Secret? {
+  let secret = try secretText(text, field)
+  if let secret, !secret.withBytes(isHeaderSafe) {
+    throw refused(field, ": empty, blank, or has a character that no header can carry")
+  }
   return secret
 }
 
 /// Reads a text of up to 64 kB; returns nil for NULL.
-func secretText(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
+func secretText(_ text: UnsafePointer<CChar>?, _ field: StaticText) throws(UsherError) -> Secret? {
   guard let text else { return nil }
   let count = platform_strnlen(text, (1 << 16) + 1)
-  guard count <= 1 << 16 else { throw UsherError(.invalidArgument) }
+  guard count <= 1 << 16 else { throw refused(field, isTooLong) }
   return UnsafeRawPointer(text).withMemoryRebound(to: UInt8.self, capacity: max(count, 1)) {
     Secret(UnsafeBufferPointer(start: $0, count: count))
   }
 }
 
 /// Reads a header value, which may be empty; returns nil for NULL.
-func headerValue(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
+func headerValue(_ text: UnsafePointer<CChar>?, _ field: StaticText) throws(UsherError) -> Secret? {
   guard let text else { return nil }
-  return text.pointee == 0 ? Secret([]) : try token(text)
+  return text.pointee == 0 ? Secret([]) : try token(text, field)
 }
 
 /// Reads a content or asset identifier of up to 64 kB; returns an empty array for NULL.
 @inline(never)
-func identifier(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> [UInt8] {
-  guard count >= 0, count <= 1 << 16, pointer != nil || count == 0 else { throw UsherError(.invalidArgument) }
+func identifier(_ pointer: UnsafePointer<UInt8>?, _ count: Int, _ field: StaticText) throws(UsherError) -> [UInt8] {
+  guard count >= 0, count <= 1 << 16, pointer != nil || count == 0 else {
+    throw refused(field, ": missing, or too long")
+  }
   return Array(UnsafeBufferPointer(start: pointer, count: pointer == nil ? 0 : count))
 }
 
 /// Reads a content or asset identifier of 1 byte to 64 kB.
-func neededIdentifier(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> [UInt8] {
-  let bytes = try identifier(pointer, count)
-  guard !bytes.isEmpty else { throw UsherError(.invalidArgument) }
+func neededIdentifier(
+  _ pointer: UnsafePointer<UInt8>?, _ count: Int, _ field: StaticText
+) throws(UsherError) -> [UInt8] {
+  let bytes = try identifier(pointer, count, field)
+  guard !bytes.isEmpty else { throw refused(field, isMissing) }
   return bytes
 }
 
 /// Reads a payload of 1 byte to 1 MiB.
 @inline(never)
-func payload(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> Secret {
-  guard let pointer, count > 0, count <= 1 << 20 else { throw UsherError(.invalidArgument) }
+func payload(_ pointer: UnsafePointer<UInt8>?, _ count: Int, _ field: StaticText) throws(UsherError) -> Secret {
+  guard let pointer, count > 0, count <= 1 << 20 else { throw refused(field, ": missing, empty or too long") }
   return Secret(UnsafeBufferPointer(start: pointer, count: count))
 }
 
@@ -109,11 +122,11 @@ func milliseconds(_ value: UInt32, default standard: Milliseconds) -> Millisecon
 }
 
 /// Reads the scheme of a URL; returns nil for NULL.
-func schemeName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8]? {
-  guard let scheme = try bytes(text, most: 64) else { return nil }
+func schemeName(_ text: UnsafePointer<CChar>?, _ field: StaticText) throws(UsherError) -> [UInt8]? {
+  guard let scheme = try bytes(text, most: 64, field) else { return nil }
   guard let first = scheme.first, lowercased(first) >= 0x61, lowercased(first) <= 0x7A, scheme.allSatisfy(isSchemeByte)
   else {
-    throw UsherError(.invalidArgument)
+    throw refused(field, ": not the scheme of a URL")
   }
   return scheme
 }
@@ -129,7 +142,7 @@ func closeMode(_ mode: Int32) throws(UsherError) -> SSMSession.Ending? {
   case USHER_CLOSE_DEFAULT: return nil
   case USHER_CLOSE_TEARDOWN: return .teardown
   case USHER_CLOSE_LEAVE: return .leave
-  default: throw UsherError(.invalidArgument)
+  default: throw refused("mode", isUnknown)
   }
 }
 
@@ -141,6 +154,6 @@ func contentIDRule(_ rule: Int32) throws(UsherError) -> ContentIdentifier {
   case USHER_CONTENT_ID_AFTER_SCHEME: return .everythingAfterScheme
   case USHER_CONTENT_ID_AFTER_SEMICOLON: return .afterLastSemicolon
   case USHER_CONTENT_ID_WHOLE_URL: return .wholeURL
-  default: throw UsherError(.invalidArgument)
+  default: throw refused("content_id_rule", isUnknown)
   }
 }

@@ -1,4 +1,4 @@
-internal import UsherCore
+package import UsherCore
 
 extension Engine {
   /// Any thread: adds an observer, which gets all later events.
@@ -9,6 +9,12 @@ extension Engine {
   /// Any thread: removes an observer.
   package func removeObserver(_ id: UInt64) {
     submit { self.events.removeObserver(id) }
+  }
+
+  /// Any thread: a function refuses a call. Tells the host before the function returns, and writes a line to the log.
+  package func tellRefusal(_ error: UsherError) {
+    options.tellRefusal?(error.status, error.message)
+    submit { if self.events.logs(.warning) { self.events.write(.warning, LogLine(error)) } }
   }
 
   /// Any thread: sets the function that gets the log lines. Must be called before any other command is submitted.

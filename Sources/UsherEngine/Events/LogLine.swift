@@ -5,6 +5,7 @@ struct LogLine {
   private var bytes: [UInt8] = []
 
   init(_ text: StaticString) { add(text) }
+  init(_ error: UsherError) { add(error) }
 
   /// "playback 7 (tag 42): set-up", without the tag if it is 0.
   @inline(never)

@@ -1,5 +1,5 @@
 internal import CPlatform
-internal import UsherCore
+package import UsherCore
 
 package struct EngineOptions {
   package var isManualClock = false
@@ -18,6 +18,8 @@ package struct EngineOptions {
   /// `registerQuestion` registers a question and returns its completion id; `unregisterQuestion` makes the id stale.
   package var registerQuestion: ((HostQuestion) -> UInt64)?
   package var unregisterQuestion: ((UInt64) -> Void)?
+  /// Tells the host, on the calling thread, that a function refuses an argument.
+  package var tellRefusal: ((Status, String) -> Void)?
   package init() {}
 }
 

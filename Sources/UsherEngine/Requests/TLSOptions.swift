@@ -19,12 +19,20 @@ package final class TLSOptions {
     guard curl_shim_copy_tls(&options.texts, &given) != 0 else { throw UsherError(.system) }
     guard CurlUsers.enter() else { throw UsherError(.system) }
     defer { CurlUsers.leave() }
+    var status = Status.invalidArgument
+    let text: StaticString
     switch curl_shim_check_tls(&options.texts) {
     case 0: return options
     case CURL_SHIM_TLS_SHORT: throw UsherError(.system)
-    case CURL_SHIM_TLS_REFUSED: throw UsherError(.tls)
-    default: throw UsherError(.invalidArgument)
+    case CURL_SHIM_TLS_REFUSED:
+      status = .tls
+      text = "a certificate file has no certificate or key, or key and certificate do not belong together"
+    case CURL_SHIM_TLS_AUTHORITIES: text = "ca_file: not a file that can be read"
+    case CURL_SHIM_TLS_CERTIFICATE: text = "client_certificate_file: missing, or cannot be read"
+    case CURL_SHIM_TLS_KEY: text = "client_key_file: not a file that can be read"
+    default: text = "pinned_public_key: malformed, or not a file that can be read"
     }
+    throw UsherError(status, message: string(text))
   }
 
   deinit { curl_shim_free_tls(&texts) }

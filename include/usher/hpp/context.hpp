@@ -115,6 +115,7 @@ public:
     raw.client_key_passphrase = passphrase.c_str();
     raw.wipe_freed_memory = options.wipe_freed_memory;
     raw.keep_cookies = options.keep_cookies;
+    raw.refusal = words::on_refusal;
     if (options.log) {
       auto *it = detail::boxed(std::move(options.log), kept);
       raw.log = detail::on_log;

@@ -23,6 +23,26 @@
 
 namespace usher {
 
+namespace words {
+/** The last refusal on this thread, until an error takes it. */
+struct refusal {
+  int32_t status = USHER_OK;
+  std::string text;
+  static refusal &last() {
+    static thread_local refusal it;
+    return it;
+  }
+};
+inline void on_refusal(int32_t status, const char *text, void *) { refusal::last() = {status, text}; }
+/** The message for a status: the text of its refusal, or else the general one. */
+inline std::string message_of(usher::status s) {
+  refusal taken;
+  std::swap(taken, refusal::last());
+  const auto number = static_cast<int32_t>(s);
+  return taken.status == number && number != USHER_OK ? taken.text : usher_status_message(number);
+}
+} // namespace words
+
 /** A usher_error that owns its message. If the C function returned only a status, only `status` and `message` are
     set. */
 struct error_detail {
@@ -42,7 +62,7 @@ struct error_detail {
   usher::tls_fault tls_fault = usher::tls_fault::none;
 
   error_detail() = default;
-  explicit error_detail(usher::status s) : status(s), message(usher_status_message(static_cast<int32_t>(s))) {}
+  explicit error_detail(usher::status s) : status(s), message(words::message_of(s)) {}
   explicit error_detail(const usher_error &e)
       : status(static_cast<usher::status>(e.status)), origin(static_cast<usher::origin>(e.origin)),
         operation(static_cast<usher::operation>(e.operation)), http_status(e.http_status), service_code(e.service_code),

@@ -181,6 +181,7 @@ class Context(ffi.Owner):
         with _live_lock:
             if _is_exiting:
                 raise ClosedError("the interpreter exits: no context can be made")
+            options.refusal = ffi.on_refusal
             if log is not None:
                 options.log = _on_log
                 options.log_user_data = register(self, "log", log)

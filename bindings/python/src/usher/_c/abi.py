@@ -124,6 +124,8 @@ class Event(ctypes.Structure):
 EventFn = CFUNCTYPE(None, POINTER(Event), c_void_p)
 # typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
 LogFn = CFUNCTYPE(None, c_int32, c_char_p, c_void_p)
+# typedef void (*usher_refusal_fn)(int32_t status, const char *text, void *user_data);
+RefusalFn = CFUNCTYPE(None, c_int32, c_char_p, c_void_p)
 
 
 class ContextOptions(ctypes.Structure):
@@ -154,6 +156,8 @@ class ContextOptions(ctypes.Structure):
         ("http2", c_int32),
         ("wipe_freed_memory", c_int32),
         ("keep_cookies", c_int32),
+        ("refusal", RefusalFn),
+        ("refusal_user_data", c_void_p),
     ]
 
 
@@ -589,6 +593,7 @@ CALLBACKS: dict[str, Any] = {
     "usher_log_fn": LogFn,
     "usher_payload_fn": PayloadFn,
     "usher_protection_fn": ProtectionFn,
+    "usher_refusal_fn": RefusalFn,
     "usher_server_fn": ServerFn,
     "usher_spc_fn": SpcFn,
     "usher_token_fn": TokenFn,

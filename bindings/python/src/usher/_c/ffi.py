@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -87,10 +88,24 @@ def _check_version(path: str, text: str) -> None:
         raise ImportError(f"{path} is libusher {text}; these bindings need {wanted} or a later minor version")
 
 
+_refusal = threading.local()
+
+
+def _refused(status: int, line: bytes, user_data: int | None) -> None:
+    _refusal.last = status, text(line)
+
+
+on_refusal = abi.RefusalFn(_refused)
+"""Keeps the text of a refusal until `from_status` takes it, on the same thread."""
+
+
 def from_status(status: int, what: str = "") -> UsherError:
     """Makes the exception for a status without further details. `what` is the name of the function that returned the
     status."""
-    line = text(lib.usher_status_message(status))
+    refused, line = getattr(_refusal, "last", (Status.OK, ""))
+    _refusal.last = Status.OK, ""
+    if refused != status:
+        line = text(lib.usher_status_message(status))
     return error_class(status)(f"{what}: {line}" if what else line, status=Status(status))
 
 

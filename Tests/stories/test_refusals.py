@@ -1,0 +1,93 @@
+"""Refused calls: the exception and the log name the argument and the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import usher
+from stage import Stage
+from usher.testing.headend import Fault
+
+TOKEN = "not-in-any-log"
+
+
+def ssp(stage: Stage, **options: Any) -> usher.SSPDelegate:
+    return usher.SSPDelegate(stage.context, **{"license_url": "https://license.example/", **options})
+
+
+REFUSALS: list[tuple[Callable[[Stage], object], str]] = [
+    (lambda stage: ssp(stage, license_url="foo"), "license_url: not an absolute http or https URL"),
+    (
+        lambda stage: ssp(stage, license_url="http://license.example/"),
+        "license_url: plain http to another machine needs allow_insecure_http",
+    ),
+    (lambda stage: ssp(stage, certificate_url="ftp://a/"), "certificate_url: not an absolute http or https URL"),
+    (lambda stage: ssp(stage, setup_url="https://ssm.example/"), "ssm_url: set-up, heartbeat and teardown need URLs"),
+    (lambda stage: ssp(stage, setup_body="[]"), "setup_body: not a JSON object"),
+    (lambda stage: ssp(stage, token_header="a b"), "token_header: not a header name"),
+    (lambda stage: ssp(stage, jitter_permille=501), "jitter_permille: too large"),
+    (
+        lambda stage: ssp(stage).set_http_header("Host", "x"),
+        "name: not a header name, or a header that the library sets",
+    ),
+    (lambda stage: stage.play(""), "content_token: empty"),
+    (lambda stage: stage.play(TOKEN + "\r\n"), "content_token: empty, blank, or has a character that no header"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), REFUSALS, ids=[words for _, words in REFUSALS])
+def test_argument_refused_isNamedInTheExceptionAndInTheLog(
+    stage: Stage, call: Callable[[Stage], object], words: str
+) -> None:
+    """The host passes a malformed argument; the exception and one line of the log name the argument and the reason, and
+    do not repeat its value."""
+    with pytest.raises(usher.InvalidArgumentError) as caught:
+        call(stage)
+    assert words in str(caught.value)
+    stage.settle()
+    lines = [line for line in stage.logs if line.startswith("USHER_E_INVALID_ARGUMENT: ")]
+    assert len(lines) == 1
+    assert words in lines[0]
+    assert TOKEN not in str(caught.value) + lines[0]
+
+
+def test_stateThatAllowsNoCall_isNamedInTheException(stage: Stage) -> None:
+    """The host calls functions that the state of an object does not allow; each exception says which object and why."""
+    with pytest.raises(usher.StateError, match="context: is not pumped"):
+        stage.context.pump()
+    playback = stage.play()
+    with pytest.raises(usher.StateError, match="delegate: has no certificate"):
+        playback.get_certificate()
+    with pytest.raises(usher.StateError, match="playback: needs no content token now"):
+        playback.set_content_token("another")
+
+
+def test_requestThatFails_isNoRefusal(stage: Stage) -> None:
+    """The licence server refuses a request of a waiting call; the exception has the server's error, the log has no line
+    about a refusal of the library, and the next error of this thread has no text of this one."""
+    playback = stage.play()
+    stage.headend.faults.add("license", Fault.error(1003))
+    with pytest.raises(usher.RefusedError) as caught:
+        playback.get_license(usher.KeySystem.WIDEVINE, b"challenge")
+    assert caught.value.service_code == 1003
+    stage.settle()
+    assert not [line for line in stage.logs if line.startswith("USHER_E_")]
+
+
+def test_contextRefused_forAFileThatIsMissing_namesTheOption(lib: Any) -> None:
+    """A file of `ca_file` cannot be read; the exception and the log name the option, although there is no context."""
+    lines: list[str] = []
+    with pytest.raises(usher.InvalidArgumentError, match="ca_file: not a file that can be read"):
+        usher.Context(ca_file="/nonexistent/ca.pem", log=lambda level, line: lines.append(line))
+    assert lines == ["ca_file: not a file that can be read"]
+
+
+def test_argument_refusedOfAFunctionWithoutContext_hasTheGeneralText(lib: Any) -> None:
+    """Functions without a context have no refusal callback; an earlier refusal does not appear in their errors."""
+    with pytest.raises(usher.InvalidArgumentError):
+        usher.Context(ca_file="/nonexistent/ca.pem")
+    with pytest.raises(usher.InvalidArgumentError, match="an argument is missing, malformed or out of range"):
+        usher.explain(usher.Origin(99), usher.Status.OK, 0)
