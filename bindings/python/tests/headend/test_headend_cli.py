@@ -243,6 +243,8 @@ def test_control_journal_filtersWaitsAndPrints(headend: HeadEnd, client: Client)
     assert (late["reached"], late["entries"]) == (False, [])
     assert client.control("GET", "journal?after=2").json["routes"] == ["heartbeat"]
     assert client.control("GET", "journal?text=true").body.decode() == headend.journal.dump() + "\n"
+    bobs = client.control("GET", "journal?text=true&account=bob").body.decode()
+    assert bobs == headend.journal.dump(headend.journal.entries(account="bob")) + "\n" and "alice" not in bobs
     assert headend.journal.routes() == ["setup", "setup", "heartbeat"]
 
 

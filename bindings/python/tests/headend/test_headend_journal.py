@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from enum import Enum
 
 import pytest
 from headend_client import Client, InBackground, raw
@@ -65,6 +66,28 @@ def test_filters_combine(headend: HeadEnd, client: Client) -> None:
         headend.journal.last("license")
     with pytest.raises(ValueError, match="unknown route 'licence'"):
         headend.journal.count("licence")
+
+
+class Member(str, Enum):
+    """Like usher.KeySystem, which needs the library."""
+
+    WIDEVINE = "EDEF8BA9-79D6-4ACE-A3C8-27DCD51D21ED"
+
+
+def test_keySystem_isANameOrAMemberOfTheEnumeration(headend_factory: HeadEndFactory) -> None:
+    """The host passes key systems as members of usher.KeySystem; the head-end reads them like its own names."""
+    headend = headend_factory(enforced=frozenset({Member.WIDEVINE}))
+    client = Client(headend)
+    assert headend.config.enforced == {"widevine"}
+    assert headend.license_url(Member.WIDEVINE) == headend.license_url("widevine")
+    assert headend.certificate_url(Member.WIDEVINE) == headend.certificate_url("widevine")
+    headend.faults.add("license", Fault.status(500), key_system=Member.WIDEVINE)
+    token = headend.content_token()
+    assert client.license("playready", token).status != 500
+    assert client.license("widevine", token).status == 500
+    assert [entry.status for entry in headend.journal.entries(key_system=Member.WIDEVINE)] == [500]
+    with pytest.raises(ValueError, match="unknown key system irdeto"):
+        headend.license_url("irdeto")  # type: ignore[arg-type]
 
 
 def test_waitFor_wakesOnArrivalAndOnAnswer(headend: HeadEnd, client: Client) -> None:

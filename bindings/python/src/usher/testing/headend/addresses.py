@@ -5,7 +5,7 @@ from __future__ import annotations
 import urllib.parse
 from pathlib import Path
 
-from .config import SERVICE_OF, Api, HeadEndConfig, KeySystem
+from .config import SERVICE_OF, AnyKeySystem, Api, HeadEndConfig, key_system_name
 from .fixtures import Authority
 from .oracle.control import PREFIX
 
@@ -51,16 +51,17 @@ class Addresses:
         control endpoints are off."""
         return self.url + ("/" if self.control_token is None else f"/?token={self.control_token}")
 
-    def license_url(self, key_system: KeySystem, api: Api = "v1") -> str:
+    def license_url(self, key_system: AnyKeySystem, api: Api = "v1") -> str:
         """The licence URL of a key system; with ``v2`` the URL for SSP V2, where the licence request opens the
         session."""
-        return f"{self.tenant_url}/{SERVICE_OF[key_system]}/contentlicenseservice/{api}/licenses"
+        return f"{self.tenant_url}/{SERVICE_OF[key_system_name(key_system)]}/contentlicenseservice/{api}/licenses"
 
-    def certificate_url(self, key_system: KeySystem) -> str:
+    def certificate_url(self, key_system: AnyKeySystem) -> str:
         """The URL of the certificate for ``fairplay`` or ``widevine``."""
-        if key_system not in ("fairplay", "widevine"):
-            raise ValueError(f"{key_system} has no certificates")
-        return f"{self.tenant_url}/{SERVICE_OF[key_system]}/contentlicenseservice/v1/certificates"
+        name = key_system_name(key_system)
+        if name not in ("fairplay", "widevine"):
+            raise ValueError(f"{name} has no certificates")
+        return f"{self.tenant_url}/{SERVICE_OF[name]}/contentlicenseservice/v1/certificates"
 
     @property
     def fps_url(self) -> str:

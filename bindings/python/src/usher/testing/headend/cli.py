@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO, get_args
 
 from . import overrides
-from .config import DEFAULT_TENANT, KEY_SYSTEMS, HeadEndConfig, Rotation
+from .config import DEFAULT_TENANT, KEY_SYSTEMS, HeadEndConfig, Rotation, key_system_name
 from .server import HeadEnd
 from .state.sessions import SessionState
 
@@ -39,7 +39,7 @@ control endpoints (JSON), the oracle for tests in any language:
   GET  /_control/state         clock, held requests, active sessions, requests by route
   GET  /_control/journal       every request; ?route= &account= &session= &after=N filter,
                                ?min=N&timeout_ms=T waits for N requests, ?text=true is a
-                               plain-text table of all requests (it ignores the filters)
+                               plain-text table
   GET  /_control/sessions      the session table; ?account= &state=
   GET  /_control/violations    protocol violations of clients; ?ignore=kind,kind
   POST /_control/advance       {"ms": 60000}                    manual clock only
@@ -277,7 +277,7 @@ def _ready(head_end: HeadEnd, accounts: Sequence[str], content_id: str) -> dict[
         "period_s": head_end.config.period_s,
         "grace": head_end.config.grace,
         "token_rotation": head_end.config.token_rotation,
-        "enforced": sorted(head_end.config.enforced),
+        "enforced": sorted(map(key_system_name, head_end.config.enforced)),
         "keys": len(head_end.keys),
         "tokens": {account: head_end.content_token(account, content_id) for account in accounts},
         "operator_token": head_end.operator_token(),

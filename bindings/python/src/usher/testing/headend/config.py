@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from enum import Enum
+from typing import Literal, Union, get_args
 
 from .codes import CodeTable
 from .knobs import V2, Base64Form, Certificate, ExpressPlay, Fps, Sees, one_of
@@ -14,6 +15,18 @@ KeySystem = Literal["fairplay", "widevine", "playready", "clearkey"]
 """The key systems with a licence service."""
 
 KEY_SYSTEMS: tuple[KeySystem, ...] = get_args(KeySystem)
+
+AnyKeySystem = Union[KeySystem, Enum]  # noqa: UP007
+"""A key system by its name here, or as a member of ``usher.KeySystem``."""
+
+
+def key_system_name(key_system: AnyKeySystem | str) -> KeySystem:
+    """Returns the name of a key system. Raises ValueError if there is no such key system."""
+    name = key_system.name.lower() if isinstance(key_system, Enum) else key_system
+    if name not in KEY_SYSTEMS:
+        raise ValueError(f"unknown key system {name}; key systems are {', '.join(KEY_SYSTEMS)}")
+    return name
+
 
 SERVICE_OF: Mapping[KeySystem, str] = {
     "fairplay": "fpls",
@@ -120,7 +133,7 @@ class HeadEndConfig:
     anti_replay: bool = True
     missing_token_status: int | None = None
     revoked_token_status: int = 401
-    enforced: frozenset[KeySystem] = frozenset()
+    enforced: frozenset[AnyKeySystem] = frozenset()
     fairplay_reply: FairPlayReply = "json"
     fairplay_base64: Base64Form = "padded"
     v2: V2 = field(default_factory=V2)
@@ -138,10 +151,7 @@ class HeadEndConfig:
     max_body_bytes: int = 16 * 1024 * 1024
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "enforced", frozenset(self.enforced))
-        unknown = self.enforced - set(KEY_SYSTEMS)
-        if unknown:
-            raise ValueError(f"enforced: unknown key system {', '.join(sorted(unknown))}")
+        object.__setattr__(self, "enforced", frozenset(key_system_name(name) for name in self.enforced))
         if not self.tenant or "/" in self.tenant:
             raise ValueError(f"tenant: {self.tenant!r} is not one path segment")
         if not (math.isfinite(self.period_s) and self.period_s > 0):

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ..config import AnyKeySystem, key_system_name
 from ..listeners import Listeners
 from ..oracle.journal import ROUTES, Entry
 from .faults import Fault
@@ -67,7 +68,7 @@ class FaultScript:
         times: int = 1,
         always: bool = False,
         account: str | None = None,
-        key_system: str | None = None,
+        key_system: AnyKeySystem | str | None = None,
         where: Callable[[Entry], bool] | None = None,
     ) -> None:
         """Queues faults: the first matching request gets the first fault, the next request the second, and so on.
@@ -87,7 +88,8 @@ class FaultScript:
             raise ValueError("no fault given")
         if times < 1:
             raise ValueError(f"times: {times} is less than one")
-        rules = [_Rule(route, fault, None if always else times, account, key_system, where) for fault in faults]
+        name = None if key_system is None else key_system_name(key_system)
+        rules = [_Rule(route, fault, None if always else times, account, name, where) for fault in faults]
         with self._lock:
             self._rules += rules
             self.listeners.tell(len(self._rules))

@@ -119,7 +119,7 @@ async def _journal(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) 
         "reached": reached,
         "routes": [entry.route for entry in entries],
         "entries": [entry_json(entry, tokens=he.config.journal_tokens) for entry in entries],
-        "text": he.journal.dump(),
+        "text": he.journal.dump(entries),
     }
 
 

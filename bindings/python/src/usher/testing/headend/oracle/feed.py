@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..clock import Clock, ManualClock
-from ..config import HeadEndConfig
+from ..config import HeadEndConfig, key_system_name
 from ..network.gate import Gate
 from ..network.script import FaultScript, Scripted
 from ..state.sessions import Account, Change, Session, SessionTable
@@ -299,7 +299,7 @@ class Feed:
                 "lifetime_ms": config.lifetime_ms,
                 "late_ms": config.period_ms + config.beat_tolerance_ms,
                 "rotation": config.token_rotation,
-                "enforced": sorted(config.enforced),
+                "enforced": sorted(map(key_system_name, config.enforced)),
             },
             "clock": "manual" if isinstance(self._clock, ManualClock) else "system",
             "began_ms": self._began_ms,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import islice
 from typing import Any
 
-from ..config import KeySystem
+from ..config import AnyKeySystem, KeySystem, key_system_name
 from ..listeners import Listeners
 from ..state.tokens import Authorization, TokenPart, shorten
 from .hiding import hide, hide_path, plain
@@ -203,17 +203,23 @@ class Journal:
         route: str | None = None,
         account: str | None = None,
         session: str | None = None,
-        key_system: str | None = None,
+        key_system: AnyKeySystem | str | None = None,
         answered: bool | None = None,
         after: int = 0,
     ) -> list[Entry]:
         """Returns the entries that match, oldest first, with numbers greater than ``after``."""
-        wanted = _Filter(_known(route), account, session, key_system, answered)
+        name = None if key_system is None else key_system_name(key_system)
+        wanted = _Filter(_known(route), account, session, name, answered)
         with self._changed:
             return [entry for entry in self._entries.values() if entry.number > after and wanted(entry)]
 
     def routes(
-        self, *, account: str | None = None, session: str | None = None, key_system: str | None = None, after: int = 0
+        self,
+        *,
+        account: str | None = None,
+        session: str | None = None,
+        key_system: AnyKeySystem | str | None = None,
+        after: int = 0,
     ) -> list[str]:
         """The route names in the order of arrival."""
         found = self.entries(account=account, session=session, key_system=key_system, after=after)
@@ -263,7 +269,7 @@ class Journal:
         route: str | None = None,
         account: str | None = None,
         session: str | None = None,
-        key_system: str | None = None,
+        key_system: AnyKeySystem | str | None = None,
         answered: bool | None = None,
     ) -> list[Entry]:
         """Waits until enough requests match, or until a predicate of the journal holds.
@@ -298,10 +304,10 @@ class Journal:
             self._changed.notify_all()
             self.listeners.tell(None)
 
-    def dump(self, *, since_ms: int | None = None) -> str:
-        """Returns the journal as a text table with one line for each request. Tokens are shortened to kind, id and
-        sequence number."""
-        entries = self.entries()
+    def dump(self, entries: Sequence[Entry] | None = None, *, since_ms: int | None = None) -> str:
+        """Returns entries, by default all, as a text table with one line for each request. Tokens are shortened to
+        kind, id and sequence number."""
+        entries = self.entries() if entries is None else entries
         if not entries:
             return "(no requests)"
         start = entries[0].at_ms if since_ms is None else since_ms
