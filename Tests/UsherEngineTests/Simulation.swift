@@ -98,7 +98,8 @@ final class Simulation {
     let end = monotonicMilliseconds() + 20_000
     while monotonicMilliseconds() < end {
       guard engine.settle(transfers: .max, callbacks: 0, within: 20_000) else { break }
-      if let before = network.rest, engine.executor.pending == 0, !engine.hasCommands, network.rest == before { return }
+      guard let before = network.rest else { continue }
+      if engine.calls.executor.pending == 0, !engine.hasCommands, network.rest == before { return }
     }
     isStuck = true
     Issue.record("the engine does not come to rest at \(now)")

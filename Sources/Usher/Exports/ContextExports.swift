@@ -20,7 +20,7 @@ public func usher_context_new(
       if let destroy { withCallbackMark(destroy) }
       throw error
     }
-    let logReference = HostReference(engine.userData, lane: 0, destroy: destroy)
+    let logReference = HostReference(engine.calls.userData, lane: 0, destroy: destroy)
     try logReference.accept()
     if let options, let log = options.pointee.log {
       let user = options.pointee.log_user_data
@@ -63,7 +63,7 @@ public func usher_context_close(
     let open = object.engine.waitUntilClosed()
     out_open?.pointee = UInt32(clamping: open)
     if open > 0 { throw UsherError(.timeout) }
-    object.engine.letCallbacksTell()
+    object.engine.settleCallbacks()
   }
 }
 
@@ -86,7 +86,7 @@ public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
     object.beginClosing()
     guard isCallbackThread() else { return object.engine.end() }
     let engine = object.engine
-    if let pump = engine.pump {
+    if let pump = engine.calls.pump {
       // The calling thread is inside a callback, so it must not wait. If a thread pumps this context, that thread runs
       // the remaining callbacks when its pump ends. Otherwise, if this callback runs in a pump of another context, this
       // thread runs them after that pump.
@@ -151,7 +151,7 @@ public func usher_context_pump(_ context: OpaquePointer!, _ out_ran: UnsafeMutab
   out_ran?.pointee = 0
   return report(context) { () throws(UsherError) in
     let object = try borrow(context, as: ContextObject.self)
-    guard let pump = object.engine.pump else { throw refused("context", ": is not pumped", .state) }
+    guard let pump = object.engine.calls.pump else { throw refused("context", ": is not pumped", .state) }
     switch pump.pump() {
     case .ran(let count): out_ran?.pointee = UInt32(clamping: count)
     case .busy: throw refused("context", ": another thread pumps", .state)
@@ -167,7 +167,7 @@ public func usher_context_pump_fd(_ context: OpaquePointer!, _ out_fd: UnsafeMut
   return report(context) { () throws(UsherError) in
     let object = try borrow(context, as: ContextObject.self)
     guard let out_fd else { throw refused("out_fd", isMissing) }
-    guard let pump = object.engine.pump else { throw refused("context", ": is not pumped", .state) }
+    guard let pump = object.engine.calls.pump else { throw refused("context", ": is not pumped", .state) }
     out_fd.pointee = pump.fileDescriptor
   }
 }

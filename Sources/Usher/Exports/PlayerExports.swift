@@ -40,7 +40,7 @@ public func usher_player_play(
     item.isClear = given.clear == 1
     let waits = delegate.waitsForSetup(item)
     if waits { try refuseInCallbacks() }
-    let pumps = waits && context.engine.pump?.mayPumpHere == true
+    let pumps = waits && context.engine.calls.pump?.mayPumpHere == true
     // Without a content token, set-up may wait until the host supplies one. This thread cannot do so while it waits.
     if pumps, !isTokenKnown(item) { throw UsherError(.wouldDeadlock) }
     let playback = PlaybackObject(context: context, delegate: delegate, shared: PlaybackShared(id), tag: given.tag)

@@ -136,7 +136,7 @@ func refuseInCallbacks() throws(UsherError) {
 
 /// Returns whether the calling thread must not wait, because it would wait for its own work: it is inside a callback,
 /// or it is the pumping thread.
-func mustNotWait(_ engine: Engine) -> Bool { isCallbackThread() || engine.pump?.isPumpingThread == true }
+func mustNotWait(_ engine: Engine) -> Bool { isCallbackThread() || engine.calls.pump?.isPumpingThread == true }
 
 func refuseToWait(_ engine: Engine) throws(UsherError) {
   if mustNotWait(engine) { throw UsherError(.wouldDeadlock) }

@@ -9,7 +9,7 @@ internal import UsherEngine
 func hostReference(
   _ engine: Engine, lane: UInt64 = 0, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?
 ) -> HostReference {
-  HostReference(engine.userData, lane: lane, destroy: destroy.map { fn in { fn(user) } })
+  HostReference(engine.calls.userData, lane: lane, destroy: destroy.map { fn in { fn(user) } })
 }
 
 /// Returns the context of a handle. If the handle is invalid, runs `destroy` at once and throws.

@@ -18,7 +18,7 @@ extension Engine {
     let ask = HostQuestion(kind, engine: self, playback: entry.shared, question: question) { ask, reply, status in
       let entry = self.playbacks[id]
       entry?.questions.removeAll { $0 === ask }
-      answered(entry, self.cleaned(reply, entry), status)
+      answered(entry, self.secrets.cleaned(reply, entry), status)
     }
     entry.questions.append(ask)
     ask.timer = timers.set(at: clock.now.adding(deadline), .ask(ask))

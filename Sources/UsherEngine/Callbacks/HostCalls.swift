@@ -1,14 +1,39 @@
-/// Passes calls of host code to the executor. Each playback has a lane; lane 0 is for log lines. The calls in one lane
-/// run one after another, in the order in which they were passed.
-final class HostCalls {
-  let executor: any CallbackExecutor
+/// Runs the host code of one context: its callbacks, and the functions that destroy `user_data`. Each playback has a
+/// lane; lane 0 is for log lines. The calls in one lane run one after another, in the order in which they were passed.
+package final class HostCalls {
+  package let executor: any CallbackExecutor
+  /// The executor of pumped mode, which runs host code when the host pumps; nil in other modes.
+  package let pump: PumpedExecutor?
+  /// The callback threads; nil in pumped mode, and if a test runs the host code.
+  let threads: ThreadedExecutor?
+  /// The host's `user_data` of this context.
+  package let userData: AcceptedUserData
   private let idle: IdleMonitor
   /// Jobs that the executor refused, because it had shut down already.
   private var refused: [() -> Void] = []
 
-  init(executor: any CallbackExecutor, idle: IdleMonitor) {
+  private init(
+    _ executor: any CallbackExecutor, pump: PumpedExecutor?, threads: ThreadedExecutor?, _ idle: IdleMonitor
+  ) {
     self.executor = executor
+    self.pump = pump
+    self.threads = threads
     self.idle = idle
+    userData = AcceptedUserData(executor: executor)
+  }
+
+  /// Callback threads run the host code.
+  convenience init(threadsMax: Int, _ idle: IdleMonitor) {
+    let threads = ThreadedExecutor(cap: threadsMax, onChange: { idle.callbackEnded(left: $0) })
+    self.init(threads, pump: nil, threads: threads, idle)
+  }
+
+  /// The host code runs when the host pumps.
+  convenience init(pump: PumpedExecutor, _ idle: IdleMonitor) { self.init(pump, pump: pump, threads: nil, idle) }
+
+  /// An executor of a test runs the host code.
+  convenience init(executor: any CallbackExecutor, _ idle: IdleMonitor) {
+    self.init(executor, pump: nil, threads: nil, idle)
   }
 
   /// Call this on the I/O thread, or on any thread that holds the engine's `afterEnd` lock.
@@ -27,5 +52,12 @@ final class HostCalls {
   func takeRefused() -> [() -> Void] {
     defer { refused = [] }
     return refused
+  }
+
+  /// Waits until the queued callbacks have run, ends their threads, and destroys all `user_data`.
+  func shutDown() {
+    threads?.setOnStarved(nil)
+    executor.shutDown()
+    userData.endAll()
   }
 }

@@ -54,7 +54,7 @@ extension Engine {
 
   private func send(_ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseAttempt) {
     guard let message = request.draft.request else { return endUnsent(entry, request, WireFailure(.state)) }
-    for token in message.tokens { note(token, of: entry) }
+    for token in message.tokens { secrets.note(token, of: entry) }
     let isBounded = job.isRenewal && entry.machine.session.period > 0
     message.isRetry = isBounded && entry.machine.session.isRetry
     message.opensSession = entry.machine.session.isOpening(request.id)

@@ -69,7 +69,7 @@ extension Engine {
     let outcome: PlaybackMachine.LicenseOutcome
     switch decoding {
     case .success(let reply):
-      note(reply.fields, of: entry)
+      secrets.note(reply.fields, of: entry)
       outcome = .success(reply.fields, license: reply.data)
     case .failure(let failure):
       let isSSM = job.isRenewal && job.keySystem == .widevine && entry.delegate.policy.hasSSM

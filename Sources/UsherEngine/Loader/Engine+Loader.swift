@@ -145,7 +145,7 @@ extension Engine {
       let message = job.content.isEmpty ? "the URL names no content" : "the content identifier is not text"
       return fail(entry, job, UsherError(.invalidArgument, operation: .entitlement, message: message))
     }
-    if !question.cookie.isEmpty { note(Secret(question.cookie), of: entry) }
+    if !question.cookie.isEmpty { secrets.note(Secret(question.cookie), of: entry) }
     let headers = [
       LicenseDelegate.line("Content-Type: application/json"), LicenseDelegate.line("Accept: application/json")
     ]
@@ -190,7 +190,7 @@ extension Engine {
     let request = HTTPRequest(
       method: .post, endpoint: server, headers: [contentType(format)] + options.headers + job.headers, body: body,
       isUrgent: false, tokens: job.tokens)
-    for token in job.tokens { note(token, of: entry) }
+    for token in job.tokens { secrets.note(token, of: entry) }
     job.repeatableRequest = request
     job.transfer = requests.send(request, for: .load(entry.id, job, .key))
   }

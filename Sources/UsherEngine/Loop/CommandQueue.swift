@@ -9,6 +9,8 @@ final class CommandQueue {
   private var commands = Fifo<() -> Void>()
   /// The commands that the I/O thread has taken and not run yet. Only the I/O thread uses them.
   private var taken = Fifo<() -> Void>()
+  /// The command that the I/O thread performs part by part. Only the I/O thread uses it.
+  private var round: CommandRound?
   /// The I/O thread. It does not wait in `append`, because no other thread makes room.
   private var consumer: UInt64?
   private var waiters = 0
@@ -44,8 +46,8 @@ final class CommandQueue {
   /// Any thread: whether no command waits. The commands that the I/O thread has taken do not count.
   var isEmpty: Bool { monitor.locked { commands.isEmpty } }
 
-  /// I/O thread: takes all commands that wait; `next` returns them one by one. Does nothing if `next` has not yet
-  /// returned all commands of the last take.
+  /// I/O thread: takes all commands that wait; `runNext` runs them one by one. Does nothing if commands of the last
+  /// take have not run yet.
   func take() {
     guard taken.isEmpty else { return }
     let mustSignal = monitor.locked { () -> Bool in
@@ -56,11 +58,26 @@ final class CommandQueue {
     if mustSignal { monitor.broadcast() }
   }
 
-  /// I/O thread: whether `next` has not yet returned all commands that `take` took.
-  var hasTaken: Bool { !taken.isEmpty }
+  /// I/O thread: whether commands that `take` took have not run completely yet.
+  var hasTaken: Bool { round != nil || !taken.isEmpty }
 
-  /// I/O thread: the next command that `take` took.
-  func next() -> (() -> Void)? { taken.popFirst() }
+  /// I/O thread: runs the next command that `take` took. If that command is a `CommandRound`, each call performs it on
+  /// one playback.
+  /// - Returns: false if no command is left.
+  func runNext() -> Bool {
+    if let round, let id = round.next() {
+      round.perform(id)
+      return true
+    }
+    round = nil
+    guard let command = taken.popFirst() else { return false }
+    command()
+    return true
+  }
+
+  /// Called only by a command: `perform` is called for some of these playbacks in each turn of the loop. Later commands
+  /// wait until it has been called for all.
+  func begin(_ round: CommandRound) { self.round = round }
 
   /// Refuses further commands. The threads that wait in `append` return.
   func close() {

@@ -13,7 +13,8 @@ extension Engine {
     sync {
       let now = self.clock.now
       return Pending(
-        transfers: self.requests.inFlightCount, queued: self.requests.queuedCount, callbacks: self.executor.pending,
+        transfers: self.requests.inFlightCount, queued: self.requests.queuedCount,
+        callbacks: self.calls.executor.pending,
         next: self.timers.next().map { $0.since(now) }, now: now)
     }
   }
@@ -23,7 +24,7 @@ extension Engine {
   package func settle(transfers: Int, callbacks: Int, within milliseconds: UInt32) -> Bool {
     idle.wait(
       transfers: transfers, callbacksMost: callbacks, until: monotonicMilliseconds() &+ Int64(milliseconds),
-      callbacks: { self.executor.pending },
+      callbacks: { self.calls.executor.pending },
       commandsWaiting: { self.hasCommands })
   }
 

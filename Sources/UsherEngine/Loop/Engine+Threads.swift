@@ -29,7 +29,7 @@ extension Engine {
   func startMissingThreads() {
     guard let at = missingThreads.retryAt, at <= platform_boottime_ns() else { return }
     missingThreads.retryAt = nil
-    if callbackThreads?.startThreads() == false { return threadIsMissing() }
+    if calls.threads?.startThreads() == false { return threadIsMissing() }
     if missingThreads.lacksEnding {
       missingThreads.lacksEnding = false
       return endInBackground()

@@ -25,23 +25,18 @@ package struct EngineOptions {
 
 /// One context and its I/O thread. All changes of its players and playbacks are made on this thread, one at a time;
 /// other threads only `submit` commands to it. The engine has the loop, the clock, the timers and the tables of players
-/// and playbacks; requests, slots, events and closing belong to separate types.
+/// and playbacks; commands, replies, requests, host code, secrets, slots, events and closing belong to separate types.
 package final class Engine {
   package let options: EngineOptions
-  /// The executor of pumped mode, which runs host code when the host pumps; nil in other modes.
-  package let pump: PumpedExecutor?
   let clock: Clock
   /// Reports when the I/O thread and the callback threads have nothing to do; testers wait for that.
   let idle: IdleMonitor
-  let calls: HostCalls
+  package let calls: HostCalls
   private let transport: any Transport
   /// How many commands may wait in the queue. A thread that submits another command blocks until there is room.
   private static var commandsMost: Int { 4096 }
   /// How many commands run in one turn of the loop, so that commands do not delay replies and timers.
   private static var commandsPerTurn: Int { 128 }
-  /// For how many milliseconds the loop handles long replies before it does other work: it then sends the keep-alives
-  /// that are due, and handles the short replies that have arrived.
-  private static var longRepliesTime: Int64 { 10 }
   private let commands = CommandQueue(most: commandsMost)
   /// The lock for commands that run after the I/O thread has ended, on the threads that submitted them.
   private let afterEnd = Monitor()
@@ -54,19 +49,11 @@ package final class Engine {
   let closing: ContextClosing
   var slots = SlotLedger()
   var steps = StepQueue()
-  /// The last short tokens that requests of all playbacks carried.
-  var shortTokens = SentTokens()
+  var secrets: ContextSecrets
   var playbacks = PlaybackTable()
   var players = IDTable<PlayerMachine<PlaybackID>>()
   private var isStopping = false
-  /// The command about many playbacks that the loop performs part by part.
-  private var round: PlaybackRound?
-  /// The I/O thread has handled all replies that had arrived at this instant.
-  private var readUntil: Milliseconds = 0
-  /// How many long replies were handled so far.
-  private var longHandled = 0
-  /// The callback threads; nil in pumped mode, and if a test runs the host code.
-  let callbackThreads: ThreadedExecutor?
+  private let replies: ReplyReader
   var missingThreads = MissingThreads()
 
   /// Makes an engine that uses libcurl. Returns nil if the system or libcurl refuses something that the engine needs;
@@ -78,42 +65,34 @@ package final class Engine {
         options: options.transport, keptMax: kept, connectionsMax: options.connectionsMax)
     else { return nil }
     let idle = IdleMonitor()
-    guard options.isPumped else { return Engine(options, transport, idle: idle) }
+    guard options.isPumped else {
+      return Engine(options, transport, idle, HostCalls(threadsMax: options.callbackThreadsMax, idle))
+    }
     guard let pump = PumpedExecutor.make(onChange: { idle.callbackEnded(left: $0) }) else {
       transport.shutDown()
       return nil
     }
-    return Engine(options, transport, idle: idle, pump: pump)
+    return Engine(options, transport, idle, HostCalls(pump: pump, idle))
   }
 
-  /// - Parameters:
-  ///   - pump: runs host code if the host pumps.
-  ///   - given: runs host code instead of callback threads.
-  init(
-    _ options: EngineOptions, _ transport: any Transport, idle: IdleMonitor = IdleMonitor(),
-    pump: PumpedExecutor? = nil, executor given: (any CallbackExecutor)? = nil
-  ) {
+  /// For tests, which bring their own transport and may bring their own executor.
+  convenience init(_ options: EngineOptions, _ transport: any Transport, executor: (any CallbackExecutor)? = nil) {
+    let idle = IdleMonitor()
+    let threadsMax = options.callbackThreadsMax
+    let calls = executor.map { HostCalls(executor: $0, idle) } ?? HostCalls(threadsMax: threadsMax, idle)
+    self.init(options, transport, idle, calls)
+  }
+
+  private init(_ options: EngineOptions, _ transport: any Transport, _ idle: IdleMonitor, _ calls: HostCalls) {
     let clock = Clock(isManual: options.isManualClock)
-    let executor: any CallbackExecutor
-    if let pump {
-      callbackThreads = nil
-      executor = pump
-    } else if let given {
-      callbackThreads = nil
-      executor = given
-    } else {
-      let threads = ThreadedExecutor(cap: options.callbackThreadsMax, onChange: { idle.callbackEnded(left: $0) })
-      callbackThreads = threads
-      executor = threads
-    }
-    self.pump = pump
     self.options = options
     self.transport = transport
     self.idle = idle
     self.clock = clock
     closing = ContextClosing(timers: timers)
-    userData = AcceptedUserData(executor: executor)
-    calls = HostCalls(executor: executor, idle: idle)
+    self.calls = calls
+    replies = ReplyReader(transport, clock)
+    secrets = ContextSecrets(proxy: options.transport.proxy)
     events = EventSink(calls: calls, clock: clock, logLevel: options.logLevel)
     requests = RequestDispatcher(
       transport: transport, timers: timers, clock: clock, httpTimeout: options.transport.httpTimeout,
@@ -121,10 +100,6 @@ package final class Engine {
         least: min(options.requestsPerOriginMin, options.requestsPerOriginMax), most: options.requestsPerOriginMax,
         connectionsMax: options.connectionsMax))
   }
-
-  package var executor: any CallbackExecutor { calls.executor }
-  /// The host's `user_data` of this context.
-  package let userData: AcceptedUserData
 
   /// Starts the I/O thread.
   package func start() -> Bool {
@@ -134,7 +109,7 @@ package final class Engine {
       transport.shutDown()
       return false
     }
-    callbackThreads?.setOnStarved { self.submit { self.threadIsMissing() } }
+    calls.threads?.setOnStarved { self.submit { self.threadIsMissing() } }
     return true
   }
 
@@ -200,11 +175,11 @@ package final class Engine {
   fileprivate func run() {
     while !isStopping {
       runCommands(atMost: Self.commandsPerTurn)
-      handleReplies()
+      replies.handle(for: self)
       fireTimers()
       startMissingThreads()
       if isStopping { break }
-      if round != nil || commands.hasTaken || hasCommands { readReplies() } else { waitForWork() }
+      if commands.hasTaken || hasCommands { replies.readAll(for: self) } else { waitForWork() }
     }
     finish()
     transport.shutDown()
@@ -213,70 +188,30 @@ package final class Engine {
   private func waitForWork() {
     idle.becameIdle(transfers: requests.transfers.count)
     let next = timers.next()
-    let isRead = transport.wait(until: wakeUp(next.flatMap { clock.bootTime(of: $0) }))
-    // If a thread is missing, this wait may have ended before `next`, because the loop must try again to start the
-    // thread.
-    if isRead, transport.longCount == 0, missingThreads.retryAt == nil, let next { readUntil = max(readUntil, next) }
+    // If a thread is missing, this wait may end before `next`, because the loop must try again to start the thread.
+    replies.wait(
+      until: wakeUp(next.flatMap { clock.bootTime(of: $0) }), missingThreads.retryAt == nil ? next : nil)
     idle.becameBusy()
   }
 
   private func runCommands(atMost most: Int) {
     commands.take()
-    for _ in 0..<most {
-      if let id = round?.next() {
-        if let entry = playbacks[id] { round?.perform(entry) }
-        continue
-      }
-      round = nil
-      guard let command = commands.next() else { return }
-      command()
-    }
+    for _ in 0..<most where !commands.runNext() { return }
   }
 
   /// Called only by a command. The loop calls `body` for some of these playbacks in each turn. Later commands wait
   /// until it has called `body` for all.
   func perform(on ids: [PlaybackID], _ body: @escaping (PlaybackEntry) -> Void) {
-    if !ids.isEmpty { round = PlaybackRound(ids: ids, perform: body) }
-  }
-
-  /// Handles the replies that the transport has read. If long replies take more than `longRepliesTime`, the other long
-  /// replies wait for the next call.
-  private func handleReplies() {
-    var left = transport.longCount
-    var end: Int64?
-    while true {
-      let finished = transport.takeFinished()
-      if finished.isEmpty { return }
-      for one in finished { handle(requests.ended(one)) }
-      guard left > 0, transport.longCount < left else { continue }
-      left -= 1
-      longHandled &+= 1
-      let now = monotonicMilliseconds()
-      if let end, now >= end { return }
-      end = end ?? now &+ Self.longRepliesTime
-    }
-  }
-
-  /// Reads and handles all replies that have arrived. If this takes long, sends the keep-alives that become due.
-  private func readReplies() {
-    let now = clock.now
-    while !transport.read() {
-      handleReplies()
-      sendDueKeepAlives()
-    }
-    let all = longHandled &+ transport.longCount
-    handleReplies()
-    while longHandled < all {
-      sendDueKeepAlives()
-      _ = transport.read()
-      handleReplies()
-    }
-    readUntil = now
+    guard !ids.isEmpty else { return }
+    commands.begin(
+      CommandRound(ids: ids) { id in
+        if let entry = self.playbacks[id] { body(entry) }
+      })
   }
 
   /// Sends the keep-alives of active sessions that are due. It runs no other timers: before they run, the loop must
   /// handle all replies that arrived in time.
-  private func sendDueKeepAlives() {
+  func sendDueKeepAlives() {
     for id in timers.dueSessions(now: clock.now) {
       guard let entry = playbacks[id], entry.machine.isSessionActive() else { continue }
       timers.cancel(entry.sessionTimer)
@@ -289,8 +224,8 @@ package final class Engine {
   func fireTimers() {
     let now = clock.now
     while let next = timers.next(), next <= now {
-      guard next <= readUntil else {
-        readReplies()
+      guard next <= replies.readUntil else {
+        replies.readAll(for: self)
         continue
       }
       guard !timers.postpone(dueAt: next, now: now), let target = timers.popDue(now: next) else { continue }
@@ -329,7 +264,7 @@ package final class Engine {
     _ = closing.begin()
     afterEnd.locked {
       commands.close()
-      while round != nil || commands.hasTaken || hasCommands { runCommands(atMost: .max) }
+      while commands.hasTaken || hasCommands { runCommands(atMost: .max) }
       endPending()
       let questions = playbacks.sortedIDs.flatMap { playbacks[$0]?.questions ?? [] }
       forgetEverything()
@@ -369,9 +304,7 @@ package final class Engine {
   package func stop() {
     submit { self.isStopping = true }
     platform_thread_join(threadID)
-    callbackThreads?.setOnStarved(nil)
-    executor.shutDown()
-    userData.endAll()
+    calls.shutDown()
   }
 }
 

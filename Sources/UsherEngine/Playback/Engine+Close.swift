@@ -147,7 +147,7 @@ extension Engine {
   package func waitForSession(
     _ id: PlaybackID, _ timeout: Milliseconds, pumping isPumping: Bool = false
   ) -> UsherError {
-    let pump = isPumping ? pump : nil
+    let pump = isPumping ? calls.pump : nil
     let wait = Wait<Status>(onEnd: pump.map { pump in { pump.wake() } })
     submit {
       guard let entry = self.playbacks[id] else { return wait.end(.closed) }
@@ -168,7 +168,7 @@ extension Engine {
   /// playback's lane, so that its observers have got all events before the thread continues. In pumped mode observers
   /// run only when the host pumps, so there the wait ends at once.
   private func endCloseWait(_ wait: Wait<Status>, _ id: PlaybackID) {
-    guard executor.isBusy(id) else { return end(wait, .ok) }
+    guard calls.executor.isBusy(id) else { return end(wait, .ok) }
     calls.run(id) {
       wait.end(.ok)
       self.submit { self.timers.cancel(wait.timer) }
@@ -247,8 +247,8 @@ extension Engine {
 
   /// Waits, at most one second, until the callbacks for the last events have run. In pumped mode it does not wait,
   /// because callbacks run only when the host pumps.
-  package func letCallbacksTell() {
-    if pump == nil { _ = settle(transfers: .max, callbacks: 0, within: 1000) }
+  package func settleCallbacks() {
+    if calls.pump == nil { _ = settle(transfers: .max, callbacks: 0, within: 1000) }
   }
 
   /// Waits until all playbacks are closed, or until the time limit has passed. The thread that frees the context calls
@@ -259,7 +259,7 @@ extension Engine {
     if options.isManualClock { return moveClockUntilClosed(within: closing.limit) }
     // An earlier call that waited has used a part of the time.
     let left = closing.left
-    guard let pump else { return waitUntilClosed(within: left) }
+    guard let pump = calls.pump else { return waitUntilClosed(within: left) }
     let closed = Wait<Status>(onEnd: { pump.wake() })
     waitForAllClosed(closed, within: left)
     pump.serve { !closed.isEnded }
@@ -268,8 +268,8 @@ extension Engine {
   private func moveClockUntilClosed(within timeout: Milliseconds) {
     let end = sync { self.clock.instant(in: timeout) }
     while true {
-      _ = settle(transfers: 0, callbacks: pump == nil ? 0 : .max, within: 1000)
-      if pump?.runDue() == true { continue }
+      _ = settle(transfers: 0, callbacks: calls.pump == nil ? 0 : .max, within: 1000)
+      if calls.pump?.runDue() == true { continue }
       let isDone = sync { () -> Bool in
         guard !self.closing.isDone, let next = self.timers.next(), next <= end else { return true }
         self.clock.set(next)

@@ -136,7 +136,7 @@ extension Engine {
     guard let message = entry.delegate.ssmRequest(call, token: token) else { return }
     message.isRetry = call == .heartbeat && entry.machine.isKeepAliveRetry()
     if call == .setup { entry.slotsAtSetup = slots.mark }
-    note(token, of: entry)
+    secrets.note(token, of: entry)
     let now = clock.now
     let isBeat = call == .heartbeat
     let id = requests.send(
@@ -164,7 +164,7 @@ extension Engine {
     _ entry: PlaybackEntry, _ request: RequestID, _ call: SSMSession.Call, _ outcome: SSMOutcome,
     queueDelay: Milliseconds
   ) {
-    if case .success(let fields) = outcome { note(fields, of: entry) }
+    if case .success(let fields) = outcome { secrets.note(fields, of: entry) }
     let others = call == .setup ? ownTeardowns(besides: entry) : .none
     stepNow(entry) {
       $0.ssmReplied(request, call, outcome, ownTeardowns: others, queueDelay: queueDelay, now: clock.now)

@@ -241,7 +241,7 @@ import Testing
       blocked.end(1)
       _ = gate.wait()
     }
-    while s.engine.executor.pending == 0 {
+    while s.engine.calls.executor.pending == 0 {
       s.network.run(to: s.now)
       _ = s.engine.settle(transfers: .max, callbacks: .max, within: 100)
     }
