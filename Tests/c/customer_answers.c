@@ -303,6 +303,36 @@ static void freed_pumped(int32_t clock, const char *what) {
       "%s: without an error", what);
 }
 
+/* The host closes a playback without a teardown while a licence callback has no answer, and frees playback and context
+   before the deadline of that answer. The library then frees all memory of the context: nothing_left() counts the
+   descriptor of the pump, which the library closes last. */
+static void freed_before_the_deadline(void) {
+  usher_customer_options customer = USHER_CUSTOMER_OPTIONS_INIT;
+  usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
+  usher_license_request request = a_request(USHER_KEY_SYSTEM_FAIRPLAY);
+  usher_customer_license license = good(0, 0);
+  usher_context *context = new_context(USHER_CALLBACKS_PUMPED);
+  usher_playback *playback = NULL;
+  const int before = get(&questions[0]);
+  memset(events, 0, sizeof events);
+  usher_context_add_observer(context, on_event, NULL, NULL, NULL);
+  customer.license = on_license;
+  customer.license_timeout_ms = 600000;
+  usher_customer_delegate_new(context, &customer, &item.delegate);
+  usher_player_play(new_player(context), &item, &playback);
+  usher_playback_request_license(playback, &request, on_told, NULL, NULL);
+  tell(comes(context, USHER_CALLBACKS_PUMPED, &questions[0], before + 1, 5000), "the library asks for a licence");
+  answers(USHER_OK, usher_complete_license(take(0, "a licence"), &license), "the licence opens the session");
+  usher_playback_request_license(playback, &request, on_told, NULL, NULL);
+  tell(comes(context, USHER_CALLBACKS_PUMPED, &questions[0], before + 2, 5000), "the library asks for another licence");
+  usher_playback_close(playback, USHER_CLOSE_LEAVE);
+  usher_playback_free(playback);
+  tell(comes(context, USHER_CALLBACKS_PUMPED, &events[USHER_EVENT_PLAYBACK_CLOSED], 1, 8000),
+      "the playback closes without an answer");
+  usher_context_free(context);
+  nothing_left("context freed before the deadline of its question");
+}
+
 int main(void) {
   licences();
   heartbeats();
@@ -311,6 +341,7 @@ int main(void) {
   after_free();
   freed_pumped(USHER_CLOCK_SYSTEM, "pumped");
   freed_pumped(USHER_CLOCK_MANUAL, "pumped, on the manual clock");
+  freed_before_the_deadline();
   nothing_held("customers");
   return failed != 0;
 }

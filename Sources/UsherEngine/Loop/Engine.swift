@@ -266,10 +266,10 @@ package final class Engine {
       commands.close()
       while commands.hasTaken || hasCommands { runCommands(atMost: .max) }
       endPending()
-      let questions = playbacks.sortedIDs.flatMap { playbacks[$0]?.questions ?? [] }
+      let questions = timers.questions
       forgetEverything()
-      // Until now the engine accepted answers to the questions that stay open after a close (customer SSM). From here
-      // on the ids of all questions are stale, so the host can answer no question.
+      // Until now the engine accepted answers to the questions that stay open after a close (customer SSM), also after
+      // it had removed their playbacks. From here on the ids of all questions are stale, so the host can answer none.
       for question in questions { question.expire(.closed) }
     }
     idle.becameIdle(transfers: 0)

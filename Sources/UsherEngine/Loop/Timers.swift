@@ -65,5 +65,12 @@ final class Timers {
   /// Removes and returns the soonest timer if it is due.
   func popDue(now: Milliseconds) -> TimerTarget? { heap.popDue(now: now) }
 
+  /// The open questions: each has a timer until it is answered or its deadline has passed.
+  var questions: [HostQuestion] {
+    var found: [HostQuestion] = []
+    heap.forEachDue(now: .max) { if case .ask(let question) = $0 { found.append(question) } }
+    return found
+  }
+
   func removeAll() { heap = TimerHeap() }
 }
