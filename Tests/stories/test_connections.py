@@ -68,6 +68,23 @@ def test_setup_thatTheLastConnectionTookAlong_mayHaveLeftAnOrphan(lib: Any) -> N
     assert [event.error.orphan_possible for event in failed if event.error] == [True]
 
 
+@pytest.mark.parametrize("first", ["connect_timeout_ms", "http_timeout_ms"])
+def test_connection_thatIsNotMadeInTime_isATimeOut(lib: Any, first: str) -> None:
+    """The server accepts the TCP connection, but never answers the TLS handshake; set-up fails with TIMEOUT, whichever
+    time limit passes first (protocol.md: When it fails), and the server cannot hold a session."""
+    limits = {"connect_timeout_ms": 60_000, "http_timeout_ms": 60_000, first: 300}
+    errors: list[usher.UsherError | None] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"https://127.0.0.1:{listening.getsockname()[1]}"
+        with usher.Context(proxy="", **limits) as context:
+            context.add_observer(lambda event: errors.append(event.error) if event.type is E.SETUP_ERROR else None)
+            delegate = usher.SSPDelegate(context, license_url=url, ssm_url=url)
+            with pytest.raises(usher.UsherTimeoutError) as caught:
+                usher.Player(context).play("token", delegate=delegate).wait_session(20_000)
+    assert (caught.value.origin, caught.value.orphan_possible) == (usher.Origin.SSM, False)
+    assert [error and error.status for error in errors] == [usher.Status.TIMEOUT]
+
+
 def answer_once_then_go(listening: socket.socket) -> None:
     reply = b'{"sessionToken":"t","heartbeat":600}'
     connection, _ = listening.accept()

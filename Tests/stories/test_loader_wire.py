@@ -178,6 +178,7 @@ def test_reply_thatIsNoCkc_failsTheRequest(
     ]
     stage.settle()
     assert stage.events.types() == ["LICENSE_ERROR"]
+    assert error.must_stop and stage.events.error(usher.EventType.LICENSE_ERROR).must_stop
 
 
 def test_reply_ofAStrangersCkc_isHandedOverAsItIs(stage_factory: StageFactory) -> None:

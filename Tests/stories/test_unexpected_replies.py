@@ -114,6 +114,29 @@ def test_teardown_answeredByASignInPage_isTriedAgain(stage: Stage) -> None:
     assert stage.events.types() == ["SESSION_STARTED", "SESSION_ENDED", "PLAYBACK_CLOSED"]
 
 
+SOAP = (
+    b"<s:Envelope><s:Body><s:Fault><faultcode>s:Server</faultcode><faultstring>overloaded</faultstring></s:Fault>"
+    b"</s:Body></s:Envelope>"
+)
+
+
+@pytest.mark.parametrize(
+    "route", ["setup", "license", "heartbeat", pytest.param("teardown", marks=pytest.mark.leaves_session)]
+)
+def test_soapFault_ofEachOperation_isTheMessageOfTheError(stage: Stage, route: str) -> None:
+    """A server answers with HTTP 400 and a SOAP fault; the message of the error is the fault's code and its reason
+    (protocol.md: Licences)."""
+    stage.headend.faults.add(route, Fault.reply(400, body=SOAP, content_type="text/xml"), always=True)
+    playback = stage.play()
+    playback.request_license(usher.KeySystem.WIDEVINE, b"challenge")
+    stage.advance(60_000)
+    playback.close()
+    stage.advance(60_000)
+    kind = E.LICENSE_ERROR if route == "license" else E[f"{route.upper()}_ERROR"]
+    error = stage.events.all(kind)[0].error
+    assert error is not None and (error.http_status, error.message) == (400, "s:Server overloaded")
+
+
 @pytest.mark.parametrize("fault", [Fault.html_page(), Fault.short_length()], ids=["sign-in page", "cut short"])
 def test_certificate_thatIsNone_isNotKept(stage: Stage, fault: Fault) -> None:
     stage.headend.faults.add("certificate", fault)

@@ -79,7 +79,7 @@ typedef struct usher_context_options {
   /** How many threads may run callbacks at the same time. Default 16. If so many callbacks block, all other
       callbacks wait, also those that a keep-alive needs (payload callback, customer SSM). */
   uint32_t callback_threads_max;
-  /** Time limit to connect to a server, ms. Default 5000. */
+  /** Time limit to connect to a server, ms; the request then fails with USHER_E_TIMEOUT. Default 5000. */
   uint32_t connect_timeout_ms;
   /** Time limit for a whole request, ms. Default 10000. */
   uint32_t http_timeout_ms;

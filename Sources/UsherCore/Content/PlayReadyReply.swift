@@ -11,7 +11,8 @@ package struct PlayReadyReply {
   package private(set) var kind = Kind.other
   /// The text of the first `CustomData` element. In a licence it may hold the session token.
   package private(set) var customData: Secret?
-  /// The texts of a SOAP fault: its `faultstring` (`Text` in SOAP 1.2) and its `StatusCode`, such as `0x8004c600`.
+  /// The texts of a SOAP fault: its `faultcode` and `faultstring` (`Value` and `Text` in SOAP 1.2), and its
+  /// `StatusCode`, such as `0x8004c600`.
   package private(set) var faultWords: Secret?
 
   private enum Field { case customData, faultWords }
@@ -90,7 +91,10 @@ package struct PlayReadyReply {
 
   private func field(_ tag: XMLScanner.Tag) -> Field? {
     if customData == nil, tag.isNamed("CustomData") { return .customData }
-    let isReason = tag.isNamed("faultstring") || tag.isNamed("Text") || tag.isNamed("StatusCode")
-    return kind == .fault && isReason ? .faultWords : nil
+    guard kind == .fault else { return nil }
+    let isReason =
+      tag.isNamed("faultcode") || tag.isNamed("Value") || tag.isNamed("faultstring") || tag.isNamed("Text")
+      || tag.isNamed("StatusCode")
+    return isReason ? .faultWords : nil
   }
 }

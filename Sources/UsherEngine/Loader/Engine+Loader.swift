@@ -97,8 +97,9 @@ extension Engine {
     case .requestKey(let server, let spc): requestKey(entry, job, server, spc)
     case .fail(.noServer):
       let message = "the content's URL names no server"
-      finish(entry, job, UsherError(.invalidArgument, operation: .license, message: message))
-    case .fail(.notAllowed(let operation)): finish(entry, job, UsherError(.notAllowed, operation: operation))
+      finish(entry, job, UsherError(.invalidArgument, operation: .license, message: message).stopping())
+    case .fail(.notAllowed(let operation)):
+      finish(entry, job, UsherError(.notAllowed, operation: operation).stopping())
     case nil: break
     }
   }
@@ -283,7 +284,9 @@ extension Engine {
     _ entry: PlaybackEntry, _ job: LoadingJob, _ error: UsherError,
     _ ending: LoadingMachine<Endpoint>.Ending = .failed
   ) {
-    if job.machine.end(ending) { finish(entry, job, error, isReported: ending.isReported) }
+    guard job.machine.end(ending) else { return }
+    // As after a licence request: if the key did not come in time, the host may ask again.
+    finish(entry, job, ending == .failed ? error.stopping() : error, isReported: ending.isReported)
   }
 
   private func finish(_ entry: PlaybackEntry, _ job: LoadingJob, _ error: UsherError, isReported: Bool = true) {

@@ -20,9 +20,6 @@ extension ReplyDecoder {
     case .failure(let failure): return .failure(failure)
     case .response(let response):
       if var failure = denial(response, names, hiding: secrets) {
-        if keySystem == .playReady, failure.message.isEmpty {
-          failure.message = response.body.withBytes { words(PlayReadyReply($0), secrets) }
-        }
         failure.token = sessionFields(response, names).token
         return .failure(failure)
       }
@@ -137,7 +134,7 @@ extension ReplyDecoder {
 
   /// The words of a SOAP fault, without secrets.
   @inline(never)
-  private static func words(_ reply: PlayReadyReply, _ secrets: ReplySecrets) -> String {
+  static func words(_ reply: PlayReadyReply, _ secrets: ReplySecrets) -> String {
     reply.faultWords?.withBytes { secrets.all().cleaned($0) } ?? ""
   }
 

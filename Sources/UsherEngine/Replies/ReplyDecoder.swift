@@ -63,7 +63,10 @@ enum ReplyDecoder {
       .http, httpStatus: response.status, retryAfter: response.retryAfter,
       mayHaveTakenEffect: response.status == 502 || response.status == 504)
     response.body.withBytes { body in
-      guard let document = JSONDocument.parse(body) else { return }
+      guard let document = JSONDocument.parse(body) else {
+        failure.message = words(PlayReadyReply(body), secrets)
+        return
+      }
       if let code = document.root.refusalCode {
         failure.serviceCode = code
         failure.status = .refused

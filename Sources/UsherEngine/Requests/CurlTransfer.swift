@@ -448,8 +448,11 @@ final class CurlTransfer {
   /// libcurl's description of a result.
   static func words(_ code: CURLcode) -> String { curl_easy_strerror(code).map { String(cString: $0) } ?? "" }
 
-  private static func status(_ code: CURLcode) -> Status {
+  /// A connection that was not made in time is a time-out, whichever time limit passes first: `connect_timeout_ms` or
+  /// that of the request.
+  static func status(_ code: CURLcode) -> Status {
     switch code {
+    case CURLE_OPERATION_TIMEDOUT: return .timeout
     case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED,
       CURLE_SSL_CERTPROBLEM,
       CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED, CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_CACERT_BADFILE,

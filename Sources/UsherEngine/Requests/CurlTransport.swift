@@ -363,7 +363,8 @@ final class CurlTransport: Transport {
 
   private func fail(_ id: TransferID, _ code: CURLcode) {
     finished.append(
-      FinishedTransfer(id: id, outcome: .failure(WireFailure(.transport, message: CurlTransfer.words(code)))))
+      FinishedTransfer(
+        id: id, outcome: .failure(WireFailure(CurlTransfer.status(code), message: CurlTransfer.words(code)))))
   }
 
   func networkChanged() {

@@ -339,9 +339,9 @@ private let foreignBodies: [[UInt8]] =
 
   @Test func playReady_fault_tellsTheServersWords() {
     let refused = failure(license(.playReady, soapFault))
-    #expect(refused?.status == .refused && refused?.message == "too many 0x8004c600")
+    #expect(refused?.status == .refused && refused?.message == "s:Server too many 0x8004c600")
     let failed = failure(license(.playReady, soapFault, status: 500))
-    #expect(failed?.status == .http && failed?.httpStatus == 500 && failed?.message == "too many 0x8004c600")
+    #expect(failed?.status == .http && failed?.httpStatus == 500 && failed?.message == "s:Server too many 0x8004c600")
   }
   private func reply(_ decoding: LicenseDecoding) -> LicenseReply? {
     if case .success(let reply) = decoding { return reply } else { return nil }
