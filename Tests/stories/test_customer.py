@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import math
 import weakref
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -148,6 +148,12 @@ def test_customer_withoutHeartbeatCallback_lastsInSilence(stage: Stage) -> None:
     playback.get_license(FAIRPLAY, b"spc")
     stage.advance(300_000)
     assert (asked, playback.session_state) == (["license"], usher.SessionState.ACTIVE)
+    assert "KEPT_ALIVE" not in stage.events.types()
+    playback.close()
+    stage.settle()
+    assert stage.events.only(E.SESSION_ENDED).left, (
+        "without a teardown callback the host's server still has the session"
+    )
     playback.close()
     stage.settle()
     assert stage.events.types()[-1] == "PLAYBACK_CLOSED"
@@ -354,6 +360,48 @@ def test_customer_withoutALicence_saysWhy(
     stage.settle()
     assert stage.events.error(E.LICENSE_ERROR).status is error.status
     assert error.must_stop
+
+
+@pytest.mark.parametrize(
+    ("answer", "origin"),
+    [
+        (None, usher.Origin.LOCAL),
+        (Response(), usher.Origin.LOCAL),
+        (Response(http_status=503), usher.Origin.LICENSE),
+        (Response(http_status=503, origin=usher.Origin.SSM), usher.Origin.SSM),
+        (Response(service_code=1006), usher.Origin.LICENSE),
+        (Response(service_code=1006, origin=usher.Origin.SSM), usher.Origin.SSM),
+        (Response(service_code=1006, origin=usher.Origin.LICENSE), usher.Origin.LICENSE),
+    ],
+)
+def test_customer_withoutALicence_namesTheServerThatFailed(stage: Stage, answer: Any, origin: usher.Origin) -> None:
+    """The host answers without a licence; the origin of the error is the server that the answer names, the licence
+    server if the answer names none, and the host itself if no server failed (delegates.md: Customer SSM)."""
+    playback = play(stage, Portal(stage, answer))
+    with pytest.raises(usher.UsherError) as caught:
+        playback.get_license(FAIRPLAY, b"spc")
+    stage.settle()
+    assert caught.value.origin is stage.events.error(E.LICENSE_ERROR).origin is origin
+
+
+def test_waitSession_beforeTheFirstLicenceRequest_isRefusedAtOnce(stage: Stage) -> None:
+    """The host waits for a session that begins with the first licence request, before it has made this request; the
+    call fails at once with StateError. During the request the call waits (delegates.md: Customer SSM)."""
+    portal = Portal(stage, lambda request: usher.LATER)
+    playback = play(stage, portal)
+    with ThreadPoolExecutor(1) as pool:
+        refused = pool.submit(playback.wait_session)
+        try:
+            assert "the session begins with the first licence request" in str(refused.exception(10))
+        finally:
+            stage.advance(5000)  # ends the wait if the call was not refused
+    license = playback.request_license(FAIRPLAY, b"spc")
+    stage.settle()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(playback.wait_session)
+        portal.license_requests[0].answer(BEATS)
+        assert license.result(10).data == b"licence"
+        waiting.result(10)
 
 
 def test_customer_tooManySessions_isASetupError(stage: Stage) -> None:

@@ -101,6 +101,60 @@ def test_heartbeat_failingForGood_isToldOncePerOutageAndRecovers(stage: Stage) -
 
 
 @pytest.mark.callback_errors
+@pytest.mark.parametrize(
+    ("answer", "status", "origin"),
+    [
+        (S.TRANSPORT, S.TRANSPORT, usher.Origin.SSM),
+        (S.HTTP, S.HTTP, usher.Origin.SSM),
+        (usher.TLSError("expired"), S.TLS, usher.Origin.SSM),
+        (S.CALLBACK, S.CALLBACK, usher.Origin.LOCAL),
+        (S.STATE, S.CALLBACK, usher.Origin.LOCAL),
+        (OSError("unreachable"), S.CALLBACK, usher.Origin.LOCAL),
+        pytest.param(
+            usher.LATER,
+            S.TIMEOUT,
+            usher.Origin.LOCAL,
+            marks=pytest.mark.keeps_resources("the questions that the host never answers"),
+        ),
+    ],
+)
+def test_heartbeatAndTeardown_thatFail_sayWithWhichStatusAndWhere(
+    stage: Stage, answer: Any, status: S, origin: usher.Origin
+) -> None:
+    """The heartbeat and teardown callbacks answer with a status; the errors of the events have this status and the
+    origin SSM if a server can have caused it, and otherwise CALLBACK or TIMEOUT with the origin LOCAL
+    (delegates.md: Customer SSM)."""
+    portal = Portal(stage, BEATS)
+    portal.heartbeats = [ends(answer)] * 100
+    portal.ends = ends(answer)
+    playback = play(stage, portal)
+    playback.get_license(FAIRPLAY, b"spc")
+    stage.advance(200_000)
+    playback.close()
+    stage.advance(10_000)
+    for event in (E.HEARTBEAT_ERROR, E.TEARDOWN_ERROR):
+        error = stage.events.error(event)
+        assert (error.status, error.origin) == (status, origin), event
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_teardown_ofASessionThatTheServerNoLongerHas_isDone(stage: Stage, ended: bool) -> None:
+    """The host answers the teardown with SESSION, because its server no longer has the session; the library reports no
+    TEARDOWN_ERROR, whether or not a heartbeat had this answer before."""
+    portal = Portal(stage, BEATS)
+    portal.heartbeats = [ends(S.SESSION)]
+    portal.ends = ends(S.SESSION)
+    playback = play(stage, portal)
+    playback.get_license(FAIRPLAY, b"spc")
+    stage.advance(60_000 if ended else 0)
+    playback.close()
+    stage.settle()
+    assert portal.names == ["license", *(["heartbeat"] if ended else []), "teardown"]
+    assert "TEARDOWN_ERROR" not in stage.events.types()
+    assert stage.events.types()[-2:] == ["SESSION_ENDED", "PLAYBACK_CLOSED"]
+
+
+@pytest.mark.callback_errors
 def test_heartbeat_thatAnswersNonsense_failedForThatReason(stage: Stage) -> None:
     """If heartbeat() returns False, the heartbeat fails: the bindings do not read False as the status 0, which means
     success."""

@@ -101,12 +101,12 @@ typedef struct usher_customer_options {
   /** Gets licences and renewals. Default: none; then set the callbacks with usher_delegate_set_customer_callbacks(). */
   usher_customer_license_fn license;
   /** Sends heartbeats and answers with a result. Default: none. If neither this callback nor `simple_heartbeat` is set,
-      the library calls nothing when a heartbeat is due; the heartbeat counts as successful (USHER_EVENT_KEPT_ALIVE). */
+      the library calls nothing when a heartbeat is due, and reports no USHER_EVENT_KEPT_ALIVE. */
   usher_customer_call_fn heartbeat;
   /** Ends the session. Runs once when a playback that had a licence closes, also if you answered a heartbeat with
       USHER_E_SESSION. It does not run if the playback closes with USHER_CLOSE_LEAVE, or if you answered a Widevine
       renewal with code 1006. The SDKs have no such callback. Default: none; the session then stays active at your
-      servers, and the next item may start before you have ended it. */
+      servers, USHER_EVENT_SESSION_ENDED has `left` = 1, and the next item may start before you have ended it. */
   usher_customer_call_fn teardown;
   /** Passed to the callbacks. */
   void *user_data;
@@ -178,17 +178,19 @@ typedef struct usher_customer_license {
   int32_t http_status;
   /** Your server's code, for `service_code` of the error. 0: none. Without a licence, 1007 in the answer to the request
       that opens the session means too many sessions: USHER_EVENT_SETUP_ERROR with USHER_E_LIMIT and the origin
-      USHER_ORIGIN_SSM, and the session has failed. With every other code the status is USHER_E_REFUSED and the origin
-      USHER_ORIGIN_LICENSE (Widevine renewals: USHER_ORIGIN_SSM), so usher_error_explain() explains 1003 and 1006 as
-      codes of a licence server. */
+      USHER_ORIGIN_SSM, and the session has failed. With every other code the status is USHER_E_REFUSED. */
   int64_t service_code;
   /** One line for the error's message, up to 1000 bytes. May be NULL. */
   const char *message;
+  /** The server that failed, for `origin` of the error: USHER_ORIGIN_LICENSE or USHER_ORIGIN_SSM. The explanations of
+      `service_code` depend on it. USHER_ORIGIN_LOCAL (0): not known; the error then has USHER_ORIGIN_LICENSE (Widevine
+      renewals: USHER_ORIGIN_SSM), or USHER_ORIGIN_LOCAL if there is neither `http_status` nor `service_code`. */
+  int32_t origin;
 } usher_customer_license;
 
 /** The initial value of an answer: no licence and no reason. */
 #define USHER_CUSTOMER_LICENSE_INIT \
-  { sizeof(usher_customer_license), NULL, 0, 0, 0, 0, 0, NULL }
+  { sizeof(usher_customer_license), NULL, 0, 0, 0, 0, 0, NULL, 0 }
 
 /**
  * Makes a customer SSM delegate. The first licence opens the playback's session, and USHER_EVENT_SESSION_STARTED
@@ -234,8 +236,8 @@ USHER_API int32_t usher_delegate_set_customer_callbacks(
  * @param license     copied. NULL: the host has no licence; the request fails with USHER_E_CALLBACK.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
  *         id is unknown; USHER_E_INVALID_ARGUMENT for a period that is negative, not a number or more than 1e9, a renew
- *         type that is unknown or USHER_RENEW_CDM, a licence of 0 bytes or more than 1 MiB, or a message of more than
- *         1000 bytes (the question stays open).
+ *         type that is unknown or USHER_RENEW_CDM, a licence of 0 bytes or more than 1 MiB, a message of more than
+ *         1000 bytes, or another origin (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_license(usher_completion completion, const usher_customer_license *license);
@@ -247,10 +249,13 @@ USHER_API int32_t usher_complete_license(usher_completion completion, const ushe
  * @param status      USHER_OK: done. For a heartbeat, USHER_E_SESSION, USHER_E_REFUSED and USHER_E_LIMIT mean that your
  *                    server ended the session: the library reports USHER_EVENT_HEARTBEAT_ERROR with this status at
  *                    once, and playback must stop. Any other USHER_E_... means that the heartbeat failed: the library
- *                    retries it as long as the option `retry_permille` allows. The library does not retry a teardown:
- *                    after any USHER_E_... it reports USHER_EVENT_TEARDOWN_ERROR. Events have your status only if it is
- *                    one of the three named above; otherwise they have USHER_E_CALLBACK, and the message is
- *                    usher_status_message() of your status.
+ *                    retries it as long as the option `retry_permille` allows. For a teardown, USHER_E_SESSION means
+ *                    that your server no longer has the session: the teardown is done. After any other USHER_E_... the
+ *                    library reports USHER_EVENT_TEARDOWN_ERROR and does not retry the teardown. Events have your
+ *                    status and USHER_ORIGIN_SSM if it is one of the three named above, USHER_E_TRANSPORT,
+ *                    USHER_E_TLS, USHER_E_TIMEOUT, USHER_E_HTTP, USHER_E_PROTOCOL, USHER_E_TOO_LARGE or
+ *                    USHER_E_REDIRECT. After any other status they have USHER_E_CALLBACK and USHER_ORIGIN_LOCAL, and
+ *                    the message is usher_status_message() of your status.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
  *         id is unknown; USHER_E_INVALID_ARGUMENT for an unknown status (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1

@@ -69,8 +69,9 @@ typedef struct usher_event {
   size_t struct_size;
   /** USHER_EVENT_... */
   int32_t type;
-  /** 1 in a SESSION_ENDED event: the library did not tear the session down, but left it to expire on purpose. If the
-   * playback was closed during set-up, it had no SESSION_STARTED event. */
+  /** 1 in a SESSION_ENDED event: the library did not tear the session down, but left it to expire on purpose, or the
+   * customer SSM delegate has no teardown callback. If the playback was closed during set-up, it had no SESSION_STARTED
+   * event. */
   int32_t left;
   /** The number of this event, in the order in which the events of the context happened; the first event has 1. */
   uint64_t sequence;

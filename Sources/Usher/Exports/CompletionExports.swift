@@ -129,10 +129,15 @@ private func customerReply(_ given: usher_customer_license) throws(UsherError) -
     let words = try secretText(given.message, "message")
     guard (words?.count ?? 0) <= 1000 else { throw refused("message: too long") }
     let status: Status = given.service_code != 0 ? .refused : (given.http_status > 0 ? .http : .callback)
-    return .failed(
-      WireFailure(
-        status, httpStatus: given.http_status > 0 ? given.http_status : -1, serviceCode: given.service_code),
-      words: words)
+    var failure = WireFailure(
+      status, httpStatus: given.http_status > 0 ? given.http_status : -1, serviceCode: given.service_code)
+    switch given.origin {
+    case USHER_ORIGIN_LOCAL: if status == .callback { failure.origin = .local }
+    case USHER_ORIGIN_SSM: failure.origin = .ssm
+    case USHER_ORIGIN_LICENSE: failure.origin = .license
+    default: throw refused("origin", ": not LOCAL, SSM or LICENSE")
+    }
+    return .failed(failure, words: words)
   }
   guard given.heartbeat_s >= 0, given.heartbeat_s <= 1e9 else { throw refused("heartbeat_s: out of range") }
   let isEnforced: Bool?

@@ -169,6 +169,12 @@ package struct PlaybackMachine {
       waitsForOwnTeardowns: session.waitsForOwnTeardowns, awaitsToken: isClosed && session.awaitsToken)
   }
 
+  /// Whether the session can only begin with a licence request, and there is none. `mutating` for the same reason.
+  package mutating func needsLicenseRequest() -> Bool {
+    let begins = policy.opensByLicense || (policy.startsWithLicense && !contentToken.isKnown)
+    return policy.hasSSM && begins && session.isIdle && licenses.isEmpty
+  }
+
   // Does the same as the method of `session`. It is `mutating` for the same reason as `standing`.
   package mutating func keepAliveTimeout(now: Milliseconds) -> Milliseconds { session.keepAliveTimeout(now: now) }
   package mutating func longestKeepAliveTimeout(now: Milliseconds) -> Milliseconds {

@@ -42,6 +42,9 @@ package struct WireFailure: Sendable {
   package var mayHaveTakenEffect: Bool
   /// Whether the server closed a kept connection instead of replying. A retry over a new connection need not wait.
   package var endedKeptConnection = false
+  /// Who caused the failure; nil: the server to which the library sent the request. Customer SSM uses it: `local` if a
+  /// callback of the host failed, or the server that the host names.
+  package var origin: Origin?
   /// The session token of a reply that is otherwise unusable: the session exists, so the library must tear it down.
   package var token: Secret?
 
@@ -60,12 +63,12 @@ package struct WireFailure: Sendable {
   }
 
   /// Whether a retry may help: the reply was missing or unusable (a redirect, too large, unreadable), the status was
-  /// 429 or 5xx, or a callback of the host failed. A service code in a reply with any other status is final.
+  /// 429, 5xx or unknown, or a callback of the host failed. A service code in a reply with any other status is final.
   package var isTransient: Bool {
     if serviceCode != 0 { return httpStatus >= 500 || httpStatus == 429 }
     switch status {
     case .transport, .tls, .timeout, .protocolError, .tooLarge, .callback, .declined, .system, .redirect: return true
-    case .http: return httpStatus >= 500 || httpStatus == 429
+    case .http: return httpStatus >= 500 || httpStatus == 429 || httpStatus < 0
     default: return false
     }
   }
@@ -75,7 +78,8 @@ package struct WireFailure: Sendable {
 
   package func error(_ origin: Origin, _ operation: Operation) -> UsherError {
     let error = UsherError(
-      status, origin: origin, operation: operation, httpStatus: httpStatus, serviceCode: serviceCode, message: message)
+      status, origin: self.origin ?? origin, operation: operation, httpStatus: httpStatus, serviceCode: serviceCode,
+      message: message)
     return error.adding(tlsFault, retryAfter: retryAfter ?? 0)
   }
 }

@@ -156,6 +156,10 @@ extension Engine {
         return wait.end(failure.status)
       }
       if let status = entry.setupStatus { return wait.end(status) }
+      if entry.needsLicenseRequest {
+        wait.failure = UsherError(.state, message: "the session begins with the first licence request")
+        return wait.end(.state)
+      }
       entry.setupWaits.append(wait)
       self.bound(wait, timeout, id)
     }

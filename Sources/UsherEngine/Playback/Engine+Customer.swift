@@ -25,9 +25,12 @@ extension Engine {
     let id = entry.id
     guard let customer = entry.delegate.customer else {
       // The host removed the callbacks during the session. The customer's server still has the session.
+      entry.hasNoCallback = false
       return ssmReplied(id, request, call, .failure(withoutCallbacks(.callback)))
     }
-    guard let callback = call == .heartbeat ? customer.heartbeat : customer.teardown else {
+    let chosen = call == .heartbeat ? customer.heartbeat : customer.teardown
+    entry.hasNoCallback = chosen == nil
+    guard let callback = chosen else {
       // The customer has no callback for this call, so the call succeeds at once.
       return ssmReplied(id, request, call, .success(SessionFields()))
     }
@@ -37,16 +40,25 @@ extension Engine {
     askHost(entry, .customerCall, atMost: deadline, put: callback) { _, reply, status in
       switch reply {
       case .builtin, .value, .license, .server: self.ssmReplied(id, request, call, .success(SessionFields()))
-      case .failed(let failure, _): self.ssmReplied(id, request, call, .failure(failure))
-      case .none: self.ssmReplied(id, request, call, .failure(WireFailure(status)))
+      case .failed(let failure, _):
+        // If the server no longer has the session, its teardown is done.
+        let isDone = call == .teardown && failure.status == .session
+        self.ssmReplied(id, request, call, isDone ? .success(SessionFields()) : .failure(failure))
+      case .none: self.ssmReplied(id, request, call, .failure(hostFailure(status)))
       }
     }
   }
 }
 
 /// The failure of a call to a delegate without callbacks.
-private func withoutCallbacks(_ status: Status) -> WireFailure {
-  WireFailure(status, message: "the delegate has no callbacks")
+private func withoutCallbacks(_ status: Status) -> WireFailure { hostFailure(status, "the delegate has no callbacks") }
+
+/// The failure of the host itself: a callback failed or did not answer, and no server is known to have failed.
+@inline(never)
+package func hostFailure(_ status: Status, _ message: String = "") -> WireFailure {
+  var failure = WireFailure(status, message: message)
+  failure.origin = .local
+  return failure
 }
 
 private func customerDecoding(_ reply: HostAnswer, _ status: Status) -> LicenseDecoding {
@@ -59,15 +71,17 @@ private func customerDecoding(_ reply: HostAnswer, _ status: Status) -> LicenseD
     fields.enforced = license.isEnforced
     return .success(LicenseReply(data: license.data, fields: fields))
   case .failed(let failure, _): return .failure(failure)
-  case .none, .builtin, .value, .server: return .failure(WireFailure(status == .ok ? .callback : status))
+  case .none, .builtin, .value, .server: return .failure(hostFailure(status == .ok ? .callback : status))
   }
 }
 
 /// Converts the status of a customer's heartbeat or teardown to a failure. Three statuses mean that the customer's
-/// server ended the session; after any other status the library retries.
+/// server ended the session; after any other status the library retries. A status that cannot come from a server means
+/// that the callback failed.
 package func customerCallFailure(_ status: Status) -> WireFailure {
   switch status {
-  case .session, .refused, .limit: return WireFailure(status)
-  default: return WireFailure(.callback, message: status.message)
+  case .session, .refused, .limit, .transport, .tls, .timeout, .http, .protocolError, .tooLarge, .redirect:
+    return WireFailure(status)
+  default: return hostFailure(.callback, status.message)
   }
 }

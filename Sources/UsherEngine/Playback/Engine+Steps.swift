@@ -88,10 +88,10 @@ extension Engine {
       var line = LogLine(entry, "a session that came late could not be given back: ")
       line.add(error)
       events.write(.warning, line)
-    case .keptAlive(let lateness): events.emit(.keptAlive, entry, lateness: lateness)
+    case .keptAlive(let lateness): if !entry.hasNoCallback { events.emit(.keptAlive, entry, lateness: lateness) }
     case .recovered: events.emit(.recovered, entry)
     case .doubtful: events.emit(.sessionDoubtful, entry)
-    case .ended(let left): events.emit(.sessionEnded, entry, isLeft: left)
+    case .ended(let left): events.emit(.sessionEnded, entry, isLeft: left || entry.hasNoCallback)
     case .sessionless: events.emit(.noSession, entry)
     }
   }

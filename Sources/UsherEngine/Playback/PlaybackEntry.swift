@@ -89,6 +89,11 @@ final class PlaybackEntry {
   /// The playback's entries in the token map, pinned while it plays.
   var mappedTokens: [(id: [UInt8], pin: TokenMap.Pin)] = []
   fileprivate var pending: Pending?
+  /// Whether the session can only begin with a licence request that the host has not made yet.
+  var needsLicenseRequest: Bool { jobs.isEmpty && machine.needsLicenseRequest() }
+  /// With customer SSM, whether the host has no callback for the last heartbeat or teardown, so that the library called
+  /// nothing.
+  var hasNoCallback = false
   /// Whether the engine has emitted PLAYBACK_CLOSED.
   var hasReportedClosed = false
   /// Whether a late teardown is under way: after PLAYBACK_CLOSED, the host asked to tear down the session that the

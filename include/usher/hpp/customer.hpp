@@ -33,6 +33,8 @@ struct customer_license {
   int64_t service_code = 0;
   /** One line for the error's message. */
   std::string message{};
+  /** The server that failed: license or ssm; local: not known. See usher_customer_license. */
+  usher::origin origin = usher::origin::local;
 };
 
 namespace detail {
@@ -69,6 +71,7 @@ public:
     raw.http_status = license.http_status;
     raw.service_code = license.service_code;
     raw.message = license.message.empty() ? nullptr : message.c_str();
+    raw.origin = static_cast<int32_t>(license.origin);
     return accepted(usher_complete_license(id_, &raw));
   }
 
@@ -88,7 +91,8 @@ public:
 
   /** usher_complete_call(). Answer with ok, or with the status of the failure. For a heartbeat, status::session,
       status::refused and status::limit mean that your server ended the session; the library retries the heartbeat
-      after any other failure. @return as customer_request::answer(). */
+      after any other failure. For a teardown, status::session means that it is done. @return as
+      customer_request::answer(). */
   outcome<bool> answer(status s = status::ok) { return accepted(usher_complete_call(id_, static_cast<int32_t>(s))); }
 };
 

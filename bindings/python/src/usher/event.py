@@ -21,7 +21,8 @@ class Event:
 
     Attributes:
         type: what happened.
-        left: for SESSION_ENDED: whether the library left the session at the head-end on purpose.
+        left: for SESSION_ENDED: whether the library left the session at the head-end on purpose, or the customer
+            delegate has no teardown callback.
         sequence: the number of the event in its context, from 1, in the order in which events happened.
         time_ms: when the event happened, in milliseconds on the context's clock, which starts at 0.
         playback: its playback; None if Python has freed the object.

@@ -72,7 +72,7 @@ class Playback(Loads, Part):
         """Waits for the set-up of the session. Returns when the session is active, or if the playback needs no session.
 
         Not in callbacks. With SSP V2, with customer SSM, and with a multi-instance delegate and no `content_id`, the
-        session begins with the first licence request; before that request this call only waits for its time-out.
+        session begins with the first licence request; before that request this call raises StateError.
 
         Args:
             timeout_ms: longest wait, milliseconds on the context's clock; 0: the delegate's `setup_timeout_ms`
@@ -80,6 +80,7 @@ class Playback(Loads, Part):
 
         Raises:
             UsherTimeoutError: the set-up has not ended yet.
+            StateError: the session begins with the first licence request, and there is none.
             LimitError, RefusedError, HTTPStatusError, TransportError, TLSError, ProtocolError, TooLargeError,
             RedirectError, NoTokenError, ReplacedError, ClosedError: the set-up failed, or the playback was closed.
             InvalidHandleError, WouldDeadlockError.

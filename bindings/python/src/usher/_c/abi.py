@@ -394,6 +394,7 @@ class CustomerLicense(ctypes.Structure):
         ("http_status", c_int32),
         ("service_code", c_int64),
         ("message", c_char_p),
+        ("origin", c_int32),
     ]
 
 

@@ -11,9 +11,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict, Union
 
 from .._c import abi, ffi, registry
-from .._c.enums import LicenseType, Operation, RenewType, Status, Suspend
+from .._c.enums import LicenseType, Operation, Origin, RenewType, Status, Suspend
 from .._callbacks import report_to, subject
-from .._errors import InvalidCompletionError, LimitError, RefusedError, SessionError
+from .._errors import (
+    HTTPStatusError,
+    InvalidCompletionError,
+    LimitError,
+    ProtocolError,
+    RedirectError,
+    RefusedError,
+    SessionError,
+    TLSError,
+    TooLargeError,
+    TransportError,
+    UsherTimeoutError,
+)
 from .._question import Question, Reply, ask
 from .base import Delegate
 
@@ -39,9 +51,11 @@ class LicenseResponse:
             library retries the renewal after 429 and 5xx, and if the answer has neither HTTP status nor service code;
             otherwise the session fails at once.
         service_code: the server's code, for the error; 0: none. 1007 in the answer that should open the session means
-            too many sessions: SETUP_ERROR with a LimitError and the origin SSM. Every other code makes a RefusedError
-            with the origin LICENSE, so its explanation is that of a licence server's code.
+            too many sessions: SETUP_ERROR with a LimitError and the origin SSM. Every other code makes a RefusedError.
         message: one line for the error, at most 1000 bytes.
+        origin: the server that failed, LICENSE or SSM; the explanation of `service_code` depends on it. LOCAL (the
+            default): not known; the error then has LICENSE (Widevine renewals: SSM), or LOCAL if there is neither
+            `http_status` nor `service_code`.
     """
 
     license: bytes | None = field(default=None, repr=False)
@@ -50,6 +64,7 @@ class LicenseResponse:
     http_status: int = 0
     service_code: int = 0
     message: str = ""
+    origin: Origin = Origin.LOCAL
 
 
 class CustomerRequest(Question[LicenseResponse]):
@@ -86,6 +101,7 @@ class CustomerRequest(Question[LicenseResponse]):
             http_status=value.http_status,
             service_code=value.service_code,
             message=ffi.c_string(value.message or None, "message"),
+            origin=value.origin,
         )
         self._tell(ffi.lib.usher_complete_license, ctypes.byref(license))
 
@@ -112,8 +128,10 @@ class SessionCall(Question[Status]):
             value: the status of the call. OK: the call succeeded. For a heartbeat, SESSION, REFUSED and LIMIT mean that
                 the server has ended the session: HEARTBEAT_ERROR follows at once with this status, and playback must
                 stop. Any other status means that the heartbeat failed: the library retries it as long as the option
-                `retry_permille` allows. A teardown is not retried: any status but OK causes TEARDOWN_ERROR. Errors of
-                events have the status CALLBACK instead of your status, unless it is one of the three.
+                `retry_permille` allows. For a teardown, SESSION means that the server no longer has the session: the
+                teardown is done. Any other status but OK causes TEARDOWN_ERROR; a teardown is not retried. Errors of
+                events have your status and the origin SSM if it is one of the three, TRANSPORT, TLS, TIMEOUT, HTTP,
+                PROTOCOL, TOO_LARGE or REDIRECT; otherwise they have CALLBACK and LOCAL.
 
         Raises:
             InvalidCompletionError: the call already has an answer, or its deadline has passed.
@@ -124,8 +142,9 @@ class SessionCall(Question[Status]):
     def fail(self, cause: BaseException | None = None) -> None:
         """Reports a failure.
 
-        If the cause is a SessionError, RefusedError or LimitError, the call gets the answer SESSION, REFUSED or LIMIT
-        (see answer()); otherwise CALLBACK, after which the library retries a heartbeat.
+        If the cause is an error of the library that a server caused, such as a SessionError or a TransportError, the
+        call gets the status of its class as answer (see answer()); otherwise CALLBACK, after which the library retries
+        a heartbeat.
 
         Raises:
             InvalidCompletionError: like answer().
@@ -147,6 +166,13 @@ _ENDS: dict[type[BaseException], Status] = {
     LimitError: Status.LIMIT,
     RefusedError: Status.REFUSED,
     SessionError: Status.SESSION,
+    TLSError: Status.TLS,
+    TransportError: Status.TRANSPORT,
+    UsherTimeoutError: Status.TIMEOUT,
+    HTTPStatusError: Status.HTTP,
+    ProtocolError: Status.PROTOCOL,
+    TooLargeError: Status.TOO_LARGE,
+    RedirectError: Status.REDIRECT,
 }
 
 LicenseCallback = Callable[[CustomerRequest], Reply[LicenseResponse]]
