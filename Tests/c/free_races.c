@@ -272,6 +272,55 @@ static void destroy_of_a_failed_call(void) {
   nothing_held("destroy of a failed call");
 }
 
+/* ---- a context is freed while other threads close it ------------------------------------------------------------- */
+
+#define CLOSERS 4
+
+static usher_context *closing;
+static int is_licensed;
+
+static void gives_license(const usher_customer_request *request, void *user_data) {
+  usher_customer_license made = USHER_CUSTOMER_LICENSE_INIT;
+  (void)user_data;
+  made.license = (const uint8_t *)"licence";
+  made.license_size = 7;
+  usher_complete_license(request->completion, &made);
+}
+static void on_licensed(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
+  (void)playback, (void)response, (void)tag, (void)user_data;
+  add(&is_licensed, 1);
+}
+static void *closes(void *may_wait) {
+  while ((may_wait ? usher_context_close(closing, 1, NULL) : usher_context_begin_close(closing, 1)) !=
+         USHER_E_INVALID_HANDLE) {}
+  return NULL;
+}
+/* The teardown callback never answers, so the playback is still open when its context ends. nothing_left() counts the
+   descriptor of the pump, which the library closes when it frees the memory of the context. */
+static void freed_while_others_close(void) {
+  usher_license_request request = a_request(USHER_KEY_SYSTEM_FAIRPLAY);
+  usher_customer_options customer = USHER_CUSTOMER_OPTIONS_INIT;
+  pthread_t threads[CLOSERS];
+  int round, index;
+  customer.license = gives_license;
+  customer.teardown = never_answers;
+  for (round = 0; round < 100; round++) {
+    usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
+    usher_playback *playback = NULL;
+    closing = new_context(USHER_CALLBACKS_PUMPED);
+    usher_customer_delegate_new(closing, &customer, &item.delegate);
+    usher_player_play(new_player(closing), &item, &playback);
+    usher_playback_request_license(playback, &request, on_licensed, NULL, NULL);
+    if (!comes(closing, USHER_CALLBACKS_PUMPED, &is_licensed, round + 1, 5000)) tell(0, "a session is open");
+    for (index = 0; index < CLOSERS; index++)
+      pthread_create(&threads[index], NULL, closes, index == 0 ? &closing : NULL);
+    sleep_ms(2);
+    usher_context_free(closing);
+    for (index = 0; index < CLOSERS; index++) pthread_join(threads[index], NULL);
+  }
+  nothing_left("contexts freed while other threads close them");
+}
+
 int main(void) {
   cross_free();
   freed_elsewhere(USHER_CALLBACKS_THREADED);
@@ -280,5 +329,6 @@ int main(void) {
   freed_under_a_pump();
   thread_after_the_pumping_thread();
   destroy_of_a_failed_call();
+  freed_while_others_close();
   return failed != 0;
 }

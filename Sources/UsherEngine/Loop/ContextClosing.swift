@@ -5,6 +5,8 @@ internal import UsherCore
 /// for it. Only the I/O thread uses this object, except the properties and functions marked "any thread".
 final class ContextClosing {
   private(set) var hasBegun = false
+  /// The I/O thread has ended. Playbacks that were still open then stay in `openCount`.
+  private var hasEnded = false
   /// How many playbacks are open. A playback counts as open until it is closed, and again while it tears down a session
   /// whose token came after its close.
   private(set) var openCount = 0
@@ -68,9 +70,16 @@ final class ContextClosing {
   /// Forgets a wait whose time-out has passed.
   func remove(_ wait: Wait<Status>) { waits.removeAll { $0 === wait } }
 
-  func endWaitsIfDone() { if hasBegun, isDone { endWaits(.ok) } }
+  func endWaitsIfDone() { if hasEnded || (hasBegun && isDone) { endWaits(.ok) } }
 
-  func endWaits(_ status: Status) {
+  /// Ends all waits, and from now on each new wait at once: a thread may call a function that waits for the close while
+  /// another thread frees the context.
+  func endAll() {
+    hasEnded = true
+    endWaits(.closed)
+  }
+
+  private func endWaits(_ status: Status) {
     for wait in waits {
       timers.cancel(wait.timer)
       wait.end(status)

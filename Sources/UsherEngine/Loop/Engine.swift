@@ -284,7 +284,7 @@ package final class Engine {
       reportUnfinished(entry)
       endCloseWaits(entry)
     }
-    closing.endWaits(.closed)
+    closing.endAll()
     let left = requests.transfers.ids
     for id in left {
       if case .certificate(let source) = requests.transfers[id]?.purpose { endCertificate(source, UsherError(.closed)) }
