@@ -43,15 +43,15 @@ class Parameter:
     """A parameter of a function or callback, or a field of a structure."""
 
     type: str
-    """The C type, e.g. "const uint8_t *"."""
+    """The C type, e.g. "const uint8_t *" or "uint8_t[16]"."""
     name: str
 
     @staticmethod
     def read(text: str) -> Parameter:
-        found = re.fullmatch(r"(.*?[\s*])(\w+)", " ".join(text.split()))
+        found = re.fullmatch(r"(.*?[\s*])(\w+)((?:\[\d+\])?)", " ".join(text.split()))
         if not found:
             raise ValueError(f"not a parameter or field: {text.strip()!r}")
-        return Parameter(found[1].strip(), found[2])
+        return Parameter(found[1].strip() + found[3], found[2])
 
     @staticmethod
     def read_list(text: str) -> tuple[Parameter, ...]:
@@ -217,8 +217,8 @@ class Headers:
 
     @property
     def callbacks(self) -> dict[str, FunctionType]:
-        """Types of functions that the host gives the library."""
-        return {name: found for name, found in self.function_types.items() if found.result == "void"}
+        """Types of functions that the host gives the library: all except the type of usher_get_api()."""
+        return {name: found for name, found in self.function_types.items() if not found.result.endswith("*")}
 
     @cached_property
     def handles(self) -> list[str]:

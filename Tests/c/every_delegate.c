@@ -346,6 +346,69 @@ static void of_a_playback(void) {
 static void count_protection(const usher_protection *protection, void *user_data) {
   if (protection->struct_size >= sizeof *protection && protection->key_system) add((int *)user_data, 1);
 }
+/* moov/trak/mdia/minf/stbl/stsd/encv/sinf/schm and .../sinf/schi/tenc: a film with one encrypted track. */
+static const uint8_t film[] = {0, 0, 0, 210, 'm', 'o', 'o', 'v', 0, 0, 0, 202, 't', 'r', 'a', 'k', 0, 0, 0, 194, 'm',
+    'd', 'i', 'a', 0, 0, 0, 186, 'm', 'i', 'n', 'f', 0, 0, 0, 178, 's', 't', 'b', 'l', 0, 0, 0, 170, 's', 't', 's', 'd',
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 154, 'e', 'n', 'c', 'v', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 68, 's', 'i', 'n', 'f', 0, 0, 0, 20, 's', 'c',
+    'h', 'm', 0, 0, 0, 0, 'c', 'e', 'n', 'c', 0, 0, 0, 0, 0, 0, 0, 40, 's', 'c', 'h', 'i', 0, 0, 0, 32, 't', 'e', 'n',
+    'c', 0, 0, 0, 0, 0, 0, 1, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+struct file {
+  size_t size; /* how many bytes of `film` the file has */
+  int parts, is_broken;
+  uint8_t key_id[16];
+  char scheme[5];
+};
+static int64_t read_file(uint64_t offset, uint8_t *buffer, size_t size, void *user_data) {
+  const struct file *file = user_data;
+  size_t count = 0;
+  if (file->is_broken) return -7;
+  for (; count < size && offset + count < file->size; count++) buffer[count] = film[offset + count];
+  return (int64_t)count;
+}
+static void on_part(const usher_protection *protection, void *user_data) {
+  struct file *file = user_data;
+  if (file->parts++ > 0) return;
+  tell(protection->part == USHER_PART_FILE && protection->key_id_count == 1, "the first part is the whole file");
+  memcpy(file->key_id, protection->key_ids, 16), memcpy(file->scheme, protection->scheme, 5);
+}
+static void clear_key(void) {
+  static const char license[] = "{\"keys\":[{\"kty\":\"oct\",\"kid\":\"AAECAwQFBgcICQoLDA0ODw\",\"k\":"
+                                "\"AAECAwQFBgcICQoLDA0ODw\",\"new\":1}],\"type\":\"temporary\"}";
+  struct file file = {.size = sizeof film}, cut = {.size = sizeof film - 9}, broken = {.is_broken = 1};
+  char message[128];
+  uint8_t request[128];
+  usher_clearkey_key keys[2];
+  size_t size = sizeof request, count = 2;
+  answers(USHER_OK, usher_read_mp4(read_file, on_part, &file, message, sizeof message), "usher_read_mp4");
+  tell(file.parts == 2 && file.key_id[15] == 15 && strcmp(file.scheme, "cenc") == 0 && !*message,
+      "the file and its track: %s", message);
+  answers(USHER_E_PROTOCOL, usher_read_mp4(read_file, on_part, &cut, message, sizeof message), "a file that is cut");
+  tell(strcmp(message,
+           "moov/trak[1]/mdia/minf/stbl/stsd/encv/sinf/schi/tenc: the box ends before the end of the key id") == 0 &&
+           cut.parts == 0,
+      "the path of the box: %s", message);
+  answers(USHER_E_CALLBACK, usher_read_mp4(read_file, on_part, &broken, NULL, 0), "a callback that fails");
+  answers(USHER_E_INVALID_ARGUMENT, usher_read_mp4(NULL, on_part, &file, message, 5), "no callback");
+  tell(strlen(message) == 4, "the message is cut");
+  answers(USHER_OK, usher_clearkey_request(file.key_id, 1, request, &size), "usher_clearkey_request");
+  tell(size == 54 && memcmp(request, "{\"kids\":[\"AAECAwQFBgcICQoLDA0ODw\"],\"type\":\"temporary\"}", size) == 0,
+      "the request: %.*s", (int)size, (const char *)request);
+  size = 53;
+  answers(USHER_E_TOO_LARGE, usher_clearkey_request(file.key_id, 1, request, &size), "a small buffer");
+  answers(USHER_OK,
+      usher_clearkey_keys((const uint8_t *)license, strlen(license), keys, &count, message, sizeof message),
+      "usher_clearkey_keys");
+  tell(count == 1 && memcmp(keys[0].key_id, file.key_id, 16) == 0 && keys[0].key[15] == 15, "the key: %s", message);
+  answers(USHER_E_TOO_LARGE, usher_clearkey_keys((const uint8_t *)license, strlen(license), NULL, &count, NULL, 0),
+      "without room it returns the number of keys");
+  tell(count == 1, "one key");
+  answers(USHER_E_PROTOCOL, usher_clearkey_keys((const uint8_t *)"{}", 2, keys, &count, message, sizeof message),
+      "no licence");
+  tell(strcmp(message, "the licence has no array \"keys\"") == 0 && count == 0, "in words: %s", message);
+}
+
 static void contents(void) {
   static const uint8_t pssh[] = {0, 0, 0, 52, 'p', 's', 's', 'h', 1, 0, 0, 0, 0x10, 0x77, 0xef, 0xec, 0xc0, 0xb2, 0x4d,
       0x02, 0xac, 0xe3, 0x3c, 0x1e, 0x52, 0xe2, 0xfb, 0x4b, 0, 0, 0, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
@@ -400,6 +463,7 @@ int main(void) {
   loader_story();
   of_a_playback();
   contents();
+  clear_key();
   nothing_held("every delegate");
   return failed != 0;
 }

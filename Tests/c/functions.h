@@ -7,35 +7,39 @@
  *   FUNCTION(name, result, takes, arguments)  result: STATUS or POINTER; takes: HANDLE, FREES (a handle) or NOTHING;
  *                                             arguments: in brackets, for each parameter a macro of plain.h
  *   STRUCTURE(type, init, destroys)           init: its ..._INIT, or {0}; destroys: 1 if a field is usher_destroy_fn
- *   CALLBACK_TYPE(type, parameters, ...)      ...: a cast to void of each parameter
+ *   CALLBACK_TYPE(type, result, parameters, ...)  ...: the body: a cast to void of each parameter, and what it returns
  */
 #ifdef CALLBACK_TYPE
-CALLBACK_TYPE(usher_destroy_fn, (void *user_data), (void)user_data)
-CALLBACK_TYPE(usher_event_fn, (const usher_event *event, void *user_data), (void)event, (void)user_data)
-CALLBACK_TYPE(usher_log_fn,
+CALLBACK_TYPE(usher_destroy_fn, void, (void *user_data), (void)user_data)
+CALLBACK_TYPE(usher_event_fn, void, (const usher_event *event, void *user_data), (void)event, (void)user_data)
+CALLBACK_TYPE(usher_log_fn, void,
     (int32_t level, const char *line, void *user_data), (void)level, (void)line, (void)user_data)
-CALLBACK_TYPE(usher_refusal_fn,
+CALLBACK_TYPE(usher_refusal_fn, void,
     (int32_t status, const char *text, void *user_data), (void)status, (void)text, (void)user_data)
-CALLBACK_TYPE(usher_token_fn, (usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data),
-    (void)completion, (void)playback, (void)tag, (void)user_data)
-CALLBACK_TYPE(usher_hook_fn, (const usher_hook_call *call, void *user_data), (void)call, (void)user_data)
-CALLBACK_TYPE(usher_license_fn, 
-    (usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data),
-    (void)playback, (void)response, (void)tag, (void)user_data)
-CALLBACK_TYPE(usher_customer_license_fn,
-    (const usher_customer_request *request, void *user_data), (void)request, (void)user_data)
-CALLBACK_TYPE(usher_customer_heartbeat_fn,
-    (usher_playback *playback, uint64_t tag, void *user_data), (void)playback, (void)tag, (void)user_data)
-CALLBACK_TYPE(usher_customer_call_fn, 
+CALLBACK_TYPE(usher_token_fn, void, 
     (usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data),
     (void)completion, (void)playback, (void)tag, (void)user_data)
-CALLBACK_TYPE(usher_payload_fn, 
+CALLBACK_TYPE(usher_hook_fn, void, (const usher_hook_call *call, void *user_data), (void)call, (void)user_data)
+CALLBACK_TYPE(usher_license_fn, void, 
+    (usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data),
+    (void)playback, (void)response, (void)tag, (void)user_data)
+CALLBACK_TYPE(usher_customer_license_fn, void,
+    (const usher_customer_request *request, void *user_data), (void)request, (void)user_data)
+CALLBACK_TYPE(usher_customer_heartbeat_fn, void,
+    (usher_playback *playback, uint64_t tag, void *user_data), (void)playback, (void)tag, (void)user_data)
+CALLBACK_TYPE(usher_customer_call_fn, void, 
+    (usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data),
+    (void)completion, (void)playback, (void)tag, (void)user_data)
+CALLBACK_TYPE(usher_payload_fn, void, 
     (usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data),
     (void)completion, (void)playback, (void)key_system, (void)tag, (void)user_data)
-CALLBACK_TYPE(usher_protection_fn,
+CALLBACK_TYPE(usher_protection_fn, void,
     (const usher_protection *protection, void *user_data), (void)protection, (void)user_data)
-CALLBACK_TYPE(usher_spc_fn, (const usher_spc_request *request, void *user_data), (void)request, (void)user_data)
-CALLBACK_TYPE(usher_server_fn, (const usher_server_request *request, void *user_data), (void)request, (void)user_data)
+CALLBACK_TYPE(usher_read_fn, int64_t, (uint64_t offset, uint8_t *buffer, size_t size, void *user_data),
+    (void)offset, (void)buffer, (void)size, (void)user_data; return 0)
+CALLBACK_TYPE(usher_spc_fn, void, (const usher_spc_request *request, void *user_data), (void)request, (void)user_data)
+CALLBACK_TYPE(usher_server_fn, void,
+    (const usher_server_request *request, void *user_data), (void)request, (void)user_data)
 #endif
 #ifdef STRUCTURE
 STRUCTURE(usher_error, {0}, 0)
@@ -57,6 +61,7 @@ STRUCTURE(usher_customer_callbacks, USHER_CUSTOMER_CALLBACKS_INIT, 0)
 STRUCTURE(usher_customer_license, USHER_CUSTOMER_LICENSE_INIT, 0)
 STRUCTURE(usher_playback_options, USHER_PLAYBACK_OPTIONS_INIT, 1)
 STRUCTURE(usher_protection, {0}, 0)
+STRUCTURE(usher_clearkey_key, {.key_id = {0}}, 0)
 STRUCTURE(usher_spc_request, {0}, 0)
 STRUCTURE(usher_server_request, {0}, 0)
 STRUCTURE(usher_entitlement, USHER_ENTITLEMENT_INIT, 0)
@@ -151,6 +156,8 @@ FUNCTION(usher_read_pssh, STATUS, NOTHING, (
     ARG_BYTES, ARG_SIZE, ARG_CALLBACK(usher_protection_fn), ARG_USER_DATA, ARG_OUT(size_t)))
 FUNCTION(usher_read_tenc, STATUS, NOTHING, (
     ARG_BYTES, ARG_SIZE, ARG_CALLBACK(usher_protection_fn), ARG_USER_DATA, ARG_OUT(size_t)))
+FUNCTION(usher_read_mp4, STATUS, NOTHING, (
+    ARG_CALLBACK(usher_read_fn), ARG_CALLBACK(usher_protection_fn), ARG_USER_DATA, ARG_MESSAGE, ARG_MESSAGE_SIZE))
 FUNCTION(usher_read_hls_keys, STATUS, NOTHING, (
     ARG_BYTES, ARG_SIZE, ARG_CALLBACK(usher_protection_fn), ARG_USER_DATA, ARG_OUT(size_t)))
 FUNCTION(usher_read_dash_protection, STATUS, NOTHING, (
@@ -158,6 +165,9 @@ FUNCTION(usher_read_dash_protection, STATUS, NOTHING, (
 FUNCTION(usher_content_id, STATUS, NOTHING, (ARG_BYTES, ARG_SIZE, ARG_NUMBER(int32_t), ARG_BUFFER, ARG_BUFFER_SIZE))
 FUNCTION(usher_rewrite_hls_keys, STATUS, NOTHING, (
     ARG_BYTES, ARG_SIZE, ARG_TEXT, ARG_TEXT, ARG_BUFFER, ARG_BUFFER_SIZE))
+FUNCTION(usher_clearkey_request, STATUS, NOTHING, (ARG_BYTES, ARG_NUMBER(size_t), ARG_BUFFER, ARG_BUFFER_SIZE))
+FUNCTION(usher_clearkey_keys, STATUS, NOTHING, (
+    ARG_BYTES, ARG_SIZE, ARG_FILLED(usher_clearkey_key), ARG_OUT(size_t), ARG_MESSAGE, ARG_MESSAGE_SIZE))
 FUNCTION(usher_context_add_loader, STATUS, HANDLE, (
     ARG_HANDLE(usher_context), ARG_OPTIONS(usher_loader_options), ARG_OUT_HANDLE(usher_loader)))
 FUNCTION(usher_complete_server, STATUS, NOTHING, (ARG_COMPLETION, ARG_TEXT, ARG_TEXT))

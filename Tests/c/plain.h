@@ -9,8 +9,8 @@
 #define USHER_TEST_PLAIN_H
 #include <usher/usher.h>
 
-#define CALLBACK_TYPE(type, parameters, ...) \
-  static __attribute__((unused)) void plain_##type parameters { __VA_ARGS__; }
+#define CALLBACK_TYPE(type, result, parameters, ...) \
+  static __attribute__((unused)) result plain_##type parameters { __VA_ARGS__; }
 #include "functions.h"
 #undef CALLBACK_TYPE
 
@@ -24,6 +24,7 @@ struct plain {
   uint64_t out_uint64_t;
   size_t out_size_t, buffer_size;
   uint8_t buffer[256];
+  char message[128];
 };
 static __attribute__((unused)) const struct plain plain_defaults = {
 #define STRUCTURE(type, init, destroys) .of_##type = init,
@@ -35,10 +36,12 @@ static __attribute__((unused)) const struct plain plain_defaults = {
 #define ARG_OPTIONS(type) (&plain->of_##type)
 #define ARG_FILLED(type) (&plain->of_##type)
 #define ARG_OUT(type) (&plain->out_##type)
-#define ARG_BYTES ((const uint8_t *)"skd://one")
+#define ARG_BYTES ((const uint8_t *)"skd://one\0\0\0\0\0\0") /* with its NUL as long as one key id */
 #define ARG_SIZE 9
 #define ARG_BUFFER (plain->buffer)
 #define ARG_BUFFER_SIZE (&plain->buffer_size)
+#define ARG_MESSAGE (plain->message)
+#define ARG_MESSAGE_SIZE (sizeof plain->message)
 #define ARG_TEXT "text"
 #define ARG_NUMBER(type) ((type)1)
 #define ARG_COMPLETION ((usher_completion)1)

@@ -48,6 +48,63 @@ void readers() {
       "a prefix with a NUL");
 }
 
+/* A moov box with one encrypted track: moov/trak/mdia/minf/stbl/stsd/encv/sinf/schi/tenc. */
+std::string movie() {
+  const auto box = [](const char *type, const std::string &body) {
+    const auto size = 8 + body.size();
+    return std::string(2, '\0') + static_cast<char>(size >> 8) + static_cast<char>(size & 255) + type + body;
+  };
+  std::string boxes(reinterpret_cast<const char *>(tenc), sizeof tenc);
+  boxes = box("sinf", box("schm", std::string(4, '\0') + "cbcs" + std::string(4, '\0')) + box("schi", boxes));
+  boxes = box("stsd", std::string(8, '\0') + box("encv", std::string(78, '\0') + boxes));
+  for (const char *type : {"stbl", "minf", "mdia", "trak"}) boxes = box(type, boxes);
+  return box("moov", boxes + std::string(reinterpret_cast<const char *>(pssh), sizeof pssh));
+}
+
+void files() {
+  const std::string file = movie();
+  const auto read = [&](uint64_t offset, uint8_t *buffer, size_t size) -> int64_t {
+    return offset < file.size() ? static_cast<int64_t>(file.copy(reinterpret_cast<char *>(buffer), size, offset)) : 0;
+  };
+  const auto found = usher::read_mp4(read);
+  tell(found.whole.part == usher::part::file && found.whole.scheme == "cbcs" && found.whole.key_ids.size() == 1 &&
+           found.whole.init_data.size() == sizeof pssh,
+      "a file: scheme, key id and init data");
+  tell(found.tracks.size() == 1 && found.tracks[0].part == usher::part::track && found.tracks[0].crypt_blocks == 1,
+      "its track");
+  tell(found.pssh.size() == 1 && found.pssh[0].key_system == usher::key_system::clearkey, "its pssh box");
+  try {
+    usher::read_mp4([&](uint64_t offset, uint8_t *buffer, size_t size) -> int64_t {
+      return read(offset, buffer, offset < 60 ? std::min<size_t>(size, 60 - offset) : 0);
+    });
+    tell(0, "a file that ends too early is refused");
+  } catch (const usher::error &error) {
+    tell(error.status() == usher::status::protocol && std::string(error.what()).find("moov/trak[1]/") == 0,
+        "the path of the box: %s", error.what());
+  }
+  try {
+    usher::read_mp4([](uint64_t, uint8_t *, size_t) -> int64_t { throw std::runtime_error("no disk"); });
+    tell(0, "an exception of the reader arrives");
+  } catch (const std::runtime_error &error) { tell(std::string(error.what()) == "no disk", "the reader's exception"); }
+  throws(
+      usher::status::invalid_argument, [] { return usher::read_mp4(nullptr); }, "no reader");
+
+  const auto request = usher::clear_key_request(found.whole.key_ids);
+  tell(request == "{\"kids\":[\"ABEiM0RVZneImaq7zN3u_w\"],\"type\":\"temporary\"}", "a Clear Key request");
+  throws(
+      usher::status::invalid_argument, [] { return usher::clear_key_request({}); }, "a request without key ids");
+  std::string keys;
+  for (char letter = 'A'; letter < 'A' + 12; letter++)
+    keys += std::string(keys.empty() ? "" : ",") + "{\"kty\":\"oct\",\"kid\":\"ABEiM0RVZneImaq7zN3u_w\",\"k\":\"" +
+            std::string(20, letter) + "AA\"}";
+  const auto pairs = usher::clear_keys("{\"keys\":[" + keys + "]}");
+  tell(pairs.size() == 12 && pairs[0].key_id == found.whole.key_ids[0] && pairs[1].key[0] == 0x04, "twelve keys");
+  try {
+    usher::clear_keys("{\"keys\":[]}");
+    tell(0, "a licence without keys is refused");
+  } catch (const usher::error &error) { tell(std::string(error.what()) == "the licence has no keys", "in words"); }
+}
+
 void loading() {
   witness w;
   std::atomic<int> asked{0}, told{0};
@@ -162,6 +219,7 @@ void loading() {
 
 int contents() {
   readers();
+  files();
   loading();
   return failed;
 }

@@ -163,6 +163,37 @@ static void get_resource(struct program *p) {
 
 /* ---- contents and words ------------------------------------------------------------------------------------------ */
 
+struct bytes {
+  const uint8_t *bytes;
+  size_t size, most;
+};
+static int64_t on_read(uint64_t offset, uint8_t *buffer, size_t size, void *user_data) {
+  const struct bytes *from = user_data;
+  size_t count = 0;
+  for (; count < size && count < from->most && offset + count < from->size; count++)
+    buffer[count] = from->bytes[offset + count];
+  return (int64_t)count;
+}
+static void on_part(const usher_protection *protection, void *user_data) {
+  size_t sum = 0;
+  on_protection(protection, &sum), (void)user_data;
+}
+static void read_file(struct program *p) {
+  struct bytes from = {.most = seldom(p) ? 3 : 4096};
+  char message[64];
+  from.bytes = some_bytes(p, &from.size);
+  CALL(usher_read_mp4,
+      (seldom(p) ? NULL : on_read, seldom(p) ? NULL : on_part, &from, seldom(p) ? NULL : message, below(p, 64)));
+}
+static void use_clear_keys(struct program *p) {
+  size_t size, room = below(p, 80), count = below(p, 3);
+  const uint8_t *bytes = some_bytes(p, &size);
+  uint8_t *buffer = seldom(p) ? NULL : (uint8_t *)pass(p, garbage, room);
+  usher_clearkey_key keys[3];
+  char message[64];
+  CALL(usher_clearkey_request, (bytes, size / 16, buffer, seldom(p) ? NULL : &room));
+  CALL(usher_clearkey_keys, (bytes, size, seldom(p) ? NULL : keys, seldom(p) ? NULL : &count, message, below(p, 64)));
+}
 static void read_contents(struct program *p) {
   size_t size, count = 0, sum = 0;
   const uint8_t *bytes = some_bytes(p, &size);
@@ -170,6 +201,7 @@ static void read_contents(struct program *p) {
   CALL(usher_read_pssh, (bytes, size, fn, &sum, &count)), CALL(usher_read_tenc, (bytes, size, fn, &sum, &count));
   CALL(usher_read_hls_keys, (bytes, size, fn, &sum, &count)),
       CALL(usher_read_dash_protection, (bytes, size, fn, &sum, &count));
+  read_file(p);
 }
 static void write_contents(struct program *p) {
   size_t size, room = below(p, 80), told = room;
@@ -178,6 +210,7 @@ static void write_contents(struct program *p) {
   CALL(usher_content_id, (bytes, size, (int32_t)below(p, 9) - 1, buffer, seldom(p) ? NULL : &told));
   told = room;
   CALL(usher_rewrite_hls_keys, (bytes, size, some_text(p), some_text(p), buffer, seldom(p) ? NULL : &told));
+  use_clear_keys(p);
 }
 /* Calls the functions that no other step calls, with simple arguments. Tests/fuzz/run writes plain_steps.h, which has
    the lines of functions.h for these functions. If this file is empty, the step reads no byte of the input, so that the

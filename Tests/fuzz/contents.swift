@@ -58,6 +58,48 @@ func readTrackEncryption(_ bytes: Bytes) {
   }
 }
 
+/// The first byte of the input says how many bytes one read returns at most, and how far apart the bytes of the file
+/// are stretched by a gap, so that offsets also exceed 32 bits.
+func readFile(_ bytes: Bytes) {
+  guard let (choice, content) = choices(bytes) else { return }
+  let most = choice & 15 == 0 ? Int.max : choice & 15
+  let gap = UInt64(choice >> 4) << 40
+  let half = UInt64(content.count / 2)
+  var reads = 0
+  let file = MP4File { offset, target in
+    reads += 1
+    must(target.count > 0 && target.count <= MP4File.windowSize, "a read is never larger than the window")
+    must(offset <= UInt64(Int64.max), "an offset is never too large")
+    let isAfter = offset >= half + gap
+    if !isAfter && offset >= half {
+      for index in target.indices { target[index] = 0 }
+      return target.count
+    }
+    let start = Int(isAfter ? min(offset - gap, UInt64(content.count)) : offset)
+    let count = min(most, target.count, isAfter ? content.count - start : Int(half) - start)
+    for index in 0..<count { target[index] = content[start + index] }
+    return count
+  }
+  let isGood = (try? file.scan()) != nil
+  must(isGood || !file.message.bytes.isEmpty, "a failure has a message")
+  must(file.message.count <= 255, "a message has at most 255 bytes")
+  must(reads <= 40 * MP4File.mostBoxes, "the number of reads is limited")
+  must(file.found.tracks.count <= TrackEncryption.mostTracks, "no more tracks than allowed")
+  must(file.found.keyIDs.count <= [UUIDBytes].mostKeyIDs, "no more key ids than allowed")
+  must(file.found.pssh.reduce(0) { $0 + $1.box.count } <= MP4File.mostPSSHBytes, "no more pssh boxes than allowed")
+}
+
+func readClearKeys(_ bytes: Bytes) {
+  var count = 0
+  do throws(ClearKeyLicense.Fault) {
+    try ClearKeyLicense.read(bytes) { id, key in
+      must(id.count == 16 && key.count == 16, "key ids and keys have 16 bytes")
+      count += 1
+    }
+    must(count > 0 && count * 44 <= bytes.count, "a licence has at least one key, and each takes its bytes")
+  } catch { must(!error.words.isEmpty && error.words.count < 128, "a failure has a short message") }
+}
+
 func readPlaylist(_ bytes: Bytes) {
   let keys = (try? HLSKey.all(in: bytes)) ?? []
   for key in keys {

@@ -5,10 +5,11 @@ import Glibc
 typealias Bytes = UnsafeBufferPointer<UInt8>
 
 let targets: [(name: StaticString, read: (Bytes) -> Void)] = [
-  ("asset", readAsset), ("pssh", readPSSH), ("tenc", readTrackEncryption), ("hls", readPlaylist),
+  ("asset", readAsset), ("pssh", readPSSH), ("tenc", readTrackEncryption), ("mp4", readFile), ("hls", readPlaylist),
   ("dash", readManifest),
   ("url", readURL), ("text", readText), ("spc-request", writeRequests), ("token-map", useTokenMap),
-  ("ssm", readSSMReply), ("licence", readLicence), ("custom-data", readCustomData), ("ckc", readCKC),
+  ("clearkey", readClearKeys), ("ssm", readSSMReply), ("licence", readLicence), ("custom-data", readCustomData),
+  ("ckc", readCKC),
   ("certificate", readCertificate),
   ("entitlement", readEntitlement), ("expressplay", readExpressPlayError),
   ("retry-after", readRetryAfter), ("http1", readHTTP1), ("http2", readHTTP2)

@@ -24,6 +24,7 @@
 #include "playback.h"
 #include "license.h"
 #include "content.h"
+#include "clearkey.h"
 #include "loader.h"
 #include "testing.h"
 
@@ -137,6 +138,10 @@ typedef struct usher_api {
   int32_t (*context_begin_close)(usher_context *context, uint32_t timeout_ms);
   int32_t (*delegate_set_customer_callbacks)(
       usher_delegate *delegate, const usher_customer_callbacks *callbacks, void *user_data, usher_destroy_fn destroy);
+  int32_t (*read_mp4)(usher_read_fn read, usher_protection_fn fn, void *user_data, char *message, size_t message_size);
+  int32_t (*clearkey_request)(const uint8_t *key_ids, size_t key_id_count, uint8_t *buffer, size_t *size);
+  int32_t (*clearkey_keys)(const uint8_t *license, size_t license_size, usher_clearkey_key *keys, size_t *count,
+      char *message, size_t message_size);
   int32_t (*complete_server)(usher_completion completion, const char *url, const char *headers);
   int32_t (*complete_entitlement)(usher_completion completion, const usher_entitlement *entitlement);
   /* end of what is generated: functions */

@@ -1,6 +1,7 @@
 /** @file
- * content.h - reads protection data out of content: key systems, key ids and content identifiers in pssh and tenc
- * boxes, HLS playlists, DASH manifests and `skd:` URLs. Pure functions: no context, no thread, no I/O.
+ * content.h - reads protection data out of content: key systems, key ids and content identifiers in MP4 files, pssh and
+ * tenc boxes, HLS playlists, DASH manifests and `skd:` URLs. Pure functions: no context, no thread, and no I/O except
+ * through a callback of the host.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -29,6 +30,16 @@ extern "C" {
 /** The member "ContentId" of the decoded JSON: the content identifier that the token map uses. Without such a member:
     the text after the scheme. */
 #define USHER_CONTENT_ID_SSP 6
+
+/* part */
+/** One box, line or element: from all functions except usher_read_mp4(). */
+#define USHER_PART_ELEMENT 0
+/** From usher_read_mp4(): the whole file. */
+#define USHER_PART_FILE 1
+/** From usher_read_mp4(): one encrypted track. */
+#define USHER_PART_TRACK 2
+/** From usher_read_mp4(): one pssh box. */
+#define USHER_PART_PSSH 3
 
 /** One way in which the content is protected. The struct and everything it points to live until the callback returns.
     */
@@ -68,6 +79,10 @@ typedef struct usher_protection {
   uint32_t skip_blocks;
   /** 1: the key applies to the whole presentation (HLS EXT-X-SESSION-KEY). */
   int32_t is_session;
+  /** USHER_PART_... */
+  int32_t part;
+  /** The number of the track in the file (USHER_PART_TRACK); 0: none. */
+  uint32_t track_id;
 } usher_protection;
 
 /**
@@ -95,7 +110,7 @@ USHER_API int32_t usher_read_pssh(
     const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
 
 /**
- * Reads tenc boxes, alone or inside an init segment (moov).
+ * Reads tenc boxes, alone or inside an init segment (moov). For a file use usher_read_mp4().
  *
  * @param bytes      the boxes, up to 1 MiB.
  * @param size       their length in bytes.
@@ -107,6 +122,58 @@ USHER_API int32_t usher_read_pssh(
  */
 USHER_API int32_t usher_read_tenc(
     const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
+
+/**
+ * Reads bytes of a file for usher_read_mp4().
+ * Threads: the calling thread, before usher_read_mp4() returns. May call: any function. Last call: before
+ * usher_read_mp4() returns.
+ *
+ * @param offset     where the bytes begin, counted from the begin of the file; at most INT64_MAX. It may be beyond the
+ *                   end of the file.
+ * @param buffer     receives the bytes.
+ * @param size       the length of `buffer` in bytes, at most 4096.
+ * @param user_data  as the host passed it to usher_read_mp4().
+ * @return how many bytes it read, at most `size`. Fewer than `size` are allowed; 0 only at and beyond the end of the
+ *         file. A negative number: reading failed.
+ */
+typedef int64_t (*usher_read_fn)(uint64_t offset, uint8_t *buffer, size_t size, void *user_data);
+
+/**
+ * Reads how an MP4 file (also QuickTime, fragmented MP4, CMAF) is protected. It finds the moov box anywhere in the file
+ * and skips all data, so it reads a few kB, also of a large file. If the file is fragmented, it also reads the first
+ * fragment of each encrypted track, in at most 8 fragments. It needs less than 2 MiB of memory, whatever sizes the
+ * boxes claim, and at most 32768 boxes.
+ *
+ * `fn` is called after reading, first with USHER_PART_FILE, which is enough for most hosts: `key_ids` has the key ids of
+ * all tracks (if these have none, those of the pssh boxes), `init_data` has all pssh boxes one after another, `scheme`,
+ * `crypt_blocks` and `skip_blocks` are those of the first encrypted track, and `content_id` comes from the first pssh
+ * box that has one. A file without encryption has no key ids and no `scheme`. Then follows USHER_PART_TRACK for each
+ * encrypted track, whose first key id is the default one and whose other key ids come from further sample entries and
+ * from sample groups (`seig`); then USHER_PART_PSSH for each pssh box in moov and in these fragments, without duplicates.
+ * For key ids that later fragments introduce, read these fragments with usher_read_pssh().
+ *
+ * With a `FILE *` as `user_data`, this is the callback:
+ *
+ *     static int64_t read_file(uint64_t offset, uint8_t *buffer, size_t size, void *user_data) {
+ *       if (fseeko(user_data, (off_t)offset, SEEK_SET) != 0) return -1;
+ *       size_t count = fread(buffer, 1, size, user_data);
+ *       return ferror(user_data) ? -1 : (int64_t)count;
+ *     }
+ *
+ * @param read          reads bytes of the file. Not NULL.
+ * @param fn            receives what was found; not called on failure. Not NULL.
+ * @param user_data     passed to `read` and `fn`.
+ * @param message       receives one line that says why the function failed: the path of the malformed box and what is
+ *                      wrong, for example `moov/trak[1]/mdia/minf/stbl/stsd/encv/sinf: no tenc box`; empty on success.
+ *                      The first `trak` has the number 1. At most `message_size` bytes with the NUL, cut if it is
+ *                      longer; 256 bytes are always enough. NULL: no message.
+ * @param message_size  the length of `message` in bytes.
+ * @return USHER_OK, also for a file without encryption; USHER_E_CALLBACK if `read` failed; USHER_E_PROTOCOL if this is no
+ *         MP4 file, or if a box is malformed; USHER_E_TOO_LARGE for a file with too many boxes; USHER_E_INVALID_ARGUMENT.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_read_mp4(
+    usher_read_fn read, usher_protection_fn fn, void *user_data, char *message, size_t message_size);
 
 /**
  * Reads one EXT-X-KEY or EXT-X-SESSION-KEY line, or all such lines of a playlist. A line with METHOD=NONE has neither

@@ -52,9 +52,11 @@ extern "C" {
 #define USHER_E_REFUSED (-23)
 /** The account already plays as many streams as it may (the SSM answered code 1007). */
 #define USHER_E_LIMIT (-24)
-/** The reply cannot be understood: it is not JSON, or a field is missing or has the wrong type. */
+/** The reply cannot be understood: it is not JSON, or a field is missing or has the wrong type. From usher_read_mp4()
+    and usher_clearkey_keys(): the file or the licence is malformed. */
 #define USHER_E_PROTOCOL (-25)
-/** The reply is larger than `max_response_bytes`. From functions of content.h: the buffer is too small. */
+/** The reply is larger than `max_response_bytes`. From functions of content.h and clearkey.h: the buffer is too small,
+    or the file has too many boxes. */
 #define USHER_E_TOO_LARGE (-26)
 /** The playback has no content token: the host set none, and the token callback did not answer with a token in time
     (5022 in the SDKs). */

@@ -90,6 +90,7 @@
 #include "playback.h"
 #include "license.h"
 #include "content.h"
+#include "clearkey.h"
 #include "loader.h"
 #include "testing.h"
 #include "api.h"

@@ -61,5 +61,6 @@
 #include "hpp/player.hpp"
 #include "hpp/context.hpp"
 #include "hpp/content.hpp"
+#include "hpp/clearkey.hpp"
 
 #endif /* USHER_USHER_HPP */

@@ -79,7 +79,7 @@ FUNCTIONS_H = """\
  *   FUNCTION(name, result, takes, arguments)  result: STATUS or POINTER; takes: HANDLE, FREES (a handle) or NOTHING;
  *                                             arguments: in brackets, for each parameter a macro of plain.h
  *   STRUCTURE(type, init, destroys)           init: its ..._INIT, or {{0}}; destroys: 1 if a field is usher_destroy_fn
- *   CALLBACK_TYPE(type, parameters, ...)      ...: a cast to void of each parameter
+ *   CALLBACK_TYPE(type, result, parameters, ...)  ...: the body: a cast to void of each parameter, and what it returns
  */
 #ifdef CALLBACK_TYPE
 {callbacks}
@@ -101,12 +101,15 @@ def argument(headers: Headers, parameter: Parameter, before: Parameter | None) -
         "const char *": "ARG_TEXT",
         "const uint8_t *": "ARG_BYTES",
         "uint8_t *": "ARG_BUFFER",
+        "char *": "ARG_MESSAGE",
         "void *": "ARG_USER_DATA",
         "usher_destroy_fn": "ARG_DESTROY",
         "usher_completion": "ARG_COMPLETION",
     }
-    if before and (before.type, kind) == ("const uint8_t *", "size_t"):
+    if before and (before.type, kind) == ("const uint8_t *", "size_t") and not parameter.name.endswith("_count"):
         return "ARG_SIZE"
+    if before and (before.type, kind) == ("char *", "size_t"):
+        return "ARG_MESSAGE_SIZE"
     if before and (before.type, kind) == ("uint8_t *", "size_t *"):
         return "ARG_BUFFER_SIZE"
     if kind in fixed:
@@ -137,10 +140,15 @@ def functions_h(headers: Headers) -> str:
     for callback in headers.callbacks.values():
         given = ", ".join(parameter.text for parameter in callback.parameters)
         casts = ", ".join(f"(void){parameter.name}" for parameter in callback.parameters)
-        callbacks += wrapped(f"CALLBACK_TYPE({callback.name}, ", [f"({given})", casts], ")", 4)
+        body = casts if callback.result == "void" else f"{casts}; return 0"
+        callbacks += wrapped(f"CALLBACK_TYPE({callback.name}, {callback.result}, ", [f"({given})", body], ")", 4)
     takers = headers.takes_destroy()
+    zeros = {
+        name: f"{{.{found.fields[0].name} = {{0}}}}" if found.fields[0].type.endswith("]") else "{0}"
+        for name, found in headers.structures.items()
+    }
     structures = [
-        f"STRUCTURE({name}, {headers.inits.get(name, '{0}')}, {int(name in takers)})" for name in headers.structures
+        f"STRUCTURE({name}, {headers.inits.get(name, zero)}, {int(name in takers)})" for name, zero in zeros.items()
     ]
     functions = [function_line(headers, function) for function in headers.functions.values()]
     return FUNCTIONS_H.format(

@@ -128,6 +128,7 @@ GROUPS = [
         False,
     ),
     Group("USHER_ROUTE_", "Route", "route", "where a resource loader sends the SPC."),
+    Group("USHER_PART_", "Part", "part", "which part of the content a protection is about."),
     Group(
         "USHER_CONTENT_ID_",
         "ContentIDRule",

@@ -21,6 +21,7 @@ C_TYPES = {
     "uint64_t": "c_uint64",
     "size_t": "c_size_t",
     "uint8_t": "c_uint8",
+    "char": "c_char",
     "const char *": "c_char_p",
     "void *": "c_void_p",
     "const usher_api *": "c_void_p",
@@ -47,6 +48,8 @@ def ctype(headers: Headers, kind: str) -> str:
         return C_TYPES[headers.numbers[kind]]
     if kind in headers.callbacks or kind in headers.structures:
         return class_name(kind)
+    if array := re.fullmatch(r"(\w+)\[(\d+)\]", kind):
+        return f"{ctype(headers, array[1])} * {array[2]}"
     bare = kind.removeprefix("const ")
     if not bare.endswith("*"):
         raise ValueError(f"scripts/interface/python_files.py knows no ctypes type for {kind!r}: add it to C_TYPES")
@@ -106,7 +109,7 @@ def declared_in_order(headers: Headers) -> list[Structure | FunctionType]:
     """Returns structures and callback types in the order of the headers, so that each comes after those it uses."""
     found: list[Structure | FunctionType] = []
     for text in headers.texts.values():
-        names = re.findall(r"^typedef struct (usher_\w+) \{|^typedef void \(\*(usher_\w+)\)", text, re.M)
+        names = re.findall(r"^typedef struct (usher_\w+) \{|^typedef \w+ \(\*(usher_\w+)\)", text, re.M)
         for struct, function in names:
             if struct in headers.structures:
                 found.append(headers.structures[struct])

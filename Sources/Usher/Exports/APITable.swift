@@ -86,6 +86,9 @@ private nonisolated(unsafe) let table: UnsafePointer<usher_api> = {
       context_pending: usher_context_pending,
       context_begin_close: usher_context_begin_close,
       delegate_set_customer_callbacks: usher_delegate_set_customer_callbacks,
+      read_mp4: usher_read_mp4,
+      clearkey_request: usher_clearkey_request,
+      clearkey_keys: usher_clearkey_keys,
       complete_server: usher_complete_server,
       complete_entitlement: usher_complete_entitlement))
   return UnsafePointer(storage)

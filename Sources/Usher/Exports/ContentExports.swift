@@ -25,6 +25,37 @@ public func usher_read_tenc(
   }
 }
 
+/// Implements `usher_read_mp4`; contract in `include/usher/content.h`.
+@_cdecl("usher_read_mp4") @implementation
+public func usher_read_mp4(
+  _ read: usher_read_fn!, _ fn: usher_protection_fn!, _ user_data: UnsafeMutableRawPointer!,
+  _ message: UnsafeMutablePointer<CChar>!, _ message_size: Int
+) -> Int32 {
+  report(to: message, message_size) { words throws(UsherError) in
+    guard let read, let fn else { throw UsherError(.invalidArgument) }
+    let file = MP4File { offset, target in
+      Int(clamping: read(offset, target.baseAddress, target.count, user_data))
+    }
+    do throws(MP4File.Fault) {
+      try file.scan()
+    } catch {
+      words = file.message.bytes
+      throw UsherError(error.status)
+    }
+    Protection.pass(file.found, to: fn, user_data)
+  }
+}
+
+extension MP4File.Fault {
+  fileprivate var status: Status {
+    switch self {
+    case .unreadable: return .callback
+    case .malformed: return .protocolError
+    case .tooLarge: return .tooLarge
+    }
+  }
+}
+
 /// Implements `usher_read_hls_keys`; contract in `include/usher/content.h`.
 @_cdecl("usher_read_hls_keys") @implementation
 public func usher_read_hls_keys(
@@ -106,8 +137,24 @@ public func usher_rewrite_hls_keys(
   }
 }
 
+/// Runs the body as `report` does, and writes the reason of a failure to the host's buffer: the words that the body has
+/// set, otherwise those of the status.
+func report(
+  to message: UnsafeMutablePointer<CChar>?, _ size: Int, _ body: (inout [UInt8]) throws(UsherError) -> Void
+) -> Int32 {
+  var words: [UInt8] = []
+  let status = report { () throws(UsherError) in try body(&words) }
+  if status != USHER_OK && words.isEmpty { words = Array((Status(rawValue: status) ?? .protocolError).message.utf8) }
+  if let message, size > 0 {
+    let count = min(words.count, size - 1)
+    for index in 0..<count { message[index] = CChar(truncatingIfNeeded: words[index]) }
+    message[count] = 0
+  }
+  return status
+}
+
 /// Copies the bytes to the host's buffer and sets `size` to the needed length. Fails if the buffer is too small.
-private func copy(
+func copy(
   _ bytes: [UInt8], _ buffer: UnsafeMutablePointer<UInt8>?, _ size: UnsafeMutablePointer<Int>?
 ) throws(UsherError) {
   guard let size else { throw UsherError(.invalidArgument) }

@@ -16,11 +16,53 @@ struct Protection {
   private var cryptBlocks: UInt32 = 0
   private var skipBlocks: UInt32 = 0
   private var isSession = false
+  private var part = USHER_PART_ELEMENT
+  private var trackID: UInt32 = 0
 
+  private init() {}
+
+  /// The whole file.
+  private init(_ file: FileProtection) {
+    self.init()
+    if let first = file.tracks.first { self = Protection(first) }
+    part = USHER_PART_FILE
+    trackID = 0
+    iv = []
+    keyIDs = file.keyIDs.joined
+    for box in file.pssh {
+      initData += box.box
+      if contentID.isEmpty { contentID = box.contentIdentifier ?? [] }
+    }
+  }
+
+  @inline(never)
+  private init(_ track: FileProtection.Track) {
+    self.init()
+    iv = track.encryption?.constantIV ?? []
+    cryptBlocks = UInt32(track.encryption?.cryptBlocks ?? 0)
+    skipBlocks = UInt32(track.encryption?.skipBlocks ?? 0)
+    part = USHER_PART_TRACK
+    trackID = track.id
+    keyIDs = track.keyIDs.joined
+    if let four = track.scheme { scheme = Protection.text(four) }
+  }
+
+  /// Passes the parts of a file: the whole file, its tracks, its `pssh` boxes.
+  static func pass(_ file: FileProtection, to fn: usher_protection_fn, _ user: UnsafeMutableRawPointer?) {
+    Protection(file).pass(to: fn, user)
+    for track in file.tracks { Protection(track).pass(to: fn, user) }
+    for box in file.pssh {
+      var part = Protection(box)
+      part.part = USHER_PART_PSSH
+      part.pass(to: fn, user)
+    }
+  }
+
+  @inline(never)
   init(_ pssh: PSSH) {
     system = pssh.systemID
     keySystem = pssh.keySystem
-    keyIDs = pssh.keyIDs.flatMap { $0.bytes }
+    keyIDs = pssh.keyIDs.joined
     contentID = pssh.contentIdentifier ?? []
     initData = pssh.box
     if keySystem == .playReady { uri = pssh.data.withUnsafeBufferPointer { PlayReadyHeader($0) }?.licenseURL ?? [] }
@@ -40,7 +82,7 @@ struct Protection {
     system = keySystem?.uuid
     let asset = Protection.asset(key)
     let ids = key.keyIDs
-    keyIDs = (ids.isEmpty ? asset?.keyID.map { [$0] } ?? [] : ids).flatMap { $0.bytes }
+    keyIDs = (ids.isEmpty ? asset?.keyID.map { [$0] } ?? [] : ids).joined
     contentID = key.pssh.first?.contentIdentifier ?? asset?.contentIdentifier ?? []
     initData = key.pssh.flatMap { $0.box }
     uri = key.method == .none ? [] : key.uri
@@ -62,18 +104,23 @@ struct Protection {
   init(_ element: ContentProtection) {
     keySystem = element.keySystem
     system = element.systemID
-    keyIDs = element.keyIDs.flatMap { $0.bytes }
+    keyIDs = element.keyIDs.joined
     contentID = element.pssh.first?.contentIdentifier ?? []
     initData = element.pssh.flatMap { $0.box }
     uri = element.licenseURL.isEmpty ? element.playReady?.licenseURL ?? [] : element.licenseURL
     if element.isCommon, element.value.count == 4 { scheme = element.value + [0] }
   }
 
+  @inline(never)
   private static func text(_ four: UInt32) -> [UInt8] {
-    [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: four >> UInt32($0)) } + [0]
+    var text: [UInt8] = []
+    for shift in [24, 16, 8, 0] as [UInt32] { text.append(UInt8(truncatingIfNeeded: four >> shift)) }
+    text.append(0)
+    return text
   }
 
   /// Calls `fn` with the C form, whose pointers live until `fn` returns.
+  @inline(never)
   func pass(to fn: usher_protection_fn, _ user: UnsafeMutableRawPointer?) {
     // Copy all parts into one block, so that one closure is enough to get pointers to all of them.
     let parts = [system?.bytes ?? [], keyIDs, contentID, initData, uri, iv, scheme]
@@ -102,6 +149,8 @@ struct Protection {
       form.crypt_blocks = cryptBlocks
       form.skip_blocks = skipBlocks
       form.is_session = isSession ? 1 : 0
+      form.part = part
+      form.track_id = trackID
       fn(&form, user)
     }
   }

@@ -14,12 +14,42 @@ struct FourCC: Equatable, Sendable {
   static var schm: FourCC { FourCC(value: 0x7363_686D) }
   static var tenc: FourCC { FourCC(value: 0x7465_6E63) }
   static var pssh: FourCC { FourCC(value: 0x7073_7368) }
+  static var mvex: FourCC { FourCC(value: 0x6D76_6578) }
+  static var traf: FourCC { FourCC(value: 0x7472_6166) }
+  static var tfhd: FourCC { FourCC(value: 0x7466_6864) }
+  static var tkhd: FourCC { FourCC(value: 0x746B_6864) }
+  static var sgpd: FourCC { FourCC(value: 0x7367_7064) }
+  static var seig: FourCC { FourCC(value: 0x7365_6967) }
   static var encv: FourCC { FourCC(value: 0x656E_6376) }
   static var enca: FourCC { FourCC(value: 0x656E_6361) }
   static var enct: FourCC { FourCC(value: 0x656E_6374) }
   static var encs: FourCC { FourCC(value: 0x656E_6373) }
   static var encm: FourCC { FourCC(value: 0x656E_636D) }
   static var encu: FourCC { FourCC(value: 0x656E_6375) }
+
+  /// Whether the type of a box can have these letters.
+  var isPrintable: Bool {
+    var line = TextLine()
+    write(to: &line)
+    return !line.bytes.contains(0x3F)
+  }
+
+  /// Whether this is a scheme of ISO/IEC 23001-7: `cenc`, `cbc1`, `cens` or `cbcs`. They need a `tenc` box.
+  var isCommonEncryption: Bool {
+    switch value {
+    case 0x6365_6E63, 0x6362_6331, 0x6365_6E73, 0x6362_6373: return true
+    default: return false
+    }
+  }
+
+  /// Adds the four letters; "?" stands for a byte that is no letter of ASCII.
+  @inline(never)
+  func write(to line: inout TextLine) {
+    for shift in [24, 16, 8, 0] as [UInt32] {
+      let letter = UInt8(truncatingIfNeeded: value >> shift)
+      line.add(letter >= 0x20 && letter < 0x7F ? letter : 0x3F)
+    }
+  }
 }
 
 /// One box of an ISO BMFF file. It points into the bytes of the file and copies nothing.

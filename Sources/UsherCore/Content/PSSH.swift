@@ -11,6 +11,7 @@ package struct PSSH: Equatable, Sendable {
   package var keySystem: KeySystem? { KeySystem(systemID) }
 
   /// The key ids of the box, then those of its data, without duplicates.
+  @inline(never)
   package var keyIDs: [UUIDBytes] {
     var all = listedKeyIDs
     for id in dataKeyIDs { all.appendOnce(id) }

@@ -40,6 +40,7 @@ package struct UUIDBytes: Equatable, Sendable {
     self.init(marked)
   }
 
+  @inline(never)
   package var bytes: [UInt8] { (0..<16).map { byte($0) } }
 
   /// The text in lower case: 8-4-4-4-12 digits.
@@ -62,7 +63,7 @@ package struct UUIDBytes: Equatable, Sendable {
     return UUIDBytes(high: UInt64(first) << 32 | UInt64(second) << 16 | UInt64(third), low: low)
   }
 
-  private init(high: UInt64, low: UInt64) {
+  init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low
   }
@@ -76,8 +77,17 @@ extension [UUIDBytes] {
   /// How many key ids one playback may have at most; the library ignores further ids of a longer list.
   package static var mostKeyIDs: Int { 1024 }
 
+  @inline(never)
   mutating func appendOnce(_ id: UUIDBytes) {
     if count < [UUIDBytes].mostKeyIDs && !contains(id) { append(id) }
+  }
+
+  /// The bytes of all ids, one after another.
+  @inline(never)
+  package var joined: [UInt8] {
+    var joined: [UInt8] = []
+    for id in self { joined += id.bytes }
+    return joined
   }
 }
 

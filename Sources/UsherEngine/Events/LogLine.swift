@@ -1,8 +1,8 @@
 internal import UsherCore
 
-/// A log line or a message, built from its parts. (One string interpolation would add 10 kB of code.)
+/// A log line or a message, built from its parts.
 struct LogLine {
-  private var bytes: [UInt8] = []
+  private var line = TextLine()
 
   init(_ text: StaticString) { add(text) }
   init(_ error: UsherError) { add(error) }
@@ -23,21 +23,11 @@ struct LogLine {
 
   init(_ entry: PlaybackEntry, _ word: StaticString) { self.init(playback: entry.id, tag: entry.host.tag, word) }
 
-  @inline(never)
-  mutating func add(_ text: StaticString) { text.withUTF8Buffer { bytes.append(contentsOf: $0) } }
+  mutating func add(_ text: StaticString) { line.add(text) }
 
-  @inline(never)
-  mutating func add(_ text: String) { bytes.append(contentsOf: text.utf8) }
+  mutating func add(_ text: String) { line.add(text) }
 
-  @inline(never)
-  mutating func add(_ number: UInt64) {
-    var rest = number
-    let start = bytes.count
-    repeat {
-      bytes.insert(0x30 + UInt8(truncatingIfNeeded: rest % 10), at: start)
-      rest /= 10
-    } while rest > 0
-  }
+  mutating func add(_ number: UInt64) { line.add(number) }
 
   /// "USHER_E_LIMIT: too many sessions, HTTP 409, code 1007"
   @inline(never)
@@ -54,6 +44,5 @@ struct LogLine {
     add(error.serviceCode.magnitude)
   }
 
-  @inline(never)
-  func text() -> String { String(decoding: bytes, as: UTF8.self) }
+  func text() -> String { line.text() }
 }

@@ -10,9 +10,14 @@ final class JSONDocument {
   /// Parses the text. Returns nil unless it is exactly one JSON value, at most 32 levels deep, and json-c needs at most
   /// four times the size of the text as memory for it. The text may begin with a byte order mark of UTF-8. (This is no
   /// failable initialiser, because in Embedded Swift a failable initialiser that fails leaks its object.)
-  static func parse(_ text: UnsafeBufferPointer<UInt8>) -> JSONDocument? {
+  ///
+  /// - Parameters:
+  ///   - allowance: how many bytes json-c may need in addition.
+  static func parse(_ text: UnsafeBufferPointer<UInt8>, allowance: Int = JSONCost.allowance) -> JSONDocument? {
     let bytes = BodyFailure.withoutMark(text)
-    guard let base = bytes.baseAddress, bytes.count > 0, bytes.count < Int(Int32.max), JSONCost.isBounded(bytes) else {
+    guard let base = bytes.baseAddress, bytes.count > 0, bytes.count < Int(Int32.max),
+      JSONCost.isBounded(bytes, allowance)
+    else {
       return nil
     }
     return json_shim_parse(UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self), Int32(bytes.count)).map {
@@ -75,6 +80,11 @@ struct JSONValue {
     if let bool { return bool }
     if let number = number ?? numberInText { return number != 0 }
     return withString { text in Self.spells(text, "true") ? true : Self.spells(text, "false") ? false : nil } ?? nil
+  }
+
+  /// Whether this is a string with exactly these bytes.
+  func isText(_ word: StaticString) -> Bool {
+    withString { text in word.withUTF8Buffer { text.elementsEqual($0) } } ?? false
   }
 
   private static func spells(_ text: UnsafeBufferPointer<UInt8>, _ word: StaticString) -> Bool {

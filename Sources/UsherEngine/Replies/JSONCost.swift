@@ -5,7 +5,7 @@ struct JSONCost {
   private static var uncounted: Int { 4096 }
   /// json-c's parser takes as much memory as the text. The values may take three times the size of the text, plus this
   /// many bytes.
-  private static var allowance: Int { 1 << 16 }
+  static var allowance: Int { 1 << 16 }
 
   // The sizes below: what json-c 0.16 to 0.18 allocates on a 64-bit system, with malloc's overhead, rounded up.
   private static var object: Int { 800 }
@@ -22,8 +22,8 @@ struct JSONCost {
   /// container.
   private var kinds: UInt64 = 0
 
-  /// Whether json-c needs at most four times the size of the text, plus 64 KiB, to read it.
-  static func isBounded(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+  /// Whether json-c needs at most four times the size of the text, plus `allowance`, to read it.
+  static func isBounded(_ text: UnsafeBufferPointer<UInt8>, _ allowance: Int) -> Bool {
     guard text.count > uncounted else { return true }
     var cost = JSONCost()
     let most = 3 &* text.count &+ allowance

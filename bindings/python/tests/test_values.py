@@ -1,46 +1,13 @@
-"""Tests the parts of the package that need no libusher.so: errors, enums, licences, the Clear Key JSON."""
+"""Tests the parts of the package that need no libusher.so: errors, enums, licences."""
 
 from __future__ import annotations
 
-import base64
-import json
 import pickle
 import subprocess
 import sys
 from typing import Any
 
-import pytest
-
 import usher
-
-
-def clear_key_license(*keys: dict[str, Any]) -> usher.License:
-    return usher.License(json.dumps({"keys": list(keys), "type": "temporary"}).encode())
-
-
-def unpadded(value: bytes) -> str:
-    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
-
-
-def test_clearKeys_ofAW3CLicense_areBytesById() -> None:
-    kid, key = b"\xfb\xff\xfe" + bytes(13), bytes(range(16))
-    license = clear_key_license({"kty": "oct", "kid": unpadded(kid), "k": unpadded(key)}, {"kty": "RSA", "kid": "AA"})
-    assert license.clear_keys() == {kid: key}
-
-
-@pytest.mark.parametrize(
-    "data",
-    [b"", b"<html>", b"[]", b'{"keys": 1}', b'{"keys": [1]}', b'{"keys": [{"kty": "oct", "kid": "A A", "k": "AA"}]}'],
-)
-def test_clearKeys_ofSomethingElse_areAProtocolErrorWithoutTheData(data: bytes) -> None:
-    with pytest.raises(usher.ProtocolError) as caught:
-        usher.License(data).clear_keys()
-    assert caught.value.__cause__ is None
-    assert not data or data.decode() not in str(caught.value)
-
-
-def test_clearKeyRequest_isWhatChromiumSends() -> None:
-    assert usher.clear_key_request([b"\xff" * 16]) == b'{"kids":["_____________________w"],"type":"temporary"}'
 
 
 def test_license_printed_showsNoKeys() -> None:

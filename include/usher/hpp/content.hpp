@@ -10,6 +10,7 @@
 
 #include <array>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,8 @@ struct protection {
   std::string scheme;
   uint32_t crypt_blocks = 0, skip_blocks = 0;
   bool is_session = false;
+  usher::part part = usher::part::element;
+  uint32_t track_id = 0;
 
   protection() = default;
   explicit protection(const usher_protection &p)
@@ -38,7 +41,8 @@ struct protection {
         content_id(p.content_id, p.content_id + p.content_id_size),
         init_data(p.init_data, p.init_data + p.init_data_size), uri(bytes_view(p.uri, p.uri_size).text()),
         iv(p.iv, p.iv + p.iv_size), scheme(p.scheme ? p.scheme : ""), crypt_blocks(p.crypt_blocks),
-        skip_blocks(p.skip_blocks), is_session(p.is_session != 0) {
+        skip_blocks(p.skip_blocks), is_session(p.is_session != 0), part(static_cast<usher::part>(p.part)),
+        track_id(p.track_id) {
     key_ids.resize(p.key_id_count);
     for (size_t i = 0; i < p.key_id_count * 16; i++) key_ids[i / 16][i % 16] = p.key_ids[i];
   }
@@ -62,6 +66,14 @@ inline outcome<std::vector<protection>> read(
 #endif
   return done(s, std::move(them.found));
 }
+/** The end of a function that gives a message. */
+template <class T>
+outcome<T> explained(int32_t s, const char *message, T value) {
+  if (s == USHER_OK) return give(result<T>(std::move(value)));
+  error_detail detail(static_cast<status>(s));
+  if (*message) detail.message = message;
+  return give(result<T>(std::move(detail)));
+}
 /** Calls a C function twice: for the length, then for the bytes. */
 template <class Bytes, class F>
 outcome<Bytes> filled(F &&f) {
@@ -80,6 +92,52 @@ outcome<Bytes> filled(F &&f) {
 inline outcome<std::vector<protection>> read_pssh(bytes_view bytes) { return detail::read(usher_read_pssh, bytes); }
 /** usher_read_tenc(): each tenc box, alone or in an init segment. */
 inline outcome<std::vector<protection>> read_tenc(bytes_view bytes) { return detail::read(usher_read_tenc, bytes); }
+/** How an MP4 file is protected; you may keep it. */
+struct file_protection {
+  /** The whole file: all key ids, the scheme of the first encrypted track, all pssh boxes as init data. Without key ids
+      and scheme the file is not encrypted. */
+  protection whole;
+  /** The encrypted tracks. The first key id of a track is its default key id. */
+  std::vector<protection> tracks;
+  /** The pssh boxes, without duplicates. */
+  std::vector<protection> pssh;
+};
+
+/** Reads at most `size` bytes of a file from `offset`. @return how many bytes it read, 0 only at and beyond the end of
+    the file; a negative number if it failed. It may throw: read_mp4() throws the same exception. */
+using file_reader = std::function<int64_t(uint64_t offset, uint8_t *buffer, size_t size)>;
+
+namespace detail {
+struct mp4_reading {
+  const file_reader &read;
+  file_protection found;
+  faults kept;
+};
+inline int64_t on_read(uint64_t offset, uint8_t *buffer, size_t size, void *user_data) {
+  auto *it = static_cast<mp4_reading *>(user_data);
+  int64_t count = -1;
+  it->kept.guard([&] { count = it->read(offset, buffer, size); });
+  return count;
+}
+inline void on_part(const usher_protection *p, void *user_data) {
+  auto *it = static_cast<mp4_reading *>(user_data);
+  it->kept.guard([&] {
+    if (p->part == USHER_PART_FILE) it->found.whole = protection(*p);
+    else (p->part == USHER_PART_TRACK ? it->found.tracks : it->found.pssh).emplace_back(*p);
+  });
+}
+} // namespace detail
+
+/** usher_read_mp4(): how an MP4 file is protected. The message of the error has the path of a malformed box. */
+inline outcome<file_protection> read_mp4(const file_reader &read) {
+  detail::mp4_reading it{read, {}, {}};
+  char message[512] = "";
+  int32_t s = usher_read_mp4(read ? detail::on_read : nullptr, detail::on_part, &it, message, sizeof message);
+#if defined(__cpp_exceptions)
+  if (std::exception_ptr thrown = it.kept.take()) std::rethrow_exception(thrown);
+#endif
+  return detail::explained(s, message, std::move(it.found));
+}
 /** usher_read_hls_keys(): each EXT-X-KEY and EXT-X-SESSION-KEY line. */
 inline outcome<std::vector<protection>> read_hls_keys(bytes_view playlist) {
   return detail::read(usher_read_hls_keys, playlist);

@@ -10,6 +10,7 @@
 
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,7 +34,7 @@ inline milliseconds from_ms(uint64_t ms) noexcept {
 
 template <class Bytes>
 void wipe(Bytes &bytes) noexcept {
-  for (volatile auto *at = bytes.data(), *end = at + bytes.size(); at != end; ++at) *at = 0;
+  for (volatile auto *at = std::data(bytes), *end = at + std::size(bytes); at != end; ++at) *at = 0;
 }
 
 /** A copy of bytes, wiped on destruction. */

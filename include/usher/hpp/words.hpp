@@ -197,6 +197,13 @@ enum class route : int32_t {
   token_url = USHER_ROUTE_TOKEN_URL
 };
 
+enum class part : int32_t {
+  element = USHER_PART_ELEMENT,
+  file = USHER_PART_FILE,
+  track = USHER_PART_TRACK,
+  pssh = USHER_PART_PSSH
+};
+
 /** Which part of a URL is the content identifier. */
 enum class content_id_rule : int32_t {
   decoded_json = USHER_CONTENT_ID_DECODED_JSON,

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ._c.enums import LogLevel as LogLevel
     from ._c.enums import Operation as Operation
     from ._c.enums import Origin as Origin
+    from ._c.enums import Part as Part
     from ._c.enums import RenewType as RenewType
     from ._c.enums import Resetup as Resetup
     from ._c.enums import Route as Route
@@ -82,10 +83,12 @@ if TYPE_CHECKING:
     from ._errors import WouldDeadlockError as WouldDeadlockError
     from ._loads import LoadingRequest as LoadingRequest
     from ._question import LATER as LATER
+    from .content import FileProtection as FileProtection
     from .content import Protection as Protection
     from .content import content_id as content_id
     from .content import read_dash_protection as read_dash_protection
     from .content import read_hls_keys as read_hls_keys
+    from .content import read_mp4 as read_mp4
     from .content import read_pssh as read_pssh
     from .content import read_tenc as read_tenc
     from .content import rewrite_hls_keys as rewrite_hls_keys
@@ -127,8 +130,8 @@ __version__ = "0.1.0"
 _HOME = {
     "_c.abi": "OFF",
     "_c.enums": "AppendVersion Callbacks Clock CloseMode ContentIDRule EventType FPSRequest FPSResponse "
-    "HeartbeatMissing HeartbeatStart Hook KeepAlive KeySystem LicenseType LogLevel Operation Origin RenewType Resetup "
-    "Route SessionState Status Suspend TLSFault TokenKind URLEncode WireFormat",
+    "HeartbeatMissing HeartbeatStart Hook KeepAlive KeySystem LicenseType LogLevel Operation Origin Part RenewType "
+    "Resetup Route SessionState Status Suspend TLSFault TokenKind URLEncode WireFormat",
     "_errors": "CallbackError ClosedError DeclinedError Explanation ForkedError FullError HTTPStatusError "
     "InvalidArgumentError InvalidCompletionError InvalidHandleError LegacyCodes LimitError NoDelegateError "
     "NoTokenError NotAllowedError ProtocolError RedirectError RefusedError RenewalMissedError ReplacedError "
@@ -137,7 +140,8 @@ _HOME = {
     "_c.ffi": "explain",
     "_loads": "LoadingRequest",
     "_question": "LATER",
-    "content": "Protection content_id read_dash_protection read_hls_keys read_pssh read_tenc rewrite_hls_keys",
+    "content": "FileProtection Protection content_id read_dash_protection read_hls_keys read_mp4 read_pssh read_tenc "
+    "rewrite_hls_keys",
     "context": "Context Observer Pending",
     "delegates.customer": "CustomerDelegate CustomerOptions CustomerRequest LicenseResponse SessionCall",
     "delegates.default": "CommonDelegate DefaultDelegate DefaultOptions",

@@ -1,5 +1,5 @@
-"""Functions that read how content is protected, and which keys it needs. They need no context, start no thread and do
-no I/O.
+"""Functions that read how content is protected, and which keys it needs. They need no context and start no thread. Only
+read_mp4() does I/O.
 
 for way in usher.read_hls_keys(playlist):
     if way.key_system is usher.KeySystem.FAIRPLAY:
@@ -8,15 +8,15 @@ for way in usher.read_hls_keys(playlist):
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, BinaryIO
 
 from ._c import abi, ffi
-from ._c.enums import ContentIDRule, KeySystem
-from ._errors import TooLargeError
+from ._c.enums import ContentIDRule, KeySystem, Part
+from ._errors import UsherError
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Protection:
         scheme: encryption scheme as a four-letter code: "cenc", "cbcs", …, "aes1" for whole segments.
         crypt_blocks, skip_blocks: numbers of encrypted and clear blocks of a pattern (tenc); 0: no pattern.
         is_session: the protection is for the whole presentation (HLS EXT-X-SESSION-KEY).
+        track_id: the number of the track in the file (read_mp4()); 0: none.
     """
 
     key_system: KeySystem | None = None
@@ -48,6 +49,92 @@ class Protection:
     crypt_blocks: int = 0
     skip_blocks: int = 0
     is_session: bool = False
+    track_id: int = 0
+
+
+@dataclass(frozen=True)
+class FileProtection:
+    """How an MP4 file is protected.
+
+    Attributes:
+        key_ids: the key ids of all tracks; if these have none, those of the pssh boxes. Empty: the file is not encrypted.
+        scheme: the scheme of the first encrypted track, e.g. "cenc" or "cbcs".
+        init_data: all pssh boxes one after another, as init data for a CDM.
+        content_id: the content identifier of the first pssh box that has one.
+        tracks: the encrypted tracks. The first key id of a track is its default key id; the others come from further
+            sample entries and from sample groups (``seig``).
+        pssh: the pssh boxes, without duplicates.
+    """
+
+    key_ids: tuple[bytes, ...] = ()
+    scheme: str | None = None
+    init_data: bytes | None = None
+    content_id: bytes | None = None
+    tracks: tuple[Protection, ...] = ()
+    pssh: tuple[Protection, ...] = ()
+
+
+def read_mp4(source: str | os.PathLike[str] | BinaryIO | Callable[[int, int], bytes]) -> FileProtection:
+    """Reads how an MP4 file is protected; see usher_read_mp4(). It reads a few kB, also of a large file.
+
+    Args:
+        source: a path; or a binary file object that can seek; or a function that gets an offset and a size, and returns
+            at most so many bytes from there, and no bytes only at and beyond the end of the file.
+
+    Raises:
+        ProtocolError: this is no MP4 file, or a box is malformed. The message has the path of the box.
+        TooLargeError: the file has too many boxes.
+        OSError: a path cannot be opened. An exception of reading is raised as it is.
+    """
+    if isinstance(source, str | os.PathLike):
+        with open(source, "rb") as file:
+            return _read_mp4(_reader(file))
+    return _read_mp4(source if callable(source) else _reader(source))
+
+
+def _reader(file: BinaryIO) -> Callable[[int, int], bytes]:
+    def read(offset: int, size: int) -> bytes:
+        file.seek(offset)
+        return file.read(size)
+
+    return read
+
+
+def _read_mp4(read: Callable[[int, int], bytes]) -> FileProtection:
+    found: dict[int, list[Protection]] = {part: [] for part in Part}
+    failures: list[BaseException] = []
+
+    def on_read(offset: int, buffer: Any, size: int, _: int | None) -> int:
+        try:
+            piece = read(offset, size)
+            ctypes.memmove(buffer, bytes(piece), min(len(piece), size))
+            return len(piece)
+        except BaseException as error:  # raised below, because no exception may pass through C
+            failures.append(error)
+            return -1
+
+    def on_part(pointer: Any, _: int | None) -> None:
+        try:
+            found[pointer.contents.part].append(_protection(pointer.contents))
+        except BaseException as error:
+            failures.append(error)
+
+    try:
+        ffi.explained(ffi.lib.usher_read_mp4, abi.ReadFn(on_read), abi.ProtectionFn(on_part), None)
+    except UsherError:
+        if not failures:
+            raise
+    if failures:
+        raise failures[0]
+    (whole,) = found[Part.FILE]
+    return FileProtection(
+        key_ids=whole.key_ids,
+        scheme=whole.scheme,
+        init_data=whole.init_data,
+        content_id=whole.content_id,
+        tracks=tuple(found[Part.TRACK]),
+        pssh=tuple(found[Part.PSSH]),
+    )
 
 
 def read_pssh(data: bytes) -> tuple[Protection, ...]:
@@ -100,7 +187,9 @@ def content_id(url: str | bytes, rule: ContentIDRule | int = ContentIDRule.DECOD
         InvalidArgumentError: there is no content identifier in it.
     """
     text = ffi.as_bytes(url) or b""
-    return _copied(lambda buffer, size: ffi.lib.usher_content_id(ffi.c_bytes(text), len(text), rule, buffer, size))
+    return ffi.filled_buffer(
+        lambda buffer, size: ffi.lib.usher_content_id(ffi.c_bytes(text), len(text), rule, buffer, size)
+    )
 
 
 def rewrite_hls_keys(playlist: bytes | str, uri_prefix: str, scheme: str | None = None) -> bytes:
@@ -122,7 +211,7 @@ def rewrite_hls_keys(playlist: bytes | str, uri_prefix: str, scheme: str | None 
         ffi.c_string(uri_prefix, "uri_prefix"),
         ffi.c_string(scheme, "scheme"),
     )
-    return _copied(
+    return ffi.filled_buffer(
         lambda buffer, size: ffi.lib.usher_rewrite_hls_keys(ffi.c_bytes(text), len(text), name, prefix, buffer, size)
     )
 
@@ -161,18 +250,8 @@ def _protection(raw: Any) -> Protection:
         crypt_blocks=raw.crypt_blocks,
         skip_blocks=raw.skip_blocks,
         is_session=bool(raw.is_session),
+        track_id=raw.track_id,
     )
 
 
 _KEY_SYSTEMS = {system.value: system for system in KeySystem}
-
-
-def _copied(ask: Callable[[Any, Any], object]) -> bytes:
-    """Calls a C function twice: the first call returns the size of the result, and the second call returns the
-    result."""
-    size = ctypes.c_size_t(0)
-    with contextlib.suppress(TooLargeError):
-        ask(None, ctypes.byref(size))
-    buffer = (ctypes.c_uint8 * max(size.value, 1))()
-    ask(buffer, ctypes.byref(size))
-    return bytes(buffer[: size.value])

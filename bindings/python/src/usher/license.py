@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
+import contextlib
+import ctypes
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ._c import abi, ffi
 from ._c.enums import LicenseType, RenewType, Status
-from ._errors import ProtocolError
+from ._errors import InvalidArgumentError, TooLargeError
 
 
 @dataclass(frozen=True)
@@ -30,35 +30,35 @@ class License:
 
     def clear_keys(self) -> dict[bytes, bytes]:
         """Returns the keys of a Clear Key licence by key id; key ids and keys have 16 bytes each. Leaves out entries
-        whose ``kty`` is not "oct".
+        whose ``kty`` is not "oct"; see usher_clearkey_keys().
 
         Raises:
-            ProtocolError: `data` is not a Clear Key licence (W3C EME, "License Format" of Clear Key).
+            ProtocolError: `data` is not a Clear Key licence (W3C EME, "License Format" of Clear Key), or has no keys.
+                The message says what is wrong, without any part of the licence.
+            InvalidArgumentError: `data` is empty or longer than 1 MiB.
         """
-        try:
-            keys = json.loads(self.data)["keys"]
-            return {_decode(key["kid"]): _decode(key["k"]) for key in keys if key.get("kty") == "oct"}
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            # `from None`, because the text of the cause may contain parts of the licence
-            raise ProtocolError(f"not a Clear Key licence: {type(error).__name__}", status=Status.PROTOCOL) from None
+        count = ctypes.c_size_t(0)
+        given = (ffi.c_bytes(self.data), len(self.data))
+        with contextlib.suppress(TooLargeError):
+            ffi.explained(ffi.lib.usher_clearkey_keys, *given, None, ctypes.byref(count))
+        keys = (abi.ClearkeyKey * count.value)()
+        ffi.explained(ffi.lib.usher_clearkey_keys, *given, keys, ctypes.byref(count))
+        found = {bytes(pair.key_id): bytes(pair.key) for pair in keys}
+        ctypes.memset(keys, 0, ctypes.sizeof(keys))
+        return found
 
 
 def clear_key_request(kids: Iterable[bytes]) -> bytes:
     """Makes the Clear Key licence request for these key ids, 16 bytes each. It is the `payload` for get_license().
 
-    The request has the same form as the requests of Chromium's EME.
+    Args:
+        kids: 1 to 1024 key ids.
+
+    Raises:
+        InvalidArgumentError.
     """
-    request = {"kids": [_encode(kid) for kid in kids], "type": "temporary"}
-    return json.dumps(request, separators=(",", ":")).encode("ascii")
-
-
-def _encode(value: bytes) -> str:
-    return base64.urlsafe_b64encode(value).rstrip(b"=").decode("ascii")
-
-
-def _decode(value: str) -> bytes:
-    """Decodes base64url without padding. Raises an exception if the text has any other characters."""
-    try:
-        return base64.b64decode(value + "=" * (-len(value) % 4), altchars=b"-_", validate=True)
-    except binascii.Error as error:
-        raise ValueError(str(error)) from None
+    ids = list(kids)
+    if any(len(kid) != 16 for kid in ids):
+        raise InvalidArgumentError("kids: a key id has 16 bytes", status=Status.INVALID_ARGUMENT)
+    joined = ffi.c_bytes(b"".join(ids))
+    return ffi.filled_buffer(lambda buffer, size: ffi.lib.usher_clearkey_request(joined, len(ids), buffer, size))

@@ -7,6 +7,7 @@ import ctypes
 from ctypes import (
     CFUNCTYPE,
     POINTER,
+    c_char,
     c_char_p,
     c_double,
     c_int,
@@ -442,11 +443,24 @@ class Protection(ctypes.Structure):
         ("crypt_blocks", c_uint32),
         ("skip_blocks", c_uint32),
         ("is_session", c_int32),
+        ("part", c_int32),
+        ("track_id", c_uint32),
     ]
 
 
 # typedef void (*usher_protection_fn)(const usher_protection *protection, void *user_data);
 ProtectionFn = CFUNCTYPE(None, POINTER(Protection), c_void_p)
+# typedef int64_t (*usher_read_fn)(uint64_t offset, uint8_t *buffer, size_t size, void *user_data);
+ReadFn = CFUNCTYPE(c_int64, c_uint64, POINTER(c_uint8), c_size_t, c_void_p)
+
+
+class ClearkeyKey(ctypes.Structure):
+    """``usher_clearkey_key``"""
+
+    _fields_ = [
+        ("key_id", c_uint8 * 16),
+        ("key", c_uint8 * 16),
+    ]
 
 
 class SpcRequest(ctypes.Structure):
@@ -556,6 +570,7 @@ class Pending(ctypes.Structure):
 
 
 STRUCTURES: dict[str, type[ctypes.Structure]] = {
+    "usher_clearkey_key": ClearkeyKey,
     "usher_context_options": ContextOptions,
     "usher_customer_callbacks": CustomerCallbacks,
     "usher_customer_license": CustomerLicense,
@@ -594,6 +609,7 @@ CALLBACKS: dict[str, Any] = {
     "usher_log_fn": LogFn,
     "usher_payload_fn": PayloadFn,
     "usher_protection_fn": ProtectionFn,
+    "usher_read_fn": ReadFn,
     "usher_refusal_fn": RefusalFn,
     "usher_server_fn": ServerFn,
     "usher_spc_fn": SpcFn,
@@ -775,6 +791,9 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     # int32_t usher_read_tenc(
     #   const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
     "usher_read_tenc": (c_int32, (POINTER(c_uint8), c_size_t, ProtectionFn, c_void_p, POINTER(c_size_t))),
+    # int32_t usher_read_mp4(
+    #   usher_read_fn read, usher_protection_fn fn, void *user_data, char *message, size_t message_size);
+    "usher_read_mp4": (c_int32, (ReadFn, ProtectionFn, c_void_p, POINTER(c_char), c_size_t)),
     # int32_t usher_read_hls_keys(
     #   const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
     "usher_read_hls_keys": (c_int32, (POINTER(c_uint8), c_size_t, ProtectionFn, c_void_p, POINTER(c_size_t))),
@@ -788,6 +807,14 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "usher_rewrite_hls_keys": (
         c_int32,
         (POINTER(c_uint8), c_size_t, c_char_p, c_char_p, POINTER(c_uint8), POINTER(c_size_t)),
+    ),
+    # int32_t usher_clearkey_request(const uint8_t *key_ids, size_t key_id_count, uint8_t *buffer, size_t *size);
+    "usher_clearkey_request": (c_int32, (POINTER(c_uint8), c_size_t, POINTER(c_uint8), POINTER(c_size_t))),
+    # int32_t usher_clearkey_keys(const uint8_t *license, size_t license_size, usher_clearkey_key *keys, size_t *count,
+    #   char *message, size_t message_size);
+    "usher_clearkey_keys": (
+        c_int32,
+        (POINTER(c_uint8), c_size_t, POINTER(ClearkeyKey), POINTER(c_size_t), POINTER(c_char), c_size_t),
     ),
     # int32_t usher_context_add_loader(usher_context *context, const usher_loader_options *options, usher_loader **out);
     "usher_context_add_loader": (c_int32, (ContextHandle, POINTER(LoaderOptions), POINTER(LoaderHandle))),

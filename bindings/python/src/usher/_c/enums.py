@@ -62,9 +62,11 @@ class Status(OpenIntEnum):
     LIMIT = -24
     """The account already plays as many streams as it may (the SSM answered code 1007)."""
     PROTOCOL = -25
-    """The reply cannot be understood: it is not JSON, or a field is missing or has the wrong type."""
+    """The reply cannot be understood: it is not JSON, or a field is missing or has the wrong type. From
+    usher_read_mp4() and usher_clearkey_keys(): the file or the licence is malformed."""
     TOO_LARGE = -26
-    """The reply is larger than `max_response_bytes`. From functions of content.h: the buffer is too small."""
+    """The reply is larger than `max_response_bytes`. From functions of content.h and clearkey.h: the buffer is too
+    small, or the file has too many boxes."""
     NO_TOKEN = -27
     """The playback has no content token: the host set none, and the token callback did not answer with a token in time
     (5022 in the SDKs)."""
@@ -411,6 +413,19 @@ class Route(OpenIntEnum):
     The server's reply has a token URL, and the SPC goes to that URL."""
     TOKEN_URL = 2
     """The `skd:` URL is the token URL: the library replaces its scheme by `derived_scheme`."""
+
+
+class Part(OpenIntEnum):
+    """USHER_PART_...: which part of the content a protection is about."""
+
+    ELEMENT = 0
+    """One box, line or element: from all functions except usher_read_mp4()."""
+    FILE = 1
+    """From usher_read_mp4(): the whole file."""
+    TRACK = 2
+    """From usher_read_mp4(): one encrypted track."""
+    PSSH = 3
+    """From usher_read_mp4(): one pssh box."""
 
 
 class ContentIDRule(OpenIntEnum):

@@ -12,11 +12,11 @@ import contextlib
 import ctypes
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from .._errors import Explanation, InvalidArgumentError, LegacyCodes, UsherError, error_class
+from .._errors import Explanation, InvalidArgumentError, LegacyCodes, TooLargeError, UsherError, error_class
 from . import abi
 from .enums import Operation, Origin, Status, TLSFault
 
@@ -107,6 +107,30 @@ def from_status(status: int, what: str = "") -> UsherError:
     if refused != status:
         line = text(lib.usher_status_message(status))
     return error_class(status)(f"{what}: {line}" if what else line, status=Status(status))
+
+
+def explained(function: Any, *arguments: Any) -> None:
+    """Calls a function whose last two parameters are a buffer for a message and its size. If the function fails, the
+    message becomes that of the exception."""
+    message = ctypes.create_string_buffer(512)
+    try:
+        function(*arguments, message, len(message))
+    except UsherError as error:
+        words = message.value.decode("utf-8", "replace")
+        if not words:
+            raise
+        raise error_class(error.status)(words, status=error.status) from None
+
+
+def filled_buffer(ask: Callable[[Any, Any], object]) -> bytes:
+    """Calls a C function twice: the first call returns the size of the result, and the second call returns the
+    result."""
+    size = ctypes.c_size_t(0)
+    with contextlib.suppress(TooLargeError):
+        ask(None, ctypes.byref(size))
+    buffer = (ctypes.c_uint8 * max(size.value, 1))()
+    ask(buffer, ctypes.byref(size))
+    return bytes(buffer[: size.value])
 
 
 def from_detail(detail: Any) -> UsherError | None:
