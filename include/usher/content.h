@@ -144,13 +144,14 @@ typedef int64_t (*usher_read_fn)(uint64_t offset, uint8_t *buffer, size_t size, 
  * fragment of each encrypted track, in at most 8 fragments. It needs less than 2 MiB of memory, whatever sizes the
  * boxes claim, and at most 32768 boxes.
  *
- * `fn` is called after reading, first with USHER_PART_FILE, which is enough for most hosts: `key_ids` has the key ids of
- * all tracks (if these have none, those of the pssh boxes), `init_data` has all pssh boxes one after another, `scheme`,
- * `crypt_blocks` and `skip_blocks` are those of the first encrypted track, and `content_id` comes from the first pssh
- * box that has one. A file without encryption has no key ids and no `scheme`. Then follows USHER_PART_TRACK for each
- * encrypted track, whose first key id is the default one and whose other key ids come from further sample entries and
- * from sample groups (`seig`); then USHER_PART_PSSH for each pssh box in moov and in these fragments, without duplicates.
- * For key ids that later fragments introduce, read these fragments with usher_read_pssh().
+ * The function calls `fn` when it has read everything, first with USHER_PART_FILE, which is enough for most hosts:
+ * `key_ids` has the key ids of all tracks (if these have none, those of the pssh boxes), `init_data` has all pssh boxes
+ * one after another, `scheme`, `crypt_blocks` and `skip_blocks` are those of the first encrypted track, and
+ * `content_id` comes from the first pssh box that has one. A file without encryption has no key ids and no `scheme`.
+ * Then follows USHER_PART_TRACK for each encrypted track. The first key id of a track is its default one, unless the
+ * default is not to encrypt; the others come from further sample entries and from sample groups (`seig`). Last comes
+ * USHER_PART_PSSH for each pssh box in moov and in these fragments, without duplicates. For key ids that later
+ * fragments introduce, read these fragments with usher_read_pssh().
  *
  * With a `FILE *` as `user_data`, this is the callback:
  *
@@ -168,8 +169,9 @@ typedef int64_t (*usher_read_fn)(uint64_t offset, uint8_t *buffer, size_t size, 
  *                      The first `trak` has the number 1. At most `message_size` bytes with the NUL, cut if it is
  *                      longer; 256 bytes are always enough. NULL: no message.
  * @param message_size  the length of `message` in bytes.
- * @return USHER_OK, also for a file without encryption; USHER_E_CALLBACK if `read` failed; USHER_E_PROTOCOL if this is no
- *         MP4 file, or if a box is malformed; USHER_E_TOO_LARGE for a file with too many boxes; USHER_E_INVALID_ARGUMENT.
+ * @return USHER_OK, also for a file without encryption; USHER_E_CALLBACK if `read` failed; USHER_E_PROTOCOL if this is
+ *         no MP4 file, or if a box is malformed; USHER_E_TOO_LARGE for a file with too many boxes;
+ *         USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_read_mp4(

@@ -57,7 +57,8 @@ class FileProtection:
     """How an MP4 file is protected.
 
     Attributes:
-        key_ids: the key ids of all tracks; if these have none, those of the pssh boxes. Empty: the file is not encrypted.
+        key_ids: the key ids of all tracks; if these have none, those of the pssh boxes. Empty if the file is not
+            encrypted.
         scheme: the scheme of the first encrypted track, e.g. "cenc" or "cbcs".
         init_data: all pssh boxes one after another, as init data for a CDM.
         content_id: the content identifier of the first pssh box that has one.
