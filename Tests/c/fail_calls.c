@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -81,9 +82,6 @@ int pthread_create(pthread_t *out, const pthread_attr_t *attributes, void *(*bod
 int pthread_key_create(pthread_key_t *key, void (*end)(void *)) {
   return fails(FAIL_PTHREAD_KEY_CREATE, CALLER) ? EAGAIN : REAL(pthread_key_create)(key, end);
 }
-int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attributes) {
-  return fails(FAIL_PTHREAD_MUTEX_INIT, CALLER) ? ENOMEM : REAL(pthread_mutex_init)(mutex, attributes);
-}
 int eventfd(unsigned int value, int flags) {
   return fails(FAIL_EVENTFD, CALLER) ? error(EMFILE) : REAL(eventfd)(value, flags);
 }
@@ -115,11 +113,25 @@ int connect(int fd, const struct sockaddr *address, socklen_t size) {
 int getsockname(int fd, struct sockaddr *address, socklen_t *size) {
   return fails(FAIL_GETSOCKNAME, CALLER) ? error(ENOBUFS) : REAL(getsockname)(fd, address, size);
 }
+int setsockopt(int fd, int level, int name, const void *value, socklen_t size) {
+  return fails(FAIL_SETSOCKOPT, CALLER) ? error(ENOPROTOOPT) : REAL(setsockopt)(fd, level, name, value, size);
+}
+int getsockopt(int fd, int level, int name, void *value, socklen_t *size) {
+  return fails(FAIL_GETSOCKOPT, CALLER) ? error(ENOBUFS) : REAL(getsockopt)(fd, level, name, value, size);
+}
+int ioctl(int fd, unsigned long request, ...) {
+  va_list arguments;
+  void *argument;
+  va_start(arguments, request);
+  argument = va_arg(arguments, void *);
+  va_end(arguments);
+  return fails(FAIL_IOCTL, CALLER) ? error(ENOTTY) : REAL(ioctl)(fd, request, argument);
+}
+ssize_t read(int fd, void *bytes, size_t size) {
+  return fails(FAIL_READ, CALLER) ? error(EINTR) : REAL(read)(fd, bytes, size);
+}
 ssize_t send(int fd, const void *bytes, size_t size, int flags) {
   return fails(FAIL_SEND, CALLER) ? error(ECONNRESET) : REAL(send)(fd, bytes, size, flags);
-}
-ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
-  return fails(FAIL_SENDMSG, CALLER) ? error(ECONNRESET) : REAL(sendmsg)(fd, message, flags);
 }
 ssize_t recv(int fd, void *bytes, size_t size, int flags) {
   return fails(FAIL_RECV, CALLER) ? error(ECONNRESET) : REAL(recv)(fd, bytes, size, flags);
@@ -142,14 +154,6 @@ int open(const char *path, int flags, ...) {
   mode = va_arg(arguments, unsigned int);
   va_end(arguments);
   return fails(FAIL_OPEN, CALLER) ? error(EMFILE) : REAL(open)(path, flags, mode);
-}
-int openat(int folder, const char *path, int flags, ...) {
-  va_list arguments;
-  unsigned int mode;
-  va_start(arguments, flags);
-  mode = va_arg(arguments, unsigned int);
-  va_end(arguments);
-  return fails(FAIL_OPENAT, CALLER) ? error(EMFILE) : REAL(openat)(folder, path, flags, mode);
 }
 extern int curl_global_init(long flags);
 int curl_global_init(long flags) {

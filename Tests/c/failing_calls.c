@@ -3,7 +3,7 @@
  * Each function returns a status that the headers name, each playback gets PLAYBACK_CLOSED, each `destroy` runs, and
  * afterwards the process has as many descriptors and threads as before. Tests/c/run preloads fail_calls.c.
  *
- * USHER_TEST_ROUNDS sets how many times each kind of system call fails (default: 4).
+ * USHER_TEST_ROUNDS sets how many times each kind of system call fails in each walk (default: 3).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,13 +12,12 @@
 #include <sys/wait.h>
 
 #include "fail_calls.h"
-#include "plain.h"
 #include "support.h"
 
-static const char *const kind_names[FAIL_KINDS] = {"nothing", "pthread_create", "pthread_key_create",
-    "pthread_mutex_init", "eventfd", "epoll_create1", "epoll_ctl", "epoll_wait", "timerfd_create", "timerfd_settime",
-    "getrandom", "socket", "socketpair", "connect", "getsockname", "send", "sendmsg", "recv", "write", "fcntl", "open",
-    "openat", "curl_global_init", "memory of libcurl and json-c"};
+static const char *const kind_names[FAIL_KINDS] = {"nothing", "pthread_create", "pthread_key_create", "eventfd",
+    "epoll_create1", "epoll_ctl", "epoll_wait", "timerfd_create", "timerfd_settime", "getrandom", "socket",
+    "socketpair", "connect", "getsockname", "setsockopt", "getsockopt", "ioctl", "read", "send", "recv", "write",
+    "fcntl", "open", "curl_global_init", "memory of libcurl and json-c"};
 
 static char now[160]; /* the current step; on_hang() prints it */
 static int given, destroyed, played, closed, kept_alive, system_lines;
@@ -38,97 +37,12 @@ static void on_log(int32_t level, const char *line, void *user_data) {
   (void)user_data;
   if (level == USHER_LOG_ERROR && strstr(line, "USHER_E_SYSTEM")) add(&system_lines, 1);
 }
-static void known(const char *name, int32_t status) {
-  if (strcmp(usher_status_name(status), "unknown") == 0) tell(0, "%s: %s returns %d", now, name, (int)status);
-}
+#include "failing_walks.h"
 
-/* Calls every function, except those in `skipped` and the ..._free() functions, with simple arguments and valid
-   handles. */
-static void call_all(usher_context *live_usher_context, usher_delegate *live_usher_delegate,
-    usher_player *live_usher_player, usher_playback *live_usher_playback) {
-  static const char skipped[] =
-      " usher_context_new usher_context_close usher_playback_close usher_player_stop usher_player_play "
-      "usher_context_settle usher_playback_set_content_token usher_context_remove_observer ";
-  usher_response *live_usher_response = NULL;
-  usher_loader *live_usher_loader = NULL;
-  struct plain arguments = plain_defaults, *plain = &arguments;
-  void *made = NULL;
-  plain->of_usher_license_request = a_request(USHER_KEY_SYSTEM_WIDEVINE);
-  plain->of_usher_license_request.timeout_ms = 1000;
-  plain->of_usher_loader_options.license_url = license_url();
-  plain->of_usher_loader_options.spc = plain_usher_spc_fn;
-  plain->of_usher_ssp_options.license_url = license_url();
-  plain->of_usher_ssp_options.ssm_url = ssm_url();
-#define ARG_HANDLE(type) live_##type
-#define ARG_OUT_HANDLE(type) ((type **)(void *)&made)
-#define ARG_USER_DATA ((void *)&destroyed)
-#define ARG_DESTROY (add(&given, 1), count_destroy)
-#define CALL_HANDLE(name, arguments) \
-  if (!strstr(skipped, " " #name " ")) known(#name, name arguments);
-#define CALL_FREES(name, arguments)
-#define CALL_NOTHING CALL_HANDLE
-#define KIND_STATUS(takes, name, arguments) CALL_##takes(name, arguments)
-#define KIND_POINTER(takes, name, arguments) \
-  if (!name arguments && strcmp(#name, "usher_get_api") != 0) tell(0, "%s: %s", now, #name);
-#define FUNCTION(name, result, takes, arguments) KIND_##result(takes, name, arguments)
-#include "functions.h"
-#undef FUNCTION
-  (void)made, (void)live_usher_response, (void)live_usher_loader;
-}
+static void (*const walks[])(void) = {walk_ssp, walk_delegates, walk_modes};
+static const char *const walk_names[] = {"SSP", "all delegates", "pumped mode on the manual clock"};
+enum { WALKS = 3 };
 
-static usher_context *opened(void) {
-  usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
-  usher_context *context = NULL;
-  int32_t status;
-  options.http_timeout_ms = 1500;
-  options.log = on_log;
-  options.log_user_data = &destroyed;
-  options.log_destroy = count_destroy;
-  given++;
-  status = usher_context_new(&options, &context);
-  known("usher_context_new", status);
-  if ((status == USHER_OK) != (context != NULL)) tell(0, "%s: usher_context_new gives no context", now);
-  return context;
-}
-static void walk(void) {
-  usher_context *context = opened();
-  usher_delegate *delegate = NULL;
-  usher_player *player = NULL;
-  usher_playback *playback = NULL;
-  usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
-  usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
-  usher_loader_options loader = USHER_LOADER_OPTIONS_INIT;
-  usher_loader *with_file = NULL;
-  int32_t status;
-  if (!context) return;
-  if (usher_context_add_observer(context, on_event, &destroyed, count_destroy, NULL) != USHER_OK)
-    tell(0, "%s: usher_context_add_observer", now);
-  given++;
-  ssp.license_url = license_url();
-  ssp.ssm_url = ssm_url();
-  ssp.certificate_url = certificate_url();
-  usher_ssp_delegate_new(context, &ssp, &delegate);
-  usher_player_new(context, &player);
-  loader.license_url = license_url();
-  loader.certificate_file = "/proc/self/exe"; /* the library opens this file, and then refuses it, because it is too
-  large */
-  loader.spc = plain_usher_spc_fn;
-  known("usher_context_add_loader", usher_context_add_loader(context, &loader, &with_file));
-  item.delegate = delegate;
-  item.content_token = content_token();
-  item.user_data = &destroyed;
-  item.destroy = count_destroy;
-  given++;
-  status = usher_player_play(player, &item, &playback);
-  known("usher_player_play", status);
-  played += status == USHER_OK;
-  status = usher_playback_wait_session(playback, 3000, NULL);
-  known("usher_playback_wait_session", status);
-  call_all(context, delegate, player, playback);
-  known("usher_playback_close", usher_playback_close(playback, USHER_CLOSE_DEFAULT));
-  known("usher_playback_wait_closed", usher_playback_wait_closed(playback, 3000));
-  known("usher_context_free", usher_context_free(context));
-}
 /* Claims that every `destroy` ran, every PLAYBACK_CLOSED came, and the numbers of descriptors and threads are those of
    before. */
 static int is_clean(int descriptors_before, int threads_before) {
@@ -142,26 +56,54 @@ static int is_clean(int descriptors_before, int threads_before) {
   return good;
 }
 
-static void each_call(int most) {
-  int kind, nth, failures = 0, descriptors_before, threads_before;
-  snprintf(now, sizeof now, "nothing fails");
-  walk();
-  descriptors_before = descriptors();
-  threads_before = threads();
-  for (kind = FAIL_NOTHING + 1; kind < FAIL_KINDS; kind++) {
-    int good = 1, count = 0, made = 1;
-    for (nth = 1; nth <= most && made; nth++) {
-      snprintf(now, sizeof now, "call %d of %s fails", nth, kind_names[kind]);
-      alarm((unsigned)(25 * patience()));
-      fail_nth(kind, nth, 0);
-      walk();
-      count += made = fail_stop();
-      good &= is_clean(descriptors_before, threads_before);
-    }
-    tell(good, "%s: %d failed calls, each with a status; everything ends", kind_names[kind], count);
-    failures += count;
+/* Chooses the calls that fail in one walk: the first calls, and the others in equal distances. */
+static int chosen(int index, int most, int seen) {
+  int first = (most + 1) / 2;
+  if (seen <= most || index < first) return index + 1;
+  return first + (seen - first) * (index - first + 1) / (most - first);
+}
+/* The library makes these calls once in a process: for its first context. The function made_once() tests them. */
+static int is_made_once(int kind) { return kind == FAIL_CURL_GLOBAL_INIT || kind == FAIL_PTHREAD_KEY_CREATE; }
+/* @return how many calls of the kind failed in the walk. */
+static int fails_in(int walk, int kind, int most, int seen) {
+  int descriptors_before = descriptors(), threads_before = threads(), index, count = 0, good = 1;
+  for (index = 0; index < most && index < seen; index++) {
+    int nth = chosen(index, most, seen);
+    snprintf(now, sizeof now, "walk %s: call %d of %s fails", walk_names[walk], nth, kind_names[kind]);
+    alarm((unsigned)(25 * patience()));
+    fail_nth(kind, nth, 0);
+    walks[walk]();
+    count += fail_stop();
+    good &= is_clean(descriptors_before, threads_before);
   }
-  tell(failures > 10 * most / 2, "%d calls failed", failures);
+  if (!good) tell(0, "walk %s: failed calls of %s", walk_names[walk], kind_names[kind]);
+  return count;
+}
+static void each_call(int most) {
+  enum { none_fails = 1 << 30 };
+  int kind, walk, failures = 0, seen[WALKS][FAIL_KINDS];
+  for (walk = 0; walk < WALKS; walk++) {
+    snprintf(now, sizeof now, "walk %s: nothing fails", walk_names[walk]);
+    alarm((unsigned)(25 * patience()));
+    walks[walk](); /* libcurl and its libraries allocate in their first use what they keep */
+    fail_nth(FAIL_MEMORY, none_fails, 0); /* counts the calls of all kinds */
+    walks[walk]();
+    fail_stop();
+    for (kind = FAIL_NOTHING + 1; kind < FAIL_KINDS; kind++) seen[walk][kind] = fail_seen(kind);
+  }
+  check_walked();
+  for (kind = FAIL_NOTHING + 1; kind < FAIL_KINDS; kind++) {
+    int made = 0, calls = 0, before = failed;
+    for (walk = 0; walk < WALKS; walk++) {
+      calls += seen[walk][kind];
+      made += fails_in(walk, kind, most, seen[walk][kind]);
+    }
+    if (is_made_once(kind)) continue;
+    tell(failed == before && made > 0, "%s: %d of %d calls failed, each with a status; everything ends",
+        kind_names[kind], made, calls);
+    failures += made;
+  }
+  tell(failures > 10 * most, "%d calls failed", failures);
 }
 
 /* If libusher itself gets no memory, the process ends by a signal at once; it does not continue with a bad pointer.
@@ -178,7 +120,7 @@ static void without_own_memory(void) {
       close(1); /* The runner must not count the child's lines "ok" and "not ok". Its exit status reports failures. */
       alarm((unsigned)(25 * patience()));
       fail_nth(FAIL_OWN_MEMORY, nth, 0);
-      walk();
+      walk_ssp();
       fail_stop();
       /* The child may get here if the failed allocation was one by libcurl: it makes some of them in tail calls, which
          look like calls by libusher. */
@@ -204,7 +146,7 @@ static void no_more_threads(void) {
     snprintf(now, sizeof now, "no thread starts from number %d on", nth);
     alarm((unsigned)(25 * patience()));
     fail_nth(FAIL_PTHREAD_CREATE, nth, 1);
-    walk();
+    walk_ssp();
     fail_stop();
     good &= is_clean(descriptors_before, threads_before);
   }
@@ -220,7 +162,6 @@ static void threads_come_back(void) {
   snprintf(now, sizeof now, "no thread starts for some time");
   alarm((unsigned)(25 * patience()));
   context = opened();
-  usher_context_add_observer(context, on_event, NULL, NULL, NULL);
   fail_nth(FAIL_PTHREAD_CREATE, 1, 1);
   playback = play(new_player(context), new_delegate(context, license_url()));
   usher_playback_wait_session(playback, 3000, NULL);
@@ -258,7 +199,7 @@ static void free_in_callback(void) {
   usher_context_add_observer(context, on_free, NULL, NULL, NULL);
   clear.delegate = new_delegate(context, license_url());
   clear.clear = 1;
-  usher_player_play(new_player(context), &clear, &playback);
+  played += usher_player_play(new_player(context), &clear, &playback) == USHER_OK;
   usher_playback_close(playback, USHER_CLOSE_DEFAULT);
   tell(reaches(&freed, 1, 5000), "a callback frees a context");
   answers(USHER_OK, freed_status, "usher_context_free in it, without a thread for the rest");
@@ -373,22 +314,24 @@ static void urls_without_memory(void) {
   usher_context_free(context);
 }
 
-/* If the initialisation of libcurl fails, the library tries it again in the next call. The test runs in a child
-   process, since a process initialises libcurl only once. */
-static void initialised_later(void) {
+/* A call that the library makes once in a process fails: usher_context_new() returns USHER_E_SYSTEM. The next
+   usher_context_new() initialises libcurl again; but without keys for thread-local data the library does not work in
+   this process. The test runs in a child process. */
+static void made_once(int kind, int32_t next) {
   int status = 0;
   pid_t child = fork();
   if (child == 0) {
     usher_context *context = NULL;
     alarm((unsigned)(25 * patience()));
-    fail_nth(FAIL_CURL_GLOBAL_INIT, 1, 0);
+    fail_nth(kind, 1, 0);
     if (usher_context_new(NULL, &context) != USHER_E_SYSTEM || context || fail_stop() != 1) _exit(4);
-    if (usher_context_new(NULL, &context) != USHER_OK) _exit(5);
-    _exit(usher_context_free(context) == USHER_OK ? 0 : 6);
+    if (usher_context_new(NULL, &context) != next) _exit(5);
+    _exit(!context || usher_context_free(context) == USHER_OK ? 0 : 6);
   }
   waitpid(child, &status, 0);
   tell(WIFEXITED(status) && WEXITSTATUS(status) == 0,
-      "curl_global_init fails: USHER_E_SYSTEM, and the next usher_context_new works (%d)", status);
+      "%s fails: USHER_E_SYSTEM, and the next usher_context_new: %s (%d)", kind_names[kind], usher_status_name(next),
+      status);
 }
 
 int main(void) {
@@ -397,8 +340,9 @@ int main(void) {
   signal(SIGALRM, on_hang);
   /* Must be first: a child of fork() can use the library only if its parent has made no context yet. */
   without_own_memory();
-  initialised_later();
-  each_call(wanted ? atoi(wanted) : 4);
+  made_once(FAIL_CURL_GLOBAL_INIT, USHER_OK);
+  made_once(FAIL_PTHREAD_KEY_CREATE, USHER_E_SYSTEM);
+  each_call(wanted ? atoi(wanted) : 3);
   no_more_threads();
   threads_come_back();
   free_in_callback();
