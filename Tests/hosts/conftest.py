@@ -45,7 +45,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "whole: runs only in `make hosts`, since it takes long")
+    config.addinivalue_line("markers", "quick: runs also in `make test`; all other tests run only in `make hosts`")
+    config.addinivalue_line("markers", "whole: takes long")
     config.stash[_ROWS] = {}
 
 

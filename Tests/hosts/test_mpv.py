@@ -1,0 +1,606 @@
+"""mpv with its plug-in, against the reference head-end."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import os
+import random
+import re
+import select
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hosts.conftest import Clip, Row
+from hosts.mpv import PATIENCE_S, Mpv, image_output, options, pictures, until
+
+from usher.testing.headend import Fault, HeadEnd, Session, SessionState
+
+HOST = "mpv"
+
+Start = Callable[..., Mpv]
+
+
+class Theatre:
+    """One head-end, a token file, and the processes of mpv that play against it."""
+
+    def __init__(self, server: HeadEnd, folder: Path, plugin: Path) -> None:
+        self.server, self.folder, self.plugin = server, folder, plugin
+        self.token_file = folder / "token"
+        self.started: list[Mpv] = []
+        self.give_token("any")
+
+    def give_token(self, content_id: str, account: str = "account-1") -> None:
+        """Writes the token of the next playback."""
+        self.token_file.write_text(self.server.content_token(account, content_id) + "\n")
+
+    def zap(self, player: Mpv, file: Path, content_id: str) -> None:
+        """Plays another item, with a token file that only this item uses."""
+        token_file = self.folder / f"token-{len(list(self.folder.glob('token-*')))}"
+        token_file.write_text(self.server.content_token(content_id=content_id) + "\n")
+        player.command("loadfile", str(file), "replace", f"script-opts-append=usher-token-file={token_file}")
+
+    def play(
+        self,
+        *arguments: str | Path,
+        usher: dict[str, Any] | None = None,
+        vo: str | None = "null",
+        terminal: int | None = None,
+    ) -> Mpv:
+        """Starts mpv with the plug-in; `usher` has further options of the plug-in, None to leave one out."""
+        ours = options(self.server, self.token_file, **(usher or {}))
+        output = [f"--vo={vo}"] if vo else []
+        player = Mpv(self.folder, f"--script={self.plugin}", ours, *output, *arguments, terminal=terminal)
+        self.started.append(player)
+        return player
+
+    def sessions(self, state: SessionState | None = None) -> list[Session]:
+        found = self.server.sessions.all()
+        return [session for session in found if state is None or session.state is state]
+
+    def until_ended(self, state: SessionState = SessionState.TORN_DOWN) -> Session:
+        """Waits until the head-end holds no session. Returns the newest one, which ended in this state."""
+        until(lambda: not self.server.sessions.active(), f"no session is left: {self.server.journal.dump()}")
+        newest = self.server.sessions.all()[-1]
+        assert newest.state is state, self.server.journal.dump()
+        return newest
+
+    def occupy(self) -> None:
+        """Another screen of the same account takes the only slot."""
+        self.server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
+
+
+@pytest.fixture
+def plugin(built: Path) -> Path:
+    return built / "mpv" / "usher.so"
+
+
+@pytest.fixture
+def theatre(
+    head_end: Callable[..., HeadEnd], tmp_path: Path, plugin: Path, request: pytest.FixtureRequest
+) -> Iterator[Theatre]:
+    """A theatre whose sessions have a period of one second, or the period that the test gives as its parameter."""
+    made = Theatre(head_end(period_s=getattr(request, "param", 1.0)), tmp_path, plugin)
+    yield made
+    for player in made.started:
+        player.close()
+
+
+@pytest.fixture
+def web(clips: dict[str, Clip]) -> Iterator[Callable[[Path], str]]:
+    """Returns a function that serves the folder of a file by HTTP and returns the URL of the file."""
+    servers: list[http.server.ThreadingHTTPServer] = []
+
+    def serve(file: Path) -> str:
+        class Ranges(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                data = (file.parent / self.path.strip("/")).read_bytes()
+                asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", "bytes=0-"))
+                assert asked
+                first, last = int(asked[1]), min(int(asked[2] or len(data) - 1), len(data) - 1)
+                self.send_response(206 if "Range" in self.headers else 200)
+                self.send_header("Accept-Ranges", "bytes")
+                self.send_header("Content-Range", f"bytes {first}-{last}/{len(data)}")
+                self.send_header("Content-Length", str(last + 1 - first))
+                self.end_headers()
+                with contextlib.suppress(ConnectionError):  # the player has read enough
+                    self.wfile.write(data[first : last + 1])
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Ranges)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}/{file.name}"
+
+    yield serve
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+# ---- contents --------------------------------------------------------------------------------------------------------
+
+REFERENCE: dict[Path, tuple[int, str]] = {}
+
+
+def clear_pictures(clip: Clip, folder: Path) -> tuple[int, str]:
+    """Returns what mpv without the plug-in shows of the clear clip."""
+    if clip.clear not in REFERENCE:
+        target = folder / "clear"
+        player = Mpv(folder, *image_output(target), clip.clear)
+        assert player.wait() == 0, player.text
+        REFERENCE[clip.clear] = pictures(target)
+    return REFERENCE[clip.clear]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param("progressive", marks=pytest.mark.quick), "preview", "cenc", "cbcs", "dash-cenc", "dash-cbcs"]
+)
+@pytest.mark.parametrize("by_http", [False, True], ids=["file", "http"])
+def test_content_isExact(
+    theatre: Theatre, clips: dict[str, Clip], row: Row, web: Callable[[Path], str], name: str, by_http: bool
+) -> None:
+    """mpv plays an encrypted clip with one session, one licence and one teardown; all pictures equal the clear ones."""
+    clip = clips[name]
+    theatre.give_token(clip.content.content_id)
+    target = theatre.folder / "pictures"
+    player = theatre.play(*image_output(target), web(clip.file) if by_http else clip.file, vo=None)
+    assert player.wait() == 0, player.text
+    count, found = pictures(target)
+    assert count >= 100 and (count, found) == clear_pictures(clip, theatre.folder), player.text
+    theatre.until_ended()
+    routes = theatre.server.journal.routes()
+    assert [route for route in routes if route != "heartbeat"] == ["setup", "license", "teardown"], routes
+    theatre.server.assert_clean()
+    row("content", HOST, f"{clip.name}{', by HTTP' if by_http else ''}", "exact")
+
+
+@pytest.mark.quick
+def test_content_isClear(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
+    """mpv plays a clear clip when the plug-in is active; the plug-in sends no request."""
+    clip = clips["progressive"]
+    target = theatre.folder / "pictures"
+    player = theatre.play(*image_output(target), clip.clear, vo=None)
+    assert player.wait() == 0, player.text
+    assert pictures(target) == clear_pictures(clip, theatre.folder)
+    assert not theatre.server.journal.entries()
+    row("content", HOST, "progressive MP4, clear", "exact, without a session")
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "result"),
+    [
+        ("dash-two-keys", "several keys", "refused in words: Debian's libavformat takes one key"),
+        ("dash-rotating", "names no key", "refused in words: the manifest names no key"),
+    ],
+)
+def test_content_isRefused(
+    theatre: Theatre, clips: dict[str, Clip], row: Row, name: str, words: str, result: str
+) -> None:
+    """The plug-in refuses content that mpv cannot decrypt: it says why, asks for no session, and no picture appears."""
+    target = theatre.folder / "pictures"
+    player = theatre.play(*image_output(target), clips[name].file, usher={"slate": 0}, vo=None)
+    assert player.wait() == 2, player.text
+    assert words in player.text
+    assert pictures(target)[0] == 0
+    assert not theatre.server.journal.entries()
+    row("content", HOST, clips[name].name, result)
+
+
+def test_content_hasUsersKey(theatre: Theatre, clips: dict[str, Clip]) -> None:
+    """The plug-in leaves a file alone when the user gives mpv the key himself."""
+    clip = clips["preview"]
+    target = theatre.folder / "pictures"
+    key = f"--demuxer-lavf-o=decryption_key={clip.content.keys[0].key.hex()}"
+    player = theatre.play(*image_output(target), key, clip.file, vo=None)
+    assert player.wait() == 0, player.text
+    assert pictures(target) == clear_pictures(clip, theatre.folder)
+    assert not theatre.server.journal.entries()
+
+
+# ---- when something is wrong -----------------------------------------------------------------------------------------
+
+
+def osd(player: Mpv) -> str:
+    """Returns the words on the screen; "" while mpv shows something else than a refusal."""
+    words = player.get("osd-msg1") or ""
+    slate = str(player.get("stream-open-filename") or "").startswith("av://")
+    return words.removeprefix("$>") if slate and (player.get("time-pos") is not None) else ""
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("theatre", [20.0], indirect=True)
+def test_limit_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
+    """mpv shows why it does not play an item when the limit is reached, and then plays the next item."""
+    theatre.occupy()
+    player = theatre.play("--idle", clips["progressive"].file, clips["preview"].clear, usher={"slate": 2})
+    words = until(lambda: osd(player), "words on the screen")
+    assert re.search("too many|maximum|limit", words, re.IGNORECASE), words
+    assert "1007" in words
+    player.until_plays(clips["preview"].clear)
+    assert len(theatre.server.sessions.all()) == 1
+    row("trouble", HOST, "the limit is reached", "says so on the screen, then plays the next item")
+
+
+@pytest.mark.quick
+def test_kill_endsTheItem(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
+    """mpv stops an item within two periods when the operator kills its session, says why, and plays the next item."""
+    clip = clips["progressive"]
+    theatre.give_token(clip.content.content_id)
+    player = theatre.play("--loop-file=inf", clip.file, clips["preview"].clear, usher={"slate": 1})
+    player.until_plays(clip.file)
+    theatre.server.kill_account("account-1")
+    begin = time.monotonic()
+    words = until(lambda: osd(player), "words on the screen")
+    assert time.monotonic() - begin < 3
+    assert len(words) > 20, words
+    player.command("set", "loop-file", "no")
+    player.until_plays(clips["preview"].clear)
+    assert theatre.until_ended(SessionState.KILLED)
+    row("trouble", HOST, "the operator ends the session", "stops within a period, says why, plays the next item")
+
+
+def answer_ms(player: Mpv, calls: int) -> list[float]:
+    """Returns how long mpv took to answer each of some simple commands."""
+    times = []
+    for _ in range(calls):
+        begin = time.monotonic()
+        player.get("pause")
+        times.append((time.monotonic() - begin) * 1000)
+        time.sleep(0.005)
+    return sorted(times)
+
+
+@pytest.mark.parametrize("route", ["setup", "license"])
+def test_mute_obeysCommands(theatre: Theatre, clips: dict[str, Clip], row: Row, route: str) -> None:
+    """mpv answers commands at once while the head-end does not reply, and plays another item when the viewer asks."""
+    theatre.server.faults.add(route, Fault.stall())
+    theatre.give_token(clips["progressive"].content.content_id)
+    player = theatre.play("--idle", clips["progressive"].file, clips["preview"].clear)
+    theatre.server.wait_held(1, PATIENCE_S)
+    times = answer_ms(player, 100)
+    assert times[len(times) // 2] < 50, times
+    begin = time.monotonic()
+    player.command("playlist-next")
+    player.until_plays(clips["preview"].clear)
+    assert time.monotonic() - begin < 3
+    row("trouble", HOST, f"no reply to the {'set-up' if route == 'setup' else 'licence request'}", "obeys at once")
+
+
+@pytest.mark.parametrize("route", ["setup", "license"])
+def test_mute_quits(theatre: Theatre, clips: dict[str, Clip], row: Row, route: str) -> None:
+    """mpv quits at most one second after the limit of the plug-in while it waits for the head-end."""
+    theatre.server.faults.add(route, Fault.stall(), always=True)
+    theatre.give_token(clips["progressive"].content.content_id)
+    player = theatre.play(clips["progressive"].file, usher={"quit-timeout": 1})
+    theatre.server.wait_held(1, PATIENCE_S)
+    begin = time.monotonic()
+    player.command("quit")
+    assert player.wait() == 0, player.text
+    assert time.monotonic() - begin < 2
+    row("trouble", HOST, "quit while a set-up or a licence request has no reply", "quits within usher-quit-timeout")
+
+
+def test_muteFile_obeysCommands(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
+    """mpv plays another item at once when the viewer asks, while the plug-in reads from a web server that is mute."""
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        player = theatre.play("--idle", f"http://127.0.0.1:{mute.getsockname()[1]}/a.mp4", clips["preview"].clear)
+        mute.settimeout(PATIENCE_S)
+        connection, _ = mute.accept()
+        begin = time.monotonic()
+        player.command("playlist-next")
+        player.until_plays(clips["preview"].clear)
+        assert time.monotonic() - begin < 3
+        connection.close()
+    row("trouble", HOST, "no reply from the web server of the content", "obeys at once")
+
+
+def test_mute_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
+    """mpv says that the server does not answer when the time limit of the plug-in has passed."""
+    theatre.server.faults.add("setup", Fault.stall(), always=True)
+    player = theatre.play("--idle", clips["progressive"].file, usher={"timeout": 1})
+    words = until(lambda: osd(player), "words on the screen")
+    assert len(words) > 20, words
+    row("trouble", HOST, "no reply within usher-timeout", "says so on the screen")
+
+
+@pytest.mark.parametrize("fault", [Fault.html_page(), Fault.non_json(), Fault.status(503), Fault.drop()])
+def test_garbage_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Row, fault: Fault) -> None:
+    """mpv says why it does not play when the head-end answers nonsense to the set-up."""
+    theatre.server.faults.add("setup", fault, always=True)
+    player = theatre.play("--idle", clips["progressive"].file)
+    words = until(lambda: osd(player), "words on the screen")
+    assert len(words) > 20, words
+    row("trouble", HOST, f"the set-up gets: {fault.label}", "says on the screen that it cannot play")
+
+
+def test_slow_playsLater(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
+    """mpv plays an item when the head-end takes two seconds for each reply; mpv meanwhile answers commands at once."""
+    clip = clips["progressive"]
+    theatre.give_token(clip.content.content_id)
+    theatre.server.faults.add("setup", Fault.delay(2000))
+    theatre.server.faults.add("license", Fault.delay(2000))
+    player = theatre.play("--idle", clip.file)
+    times = answer_ms(player, 100)
+    assert times[len(times) // 2] < 50, times
+    player.until_plays(clip.file)
+    row("trouble", HOST, "each reply takes two seconds", "obeys at once, plays four seconds later")
+
+
+def test_death_endsTheItem(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
+    """mpv stops an item when the head-end has died and the session must have expired; it says why."""
+    clip = clips["progressive"]
+    theatre.give_token(clip.content.content_id)
+    player = theatre.play("--idle", "--loop-file=inf", clip.file)
+    player.until_plays(clip.file)
+    theatre.server.stop()
+    words = until(lambda: osd(player), "words on the screen")
+    assert len(words) > 20, words
+    row("trouble", HOST, "the head-end dies", "plays until the session must have expired, then says why")
+
+
+@pytest.mark.parametrize("limit_s", [1, 3])
+def test_quit_isBounded(theatre: Theatre, clips: dict[str, Clip], row: Row, limit_s: int) -> None:
+    """mpv quits at most one second after the limit when the head-end does not answer the teardown; it says so."""
+    clip = clips["progressive"]
+    theatre.give_token(clip.content.content_id)
+    player = theatre.play("--loop-file=inf", clip.file, usher={"quit-timeout": limit_s})
+    player.until_plays(clip.file)
+    theatre.server.faults.add("teardown", Fault.stall(), always=True)
+    begin = time.monotonic()
+    player.command("quit")
+    assert player.wait() == 0
+    assert time.monotonic() - begin < limit_s + 1
+    assert "did not confirm the end of a stream" in player.text
+    row("trouble", HOST, "quit, and no reply to the teardown", "quits at usher-quit-timeout, prints a warning")
+
+
+def test_license_isForOtherKeys(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
+    """The plug-in refuses a licence that does not have the key of the file: it says so, and no picture appears."""
+    clip = clips["progressive"]
+    theatre.give_token(clip.content.content_id)
+    other = {"keys": [{"kty": "oct", "kid": "AAAAAAAAAAAAAAAAAAAAAA", "k": "AAAAAAAAAAAAAAAAAAAAAA"}]}
+    theatre.server.faults.add("license", Fault.reply(200, body=other, processed=True), always=True)
+    target = theatre.folder / "pictures"
+    player = theatre.play(*image_output(target), clip.file, usher={"slate": 0}, vo=None)
+    assert player.wait() == 2, player.text
+    assert "licence is for other content" in player.text
+    assert pictures(target)[0] == 0
+    theatre.until_ended()
+    row("trouble", HOST, "a licence for other keys", "says so, shows no picture, gives the slot back")
+
+
+@pytest.mark.quick
+def test_options_areNamedOnce(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
+    """The plug-in names each wrong option once, also when mpv plays several items."""
+    wrong = {"licence": "x", "timeout": "soon", "slate": 0}
+    player = theatre.play(*[clips["preview"].clear] * 3, "--untimed", usher=wrong)
+    assert player.wait() == 0
+    assert player.text.count("there is no option usher-licence") == 1, player.text
+    assert player.text.count("usher-timeout must be a number of seconds") == 1, player.text
+    row("trouble", HOST, "an option is misspelt or malformed", "names the option once")
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"license": None}, "usher-license"),
+        ({"license": "foo"}, "usher-license"),
+        ({"ssm": "http://example.com/ssm"}, "usher-ssm"),
+        ({"token-file": "/nonexistent"}, "usher-token-file"),
+        ({"token-file": None}, "usher-token-file"),
+        ({"ca-file": "/nonexistent"}, "usher-ca-file"),
+    ],
+)
+def test_options_areMissingOrWrong(
+    theatre: Theatre, clips: dict[str, Clip], row: Row, change: dict[str, Any], named: str
+) -> None:
+    """The plug-in names the option without which an encrypted item cannot play; no picture appears."""
+    target = theatre.folder / "pictures"
+    item = clips["preview"].file
+    player = theatre.play(*image_output(target), item, usher={"slate": 0, **change}, vo=None)
+    assert player.wait() == 2, player.text
+    assert named in player.text
+    assert pictures(target)[0] == 0
+    row("trouble", HOST, f"{named} is missing or wrong", "names the option, shows no picture")
+
+
+def damaged(kind: str, clip: Clip, folder: Path) -> Path:
+    """Writes a file that is not as it should be."""
+    data = bytearray(clip.file.read_bytes())
+    moov = data.find(b"moov") - 4
+    tenc = data.find(b"tenc") - 4
+    file = folder / f"{kind}.mp4"
+    if kind == "cut":
+        del data[moov + 200 :]
+    elif kind == "moov-of-200-MB":
+        data[moov : moov + 4] = (200_000_000).to_bytes(4, "big")
+    elif kind == "lying-tenc":
+        data[tenc : tenc + 4] = (4_000_000).to_bytes(4, "big")
+    elif kind == "other-key-id":
+        data[tenc + 16 : tenc + 32] = bytes(range(16))
+    elif kind == "text":
+        data[:] = b"This is no film.\n" * 100
+    file.write_bytes(data)
+    return file
+
+
+@pytest.mark.parametrize("kind", ["cut", "moov-of-200-MB", "lying-tenc", "other-key-id", "text"])
+def test_file_isDamaged(theatre: Theatre, clips: dict[str, Clip], row: Row, kind: str) -> None:
+    """mpv shows no picture of a damaged file, and says why; no session remains."""
+    clip = clips["progressive"]
+    theatre.give_token(clip.content.content_id)
+    target = theatre.folder / "pictures"
+    file = damaged(kind, clip, theatre.folder)
+    player = theatre.play(*image_output(target), file, usher={"slate": 0}, vo=None)
+    assert player.wait() == 2, player.text
+    if kind != "text":  # mpv itself says that it does not know the format
+        assert "usher: " in player.text, player.text
+    assert pictures(target)[0] == 0
+    until(lambda: not theatre.server.sessions.active(), "no session is left")
+    row("trouble", HOST, f"a file that is damaged: {kind.replace('-', ' ')}", "says so, shows no picture")
+
+
+# ---- zaps ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("zaps", [pytest.param(10, marks=pytest.mark.quick), 200])
+def test_zaps_playEachItem(theatre: Theatre, clips: dict[str, Clip], row: Row, zaps: int) -> None:
+    """mpv plays each item that stays long enough when the viewer zaps at random with a limit of one stream; no set-up
+    is refused, only the current session has heartbeats, and no session remains."""
+    random.seed(zaps)
+    names = ["progressive", "cenc", "cbcs", "dash-cenc", "dash-cbcs", "preview", "clear"]
+    files = {name: clips[name].file for name in names[:-1]} | {"clear": clips["progressive"].clear}
+    player = theatre.play("--idle", "--loop-file=inf")
+    waited = 0
+    for _ in range(zaps):
+        name = random.choice(names)
+        theatre.zap(player, files[name], clips[name].content.content_id if name in clips else "clear")
+        if random.random() < 0.5:
+            player.until_plays(files[name])
+            waited += 1
+        else:
+            time.sleep(random.choice([0, 0.005, 0.03, 0.15]))
+    player.command("stop")
+    until(lambda: not theatre.server.sessions.active(), "no session is left")
+    assert "usher: " not in player.text, player.text
+    player.command("quit")
+    assert player.wait() == 0
+    refused = [entry for entry in theatre.server.journal.entries(route="setup") if entry.status != 200]
+    assert not refused, theatre.server.journal.dump()
+    assert waited > zaps // 5
+    newest = None
+    for entry in theatre.server.journal:
+        newest = entry.session if entry.route == "setup" else newest
+        assert entry.session == newest, theatre.server.journal.dump()
+    assert {session.state for session in theatre.server.sessions.all()} <= {SessionState.TORN_DOWN}
+    theatre.server.assert_clean()
+    if zaps == 200:
+        row("ends", HOST, "200 random zaps at a limit of one", "one session at a time, none refused, none left")
+
+
+# ---- ends ------------------------------------------------------------------------------------------------------------
+
+ENDS: list[tuple[str, tuple[str, ...], Callable[[Mpv], Any]]] = [
+    ("end of file", ("--length=1",), lambda player: None),
+    ("stop", ("--idle",), lambda player: player.command("stop")),
+    ("quit", (), lambda player: player.command("quit")),
+    ("SIGTERM", (), lambda player: player.signal(signal.SIGTERM)),
+    ("SIGINT", (), lambda player: player.signal(signal.SIGINT)),
+    ("SIGHUP", (), lambda player: player.signal(signal.SIGHUP)),
+    ("SIGTERM with --no-terminal", ("--no-terminal",), lambda player: player.signal(signal.SIGTERM)),
+    ("SIGINT with --no-terminal", ("--no-terminal",), lambda player: player.signal(signal.SIGINT)),
+    ("SIGHUP with --no-terminal", ("--no-terminal",), lambda player: player.signal(signal.SIGHUP)),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "end"),
+    [pytest.param(*end, marks=[pytest.mark.quick] if "SIGHUP" in end[0] else [], id=end[0]) for end in ENDS],
+)
+def test_end_tearsDown(
+    theatre: Theatre, clips: dict[str, Clip], row: Row, name: str, arguments: tuple[str, ...], end: Callable[[Mpv], Any]
+) -> None:
+    """The plug-in tears the session down at once when playback ends in any way that mpv or the plug-in notices."""
+    clip = clips["progressive"]
+    theatre.give_token(clip.content.content_id)
+    player = theatre.play(*arguments, clip.file)
+    player.until_plays(clip.file)
+    begin = time.monotonic()
+    end(player)
+    theatre.until_ended()
+    assert time.monotonic() - begin < 3
+    if name != "stop":
+        assert player.wait() == (4 if name.startswith("SIG") else 0), player.text
+    theatre.server.assert_clean()
+    row("ends", HOST, name, "nothing: the plug-in tears the session down at once")
+
+
+class Terminal:
+    """A pseudo terminal. A thread reads what the player prints, so that the player never waits for the terminal."""
+
+    def __init__(self) -> None:
+        self.outer, self.inner = os.openpty()
+        self._closing = threading.Event()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        while not self._closing.is_set():
+            if select.select([self.outer], [], [], 0.05)[0]:
+                with contextlib.suppress(OSError):
+                    os.read(self.outer, 65536)
+        os.close(self.outer)  # the kernel sends SIGHUP
+
+    def close(self) -> None:
+        if not self._closing.is_set():
+            os.close(self.inner)
+            self._closing.set()
+            self._reader.join()
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@pytest.mark.parametrize("name", ["Ctrl-C", "the terminal closes", "SIGTERM"])
+def test_terminalEnd_tearsDown(theatre: Theatre, clips: dict[str, Clip], row: Row, name: str) -> None:
+    """The plug-in tears the session down at once when mpv ends by its terminal, or by SIGTERM while it has one."""
+    clip = clips["progressive"]
+    theatre.give_token(clip.content.content_id)
+    with Terminal() as terminal:
+        player = theatre.play(clip.file, terminal=terminal.inner)
+        player.until_plays(clip.file)
+        begin = time.monotonic()
+        if name == "Ctrl-C":
+            os.write(terminal.outer, b"\x03")
+        elif name == "SIGTERM":
+            player.signal(signal.SIGTERM)
+        else:
+            terminal.close()
+        theatre.until_ended()
+        assert time.monotonic() - begin < 3
+        assert player.wait() == 4, player.text
+    row("ends", HOST, f"{name}, in a terminal", "nothing: the plug-in tears the session down at once")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_crash_leavesTheSession(theatre: Theatre, clips: dict[str, Clip], row: Row, number: signal.Signals) -> None:
+    """The head-end holds the session of a crashed mpv until it expires, two periods after the last keep-alive."""
+    clip = clips["progressive"]
+    theatre.give_token(clip.content.content_id)
+    player = theatre.play(clip.file)
+    player.until_plays(clip.file)
+    player.signal(number)
+    player.wait()
+    assert theatre.server.sessions.active()
+    theatre.until_ended(SessionState.EXPIRED)
+    row("ends", HOST, number.name, "the session, until two periods after the last keep-alive (`usher run` avoids this)")
+
+
+def test_secrets_areNotPrinted(theatre: Theatre, clips: dict[str, Clip]) -> None:
+    """mpv prints neither token nor key, and its command line has neither, when the plug-in plays an item."""
+    clip = clips["preview"]
+    theatre.give_token(clip.content.content_id)
+    player = theatre.play(clip.file)
+    player.until_plays(clip.file)
+    line = Path(f"/proc/{player.process.pid}/cmdline").read_bytes().decode()
+    assert player.wait() == 0
+    for secret in (theatre.token_file.read_text().strip(), clip.content.keys[0].key.hex()):
+        assert secret not in player.text
+        assert secret not in line

@@ -1,0 +1,159 @@
+/* content.c - see content.h. SPDX-License-Identifier: Apache-2.0 */
+#include "content.h"
+
+#include <libavformat/avformat.h>
+#include <libavformat/avio.h>
+#include <libavutil/opt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <usher/usher.h>
+
+#define MANIFEST_MAX (1024 * 1024)
+
+static int interrupted(void *user_data) {
+  const struct content_reading *reading = user_data;
+  return reading && reading->cancelled && reading->cancelled(reading->user_data);
+}
+
+/* @return the name that libavformat opens: "file:" and a path, or the URL itself; NULL for another kind of URL. */
+static char *name_for_libavformat(const char *url) {
+  bool is_file = strncmp(url, "file://", 7) == 0;
+  if (strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0) return strdup(url);
+  if (!is_file && (strstr(url, "://") || strcmp(url, "-") == 0)) return NULL;
+  char *name = malloc(strlen(url) + sizeof "file:");
+  if (!name) return NULL;
+  char *end = name + sprintf(name, "file:");
+  for (const char *from = is_file ? url + 7 : url; *from; from++) {
+    unsigned code;
+    if (is_file && from[0] == '%' && strspn(from + 1, "0123456789abcdefABCDEF") >= 2 && sscanf(from + 1, "%2x", &code))
+      *end++ = (char)code, from += 2;
+    else *end++ = *from;
+  }
+  return *end = 0, name;
+}
+
+static AVIOContext *open_url(const char *url, const struct content_reading *reading) {
+  char *name = name_for_libavformat(url);
+  AVIOContext *file = NULL;
+  AVDictionary *options = NULL;
+  AVIOInterruptCB interrupt = {interrupted, (void *)reading};
+  if (!name) return NULL;
+  if (reading && reading->user_agent) av_dict_set(&options, "user_agent", reading->user_agent, 0);
+  if (reading && reading->headers) av_dict_set(&options, "headers", reading->headers, 0);
+  av_dict_set(&options, "rw_timeout", "10000000", 0); /* microseconds */
+  if (avio_open2(&file, name, AVIO_FLAG_READ, &interrupt, &options) < 0) file = NULL;
+  return av_dict_free(&options), free(name), file;
+}
+
+/* What libusher's readers report goes here. */
+struct scan {
+  AVIOContext *file;
+  struct content *content;
+  bool encrypted;
+};
+
+static int64_t read_at(uint64_t offset, uint8_t *buffer, size_t size, void *user_data) {
+  AVIOContext *file = ((struct scan *)user_data)->file;
+  if (avio_seek(file, (int64_t)offset, SEEK_SET) < 0) return -1;
+  int count = avio_read(file, buffer, (int)size);
+  return count == AVERROR_EOF ? 0 : count;
+}
+
+static void on_protection(const usher_protection *found, void *user_data) {
+  struct scan *scan = user_data;
+  struct content *content = scan->content;
+  if (found->scheme || found->key_id_count > 0 || found->part == USHER_PART_ELEMENT) scan->encrypted = true;
+  for (size_t i = 0; i < found->key_id_count; i++) {
+    const uint8_t *key_id = found->key_ids + 16 * i;
+    size_t at = 0;
+    while (at < content->key_id_count && memcmp(content->key_ids[at], key_id, 16) != 0) at++;
+    if (at == content->key_id_count && at < CONTENT_KEYS_MAX)
+      memcpy(content->key_ids[content->key_id_count++], key_id, 16);
+  }
+}
+
+static void unusable(struct content *content, const char *why) {
+  content->kind = CONTENT_UNUSABLE;
+  snprintf(content->why, sizeof content->why, "%s", why);
+}
+
+static void read_mp4(struct scan *scan) {
+  char why[256];
+  int32_t status = usher_read_mp4(read_at, on_protection, scan, why, sizeof why);
+  scan->content->kind = scan->encrypted ? CONTENT_MP4 : CONTENT_CLEAR;
+  if (status != USHER_OK) {
+    unusable(scan->content, "");
+    snprintf(scan->content->why, sizeof scan->content->why, "the file is damaged: %s", why);
+  }
+}
+
+static void read_manifest(struct scan *scan, const uint8_t *bytes, size_t size) {
+  if (size == MANIFEST_MAX || usher_read_dash_protection(bytes, size, on_protection, scan, NULL) != USHER_OK)
+    unusable(scan->content, "the manifest is too long or damaged");
+  else scan->content->kind = scan->encrypted ? CONTENT_DASH : CONTENT_CLEAR;
+}
+
+/* Whether the file begins with a box that MP4 files begin with. */
+static bool is_mp4(const uint8_t *bytes, size_t size) {
+  static const char types[][5] = {
+      "ftyp", "styp", "moov", "moof", "sidx", "mdat", "free", "skip", "wide", "uuid", "pnot"};
+  for (size_t i = 0; size >= 8 && i < sizeof types / sizeof types[0]; i++)
+    if (memcmp(bytes + 4, types[i], 4) == 0) return true;
+  return false;
+}
+
+static bool is_manifest(const uint8_t *bytes, size_t size) {
+  for (size_t i = 0; i + 4 <= size; i++)
+    if (memcmp(bytes + i, "<MPD", 4) == 0) return true;
+  return false;
+}
+
+void content_read(const char *url, const struct content_reading *reading, struct content *out) {
+  memset(out, 0, sizeof *out);
+  struct scan scan = {open_url(url, reading), out, false};
+  uint8_t *bytes = malloc(MANIFEST_MAX);
+  if (scan.file && bytes) {
+    int size = avio_read(scan.file, bytes, 2048);
+    if (size > 0 && is_mp4(bytes, (size_t)size)) read_mp4(&scan);
+    else if (size > 0 && is_manifest(bytes, (size_t)size)) {
+      int more = avio_read(scan.file, bytes + size, MANIFEST_MAX - size);
+      read_manifest(&scan, bytes, (size_t)size + (more > 0 ? (size_t)more : 0));
+    }
+    if (scan.encrypted && out->key_id_count == 0 && out->kind != CONTENT_UNUSABLE)
+      unusable(out, "the content is encrypted but names no key");
+  }
+  avio_closep(&scan.file), free(bytes);
+}
+
+const char *content_obstacle(const struct content *content) {
+  const AVInputFormat *mov = av_find_input_format("mov");
+  bool takes_several = mov && mov->priv_class &&
+                       av_opt_find((void *)&mov->priv_class, "decryption_keys", NULL, 0, AV_OPT_SEARCH_FAKE_OBJ);
+  if (content->key_id_count <= 1 || takes_several) return NULL;
+  return "This content has several keys; this version of libavformat decrypts with one key only.";
+}
+
+const char *content_option(const struct content *content) {
+  bool several = content->key_id_count > 1;
+  if (content->kind == CONTENT_DASH) return several ? "cenc_decryption_keys" : "cenc_decryption_key";
+  return several ? "decryption_keys" : "decryption_key";
+}
+
+static char *hexadecimal(char *out, const uint8_t bytes[16]) {
+  for (int i = 0; i < 16; i++) sprintf(out + 2 * i, "%02x", bytes[i]);
+  return out + 32;
+}
+
+char *content_option_value(const struct content *content, const usher_clearkey_key *keys, size_t count) {
+  char *value = calloc(content->key_id_count + 1, 2 * 33), *end = value; /* KEY, or KEY_ID=KEY:KEY_ID=KEY ... */
+  for (size_t i = 0; value && i < content->key_id_count; i++) {
+    size_t at = 0;
+    while (at < count && memcmp(keys[at].key_id, content->key_ids[i], 16) != 0) at++;
+    if (at == count) return explicit_bzero(value, (size_t)(end - value)), free(value), NULL;
+    if (i > 0) *end++ = ':';
+    if (content->key_id_count > 1) end = hexadecimal(end, content->key_ids[i]), *end++ = '=';
+    end = hexadecimal(end, keys[at].key);
+  }
+  return value;
+}

@@ -1,0 +1,37 @@
+/* session.h - how a host uses libusher: a session and a Clear Key licence for the item that a player plays.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef HOSTS_SESSION_H
+#define HOSTS_SESSION_H
+
+#include <stdbool.h>
+#include <usher/usher.h>
+
+#define SESSION_KEYS_MAX 64
+
+/* The context is pumped (USHER_CALLBACKS_PUMPED), so that all callbacks run on the host's thread. */
+struct session {
+  usher_context *context; /* NULL before session_open() */
+  usher_player *player;
+  usher_playback *playback; /* NULL: nothing plays */
+  uint64_t tag; /* of the newest playback; each playback has another tag */
+  int fd; /* readable while usher_context_pump() has work; -1 before session_open() */
+  uint8_t request[4096]; /* the Clear Key licence request of the newest playback */
+  size_t request_size;
+
+  /* Set these before session_open(). */
+  void *user_data;
+  usher_event_fn event; /* must set `closed` at CONTEXT_CLOSED */
+  void (*licensed)(const usher_error *error, const usher_clearkey_key *keys, size_t count, void *user_data);
+  bool closed;
+};
+
+int32_t session_open(struct session *session, const usher_context_options *options);
+/* Tears down the session of the earlier item, sets up another one, and requests a licence; `licensed` gets it. */
+int32_t session_play(struct session *session, const usher_ssp_options *ssp, const char *token, const uint8_t *key_ids,
+    size_t count, uint32_t timeout_ms);
+/* Begins the teardown, and returns at once. */
+void session_stop(struct session *session);
+/* Waits for teardowns, at most `timeout_ms`, and frees everything. */
+void session_close(struct session *session, uint32_t timeout_ms);
+
+#endif

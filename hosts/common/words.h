@@ -1,0 +1,18 @@
+/* words.h - what a viewer reads about an error, and the token in a file.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef HOSTS_WORDS_H
+#define HOSTS_WORDS_H
+
+#include <usher/usher.h>
+
+#define WORDS_MAX 700
+
+#define WORDS_OTHER_KEYS "The licence is for other content: it does not have the key of this one."
+
+/* Writes two or three lines: what has happened, what to do, and the server's code if it sent one. */
+void words_of_error(const usher_error *error, char out[WORDS_MAX]);
+
+/* Returns the first line of a file, from malloc(). NULL: errno says why. */
+char *words_first_line(const char *path);
+
+#endif

@@ -1,0 +1,22 @@
+/* options.h - the plug-in's options: mpv's --script-opts that begin with "usher-".
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef MPV_OPTIONS_H
+#define MPV_OPTIONS_H
+
+#include <mpv/client.h>
+#include <stdbool.h>
+
+/* NULL or the default if an option is not set. README.md says what each of them does. */
+struct options {
+  char *license, *ssm, *token, *token_file, *token_header, *headers, *ca_file;
+  long timeout_s, quit_timeout_s, slate_s;
+  bool allow_http, signals;
+};
+
+/* Reads the options as they are now: mpv allows others for each file. Calls `complain` for each mistake. */
+void options_read(
+    mpv_handle *mpv, struct options *out, void (*complain)(const char *words, void *user_data), void *mine);
+
+void options_free(struct options *options);
+
+#endif
