@@ -1,0 +1,69 @@
+"""The commands in the READMEs of hosts/ play a picture under a session."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+from hosts.mpv import PATIENCE_S, until
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.mark.parametrize(("host", "options"), [("mpv", "--vo=null --no-audio --frames=5 --no-terminal"), ("usher", "")])
+def test_commands_play(host: str, options: str, built: Path, tmp_path: Path) -> None:
+    """A newcomer plays an encrypted clip under a session with the commands of a README, as they stand there."""
+    readme = (ROOT / "hosts" / host / "README.md").read_text()
+    (commands,) = re.findall(r"```sh\n(.*?)```", readme, re.S)
+    assert len([line for line in commands.splitlines() if not line.startswith((" ", "U="))]) <= 5
+    port = str(free_port())
+    script = commands.replace("8090", port).replace("/tmp/usher", str(tmp_path)).replace("\nmpv ", f"\nmpv {options} ")
+    scripts = tmp_path / "mpv" / "scripts"  # the installation puts the same link into /etc/mpv/scripts
+    scripts.mkdir(parents=True)
+    (scripts / "usher.so").symlink_to(built / "mpv" / "usher.so")
+    path = os.pathsep.join([str(built / "usher"), str(Path(sys.executable).parent), os.environ["PATH"]])
+    shell = subprocess.Popen(
+        ["bash", "-ec", script + "\necho played; wait"],
+        cwd=ROOT,
+        env={**os.environ, "PATH": path, "MPV_HOME": str(tmp_path / "mpv")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert shell.stdout is not None
+        printed = ""
+        for line in shell.stdout:
+            printed += line
+            if line.strip() == "played":
+                break
+        assert shell.poll() is None, printed
+        url = f"http://127.0.0.1:{port}/_control/sessions"
+
+        def ended() -> bool:
+            with urllib.request.urlopen(url, timeout=PATIENCE_S) as reply:
+                sessions = json.load(reply)["sessions"]
+            return [session["state"] for session in sessions] == ["torn_down"]
+
+        until(ended, "the head-end has had one session, which was torn down")
+        if host == "usher":
+            assert (tmp_path / "picture.png").stat().st_size > 1000
+    finally:
+        os.killpg(shell.pid, signal.SIGTERM)
+        shell.wait(PATIENCE_S)

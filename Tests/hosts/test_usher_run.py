@@ -1,0 +1,280 @@
+"""`usher run`: a session around the process of any player."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hosts.conftest import Clip, Row
+from hosts.mpv import PATIENCE_S, QUIET, image_output, pictures, until
+
+from usher.testing.headend import Fault, HeadEnd, SessionState
+
+HOST = "usher run"
+
+RAW = ["-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "yuv420p"]
+"""With these options ffmpeg writes each decoded picture once, whatever its time stamp."""
+
+
+class Runs:
+    """One head-end, and the processes of `usher run` that use it."""
+
+    def __init__(self, server: HeadEnd, folder: Path, program: Path) -> None:
+        self.server, self.folder, self.program = server, folder, program
+        self.token_file = folder / "token"
+        self.started: list[subprocess.Popen[bytes]] = []
+
+    def start(self, clip: Path, content_id: str, *player: str | Path, **options: Any) -> subprocess.Popen[bytes]:
+        """Starts `usher run` in a session of its own, as a desktop does."""
+        self.token_file.write_text(self.server.content_token(content_id=content_id) + "\n")
+        values = {"license": self.server.license_url("clearkey"), "ssm": self.server.ssm_url}
+        values |= {"token-file": self.token_file, **{name.replace("_", "-"): value for name, value in options.items()}}
+        ours = [f"--{name}={value}" for name, value in values.items() if value is not None]
+        command = [str(self.program), "run", *ours, str(clip), "--", *map(str, player)]
+        out = (self.folder / f"out-{len(self.started)}").open("wb")
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        out.close()
+        self.started.append(process)
+        return process
+
+    def text(self, process: subprocess.Popen[bytes]) -> str:
+        return (self.folder / f"out-{self.started.index(process)}").read_text(errors="replace")
+
+    def child(self, process: subprocess.Popen[bytes]) -> int:
+        """Waits until the player runs. Returns its process id."""
+
+        def find() -> int:
+            assert process.poll() is None, self.text(process)
+            listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            return int(listed[0]) if listed else 0
+
+        found: int = until(find, "the player runs")
+        return found
+
+    def until_free(self, state: SessionState = SessionState.TORN_DOWN) -> None:
+        until(lambda: not self.server.sessions.active(), f"no session is left: {self.server.journal.dump()}")
+        assert self.server.sessions.all()[-1].state is state, self.server.journal.dump()
+
+
+@pytest.fixture
+def runs(head_end: Callable[..., HeadEnd], tmp_path: Path, built: Path) -> Iterator[Runs]:
+    made = Runs(head_end(period_s=2.0), tmp_path, built / "usher" / "usher")
+    yield made
+    for process in made.started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def decoded(file: Path) -> str:
+    """Returns the hash of the pictures that ffmpeg decodes from a clear file."""
+    command = ["ffmpeg", "-v", "error", "-i", str(file), "-map", "0:v", *RAW, "-"]
+    done = subprocess.run(command, check=True, timeout=60, capture_output=True)
+    return hashlib.sha256(done.stdout).hexdigest()
+
+
+CONTENTS = [pytest.param("progressive", marks=pytest.mark.quick), "cenc", "cbcs", "dash-cenc", "dash-cbcs"]
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_ffmpeg_isExact(runs: Runs, clips: dict[str, Clip], row: Row, name: str) -> None:
+    """ffmpeg decodes an encrypted clip under a session of `usher run`; all pictures equal the clear ones."""
+    clip, raw = clips[name], runs.folder / "raw.yuv"
+    words = ["-v", "error", "-i", "{clip}", "-map", "0:v", *RAW, raw]
+    process = runs.start(clip.file, clip.content.content_id, "ffmpeg", *words)
+    assert process.wait(PATIENCE_S) == 0, runs.text(process)
+    assert hashlib.sha256(raw.read_bytes()).hexdigest() == decoded(clip.clear), runs.text(process)
+    runs.until_free()
+    assert [route for route in runs.server.journal.routes() if route != "heartbeat"] == ["setup", "license", "teardown"]
+    runs.server.assert_clean()
+    row("content", f"{HOST}, ffmpeg", clip.name, "exact")
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_mpv_isExact(runs: Runs, clips: dict[str, Clip], row: Row, name: str) -> None:
+    """mpv without a plug-in plays an encrypted clip under a session of `usher run`; all pictures are exact."""
+    clip, target, clear = clips[name], runs.folder / "pictures", runs.folder / "clear"
+    process = runs.start(clip.file, clip.content.content_id, "mpv", *QUIET, *image_output(target))
+    assert process.wait(PATIENCE_S) == 0, runs.text(process)
+    reference = ["mpv", *QUIET, *image_output(clear), str(clip.clear)]
+    subprocess.run(reference, check=True, timeout=PATIENCE_S, capture_output=True)
+    assert pictures(target)[0] >= 100
+    assert pictures(target) == pictures(clear), runs.text(process)
+    runs.until_free()
+    row("content", f"{HOST}, mpv", clip.name, "exact")
+
+
+@pytest.mark.quick
+def test_other_getsKeysFile(runs: Runs, clips: dict[str, Clip]) -> None:
+    """A player that `usher run` does not know gets the clip and a file with the keys of all its tracks."""
+    clip = clips["dash-two-keys"]
+    process = runs.start(
+        clip.file, clip.content.content_id, "sh", "-c", 'echo "$1"; cat "$2"', "x", "{clip}", "{keys-file}"
+    )
+    assert process.wait(PATIENCE_S) == 0, runs.text(process)
+    lines = runs.text(process).split()
+    assert lines[0] == str(clip.file)
+    assert sorted(lines[1:]) == sorted(f"{key.kid.hex()}:{key.key.hex()}" for key in clip.content.keys)
+
+
+@pytest.mark.parametrize("player", [["mpv", *QUIET, "--vo=null"], ["ffmpeg", "-re", "-i", "{clip}", "-f", "null", "-"]])
+def test_arguments_showNoKey(runs: Runs, clips: dict[str, Clip], player: list[str]) -> None:
+    """Neither arguments nor environment of `usher run` and of the player have the key or the token."""
+    clip = clips["progressive"]
+    process = runs.start(clip.file, clip.content.content_id, *player)
+    child = runs.child(process)
+    until(lambda: player[0].encode() in Path(f"/proc/{child}/cmdline").read_bytes(), "the player has been executed")
+    key, token = clip.content.keys[0].key.hex(), runs.token_file.read_text().strip()
+    for pid in (process.pid, child):
+        for file in ("cmdline", "environ"):
+            seen = Path(f"/proc/{pid}/{file}").read_bytes().decode(errors="replace")
+            assert key not in seen
+            assert token not in seen
+    assert process.wait(PATIENCE_S) == 0, runs.text(process)
+    assert key not in runs.text(process)
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGKILL, marks=pytest.mark.quick), signal.SIGSEGV, signal.SIGTERM]
+)
+def test_playerDies_slotIsFree(runs: Runs, clips: dict[str, Clip], row: Row, number: signal.Signals) -> None:
+    """The head-end has its slot back within a second when a signal ends the player; the exit code tells the signal."""
+    clip = clips["progressive"]
+    process = runs.start(clip.file, clip.content.content_id, "ffmpeg", "-re", "-i", "{clip}", "-f", "null", "-")
+    child = runs.child(process)
+    assert runs.server.sessions.active()
+    begin = time.monotonic()
+    os.kill(child, number)
+    code = process.wait(PATIENCE_S)
+    assert time.monotonic() - begin < 2
+    assert code == 128 + number or (number == signal.SIGTERM and code == 255)  # ffmpeg handles SIGTERM itself
+    runs.until_free()
+    row("ends", HOST, f"{number.name} to the player", "nothing: `usher run` tears the session down at once")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signal_isForwarded(runs: Runs, clips: dict[str, Clip], row: Row, number: signal.Signals) -> None:
+    """`usher run` forwards a signal to the player, waits for the player's end, and tears the session down."""
+    clip = clips["progressive"]
+    script = f"trap 'echo got {number.name}; exit 7' {number.name[3:]}; echo ready; while :; do sleep 0.05; done"
+    process = runs.start(clip.file, clip.content.content_id, "sh", "-c", script, "{clip}")
+    until(lambda: "ready" in runs.text(process), "the player is ready")
+    process.send_signal(number)
+    assert process.wait(PATIENCE_S) == 7
+    assert f"got {number.name}" in runs.text(process)
+    runs.until_free()
+    row("ends", HOST, f"{number.name} to usher run", "nothing: the player ends, then the session is torn down")
+
+
+def test_usherRunDies_playerEnds(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
+    """The player gets SIGTERM when `usher run` is killed; the session then expires."""
+    clip = clips["progressive"]
+    script = "trap 'echo ended; exit 0' TERM; echo ready; while :; do sleep 0.05; done"
+    process = runs.start(clip.file, clip.content.content_id, "sh", "-c", script, "{clip}")
+    until(lambda: "ready" in runs.text(process), "the player is ready")
+    process.kill()
+    until(lambda: "ended" in runs.text(process), "the player ends")
+    runs.until_free(SessionState.EXPIRED)
+    row(
+        "ends",
+        HOST,
+        "SIGKILL to usher run",
+        "the session, until two periods after the last keep-alive; the player ends",
+    )
+
+
+@pytest.mark.parametrize("obeys", [pytest.param(True, marks=pytest.mark.quick), False])
+def test_kill_endsThePlayer(runs: Runs, clips: dict[str, Clip], row: Row, obeys: bool) -> None:
+    """`usher run` ends the player when the operator kills the session, and says why; SIGKILL follows if SIGTERM does
+    not help."""
+    clip = clips["progressive"]
+    script = f"trap '{'exit 0' if obeys else ''}' TERM; echo ready; while :; do sleep 0.05; done"
+    process = runs.start(clip.file, clip.content.content_id, "sh", "-c", script, "{clip}", kill_after=1)
+    until(lambda: "ready" in runs.text(process), "the player is ready")
+    runs.server.kill_account("account-1")
+    assert process.wait(PATIENCE_S) == 4
+    assert len(runs.text(process).split("usher: ")[1]) > 20, runs.text(process)
+    row("trouble", HOST, "the operator ends the session", "ends the player and says why; exit code 4")
+
+
+@pytest.mark.quick
+def test_limit_isSaidInWords(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
+    """`usher run` says why and starts no player when the limit is reached."""
+    clip = clips["progressive"]
+    runs.server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
+    process = runs.start(clip.file, clip.content.content_id, "sh", "-c", "echo started", "{clip}")
+    assert process.wait(PATIENCE_S) == 3
+    assert "1007" in runs.text(process)
+    assert "started" not in runs.text(process)
+    row("trouble", HOST, "the limit is reached", "says so, starts no player; exit code 3")
+
+
+def test_mute_isBounded(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
+    """`usher run` ends at once by SIGTERM while the head-end does not reply, and at --timeout otherwise."""
+    clip = clips["progressive"]
+    runs.server.faults.add("setup", Fault.stall(), always=True)
+    process = runs.start(
+        clip.file, clip.content.content_id, "sh", "-c", "echo started", "{clip}", timeout=1, quit_timeout=1
+    )
+    assert process.wait(PATIENCE_S) == 3
+    first = runs.start(clip.file, clip.content.content_id, "sh", "-c", "echo started", "{clip}", quit_timeout=1)
+    runs.server.wait_held(1, PATIENCE_S)
+    first.terminate()
+    begin = time.monotonic()
+    assert first.wait(PATIENCE_S) == 128 + signal.SIGTERM
+    assert time.monotonic() - begin < 2
+    row("trouble", HOST, "no reply to the set-up", "says so at --timeout; a signal ends it at once")
+
+
+def test_license_isForOtherKeys(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
+    """`usher run` starts no player when the licence does not have the key of the clip, and gives the slot back."""
+    clip = clips["progressive"]
+    other = {"keys": [{"kty": "oct", "kid": "AAAAAAAAAAAAAAAAAAAAAA", "k": "AAAAAAAAAAAAAAAAAAAAAA"}]}
+    runs.server.faults.add("license", Fault.reply(200, body=other, processed=True), always=True)
+    process = runs.start(clip.file, clip.content.content_id, "sh", "-c", "echo started", "{clip}")
+    assert process.wait(PATIENCE_S) == 3
+    assert "licence is for other content" in runs.text(process)
+    assert "started" not in runs.text(process)
+    runs.until_free()
+    row("trouble", HOST, "a licence for other keys", "says so, starts no player; exit code 3")
+
+
+@pytest.mark.parametrize(
+    ("player", "options", "code", "named"),
+    [
+        (["nonexistent-player", "{clip}", "{keys-file}"], {}, 127, "nonexistent-player: No such file"),
+        (["ffmpeg", "-f", "null", "-"], {}, 2, "{clip}"),
+        (["vlc"], {}, 2, "{keys-file}"),
+        (["mpv"], {"license": None}, 2, "--license is missing"),
+        (["mpv"], {"token_file": "/nonexistent"}, 3, "/nonexistent: No such file"),
+        (["mpv"], {"license": "foo"}, 3, "license_url"),
+        (["mpv"], {"timeout": "soon"}, 2, "number of seconds"),
+        (["mpv"], {"licence": "x"}, 2, "licence"),
+    ],
+)
+def test_arguments_areWrong(
+    runs: Runs, clips: dict[str, Clip], player: list[str], options: dict[str, Any], code: int, named: str
+) -> None:
+    """`usher run` names what is wrong with its arguments, and leaves no session."""
+    clip = clips["progressive"]
+    process = runs.start(clip.file, clip.content.content_id, *player, **options)
+    assert process.wait(PATIENCE_S) == code, runs.text(process)
+    assert named in runs.text(process)
+    until(lambda: not runs.server.sessions.active(), "no session is left")
+
+
+def test_clear_playsWithoutSession(runs: Runs, clips: dict[str, Clip]) -> None:
+    """`usher run` plays a clear clip without a session, and says so."""
+    process = runs.start(clips["progressive"].clear, "any", "ffmpeg", "-v", "error", "-i", "{clip}", "-f", "null", "-")
+    assert process.wait(PATIENCE_S) == 0, runs.text(process)
+    assert "without a session" in runs.text(process)
+    assert not runs.server.journal.entries()

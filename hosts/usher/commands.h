@@ -1,0 +1,8 @@
+/* commands.h - the sub-commands of usher. Each gets the arguments from its own name on, and returns the exit code.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef USHER_COMMANDS_H
+#define USHER_COMMANDS_H
+
+int run_command(int argc, char **argv);
+
+#endif

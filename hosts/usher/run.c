@@ -1,0 +1,280 @@
+/* run.c - usher run: a session and a licence around the process of any player.
+ *
+ * One thread waits in one poll() for signals and for libusher's callbacks. SPDX-License-Identifier: Apache-2.0 */
+#include "../common/content.h"
+#include "../common/session.h"
+#include "../common/words.h"
+#include "commands.h"
+#include "player.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EXIT_USAGE = 2, EXIT_REFUSED = 3, EXIT_LOST = 4, EXIT_NO_PLAYER = 127 };
+
+struct run {
+  const char *license, *ssm, *token_file, *token_header, *headers, *ca_file, *clip;
+  bool allow_http;
+  long timeout_s, quit_timeout_s, kill_after_s;
+  enum player_kind kind;
+  char **command;
+
+  struct session session;
+  struct content content;
+  sigset_t mask; /* the signal mask that this process had at its start */
+  int signals;
+  pid_t pid; /* of the player; 0: it has not started yet */
+  bool ended; /* nothing is left to wait for */
+  int code; /* the exit code of usher */
+  bool lost; /* the session is lost; the player gets SIGTERM, and SIGKILL at `kill_at_ms` */
+  int64_t kill_at_ms; /* 0: never */
+  char words[WORDS_MAX];
+};
+
+static const char help[] =
+    "usage: usher run --license URL [--ssm URL] --token-file FILE [options] CLIP -- PLAYER ...\n"
+    "\n"
+    "Gets a session and a licence for CLIP, runs PLAYER with its key, keeps the session alive while PLAYER runs, and\n"
+    "gives the slot back as soon as PLAYER has ended, in whatever way. CLIP: an encrypted MP4 or a DASH manifest.\n"
+    "\n"
+    "  usher run ... film.mp4 -- mpv --fs                            mpv gets the clip as its last argument\n"
+    "  usher run ... film.mp4 -- ffmpeg -i {clip} -c copy clear.mkv  {clip}: the clip; so with ffplay and ffprobe\n"
+    "  usher run ... film.mp4 -- my-player {clip} {keys-file}        {keys-file}: a file with lines KEY_ID:KEY\n"
+    "\n"
+    "No argument of PLAYER shows a key or a token: the key is in a file without a name, which PLAYER inherits.\n"
+    "\n"
+    "  --license URL        the licence server\n"
+    "  --ssm URL            the session manager; without it there is no session\n"
+    "  --token-file FILE    a file whose first line is the content token\n"
+    "  --token-header NAME  the header that carries the tokens (nv-authorizations)\n"
+    "  --header LINE        a further header for each request, \"Name: value\"\n"
+    "  --ca-file FILE       the certificate authorities to trust\n"
+    "  --allow-http         allow http URLs to other machines\n"
+    "  --timeout S          longest wait for the licence (20)\n"
+    "  --quit-timeout S     longest wait for the teardown, after PLAYER has ended (2)\n"
+    "  --kill-after S       after the session is lost, PLAYER gets SIGTERM, and SIGKILL this much later (5)\n"
+    "  --player KIND        mpv, ffmpeg or other, if the name of PLAYER does not say it\n"
+    "\n"
+    "Exit code: that of PLAYER; 128 + N if signal N ended it; 2: wrong arguments; 3: no licence, and the reason is\n"
+    "printed; 4: the session was lost, and the reason is printed; 127: PLAYER cannot be run.\n";
+
+static int64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- what libusher reports --------------------------------------------------------------------------------------- */
+
+static void finish(struct run *run, int code) {
+  session_stop(&run->session);
+  run->ended = true, run->code = code;
+}
+
+static void refuse(struct run *run, const char *words) {
+  fprintf(stderr, "usher: %s\n", words);
+  finish(run, EXIT_REFUSED);
+}
+
+static void start(struct run *run, const usher_clearkey_key *keys, size_t count) {
+  run->pid = player_start(run->kind, run->command, run->clip, &run->content, keys, count, &run->mask);
+  if (run->pid > 0) return;
+  fprintf(stderr, "usher: %s: %s\n", run->command[0], strerror(errno));
+  finish(run, EXIT_NO_PLAYER);
+}
+
+static void on_licensed(const usher_error *error, const usher_clearkey_key *keys, size_t count, void *user_data) {
+  struct run *run = user_data;
+  if (run->ended || run->pid) return;
+  if (error->status) {
+    if (!run->words[0]) words_of_error(error, run->words);
+    refuse(run, run->words);
+    return;
+  }
+  char *value = content_option_value(&run->content, keys, count);
+  bool complete = value != NULL;
+  if (value) explicit_bzero(value, strlen(value));
+  free(value);
+  if (complete) start(run, keys, count);
+  else refuse(run, WORDS_OTHER_KEYS);
+}
+
+static void on_event(const usher_event *event, void *user_data) {
+  struct run *run = user_data;
+  bool current = run->session.playback && event->tag == run->session.tag;
+  if (event->type == USHER_EVENT_CONTEXT_CLOSED) run->session.closed = true;
+  if (event->type == USHER_EVENT_TEARDOWN_ERROR)
+    fprintf(stderr, "usher: the server did not confirm the end of the stream; it may count it for some time: %s\n",
+        event->error.message);
+  if (!current || !event->error.must_stop || run->lost) return;
+  if (!run->words[0]) words_of_error(&event->error, run->words);
+  if (!run->pid) return; /* the answer to the licence request follows */
+  fprintf(stderr, "usher: %s\n", run->words);
+  run->lost = true;
+  run->kill_at_ms = now_ms() + run->kill_after_s * 1000;
+  kill(run->pid, SIGTERM);
+}
+
+static void on_refusal(int32_t status, const char *text, void *user_data) {
+  struct run *run = user_data;
+  snprintf(run->words, WORDS_MAX, "an option is wrong: %s (%s)", text, usher_status_name(status));
+}
+
+/* ---- the process ------------------------------------------------------------------------------------------------- */
+
+static void on_child(struct run *run) {
+  int status;
+  if (!run->pid || waitpid(run->pid, &status, WNOHANG) != run->pid) return;
+  int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  finish(run, run->lost ? EXIT_LOST : code);
+}
+
+static void on_signal(struct run *run) {
+  struct signalfd_siginfo info;
+  while (read(run->signals, &info, sizeof info) == sizeof info) {
+    int number = (int)info.ssi_signo;
+    if (number == SIGCHLD) on_child(run);
+    else if (run->ended) continue;
+    else if (!run->pid) finish(run, 128 + number);
+    else if (info.ssi_code != SI_KERNEL)
+      kill(run->pid, number); /* SI_KERNEL: the terminal has sent it to the player, too */
+  }
+}
+
+static void loop(struct run *run) {
+  while (!run->ended) {
+    struct pollfd due[] = {{run->signals, POLLIN, 0}, {run->session.fd, POLLIN, 0}};
+    int64_t wait_ms = run->kill_at_ms ? run->kill_at_ms - now_ms() : -1;
+    if (run->kill_at_ms && wait_ms <= 0) kill(run->pid, SIGKILL), run->kill_at_ms = 0, wait_ms = -1;
+    poll(due, 2, (int)wait_ms);
+    if (due[0].revents) on_signal(run);
+    if (due[1].revents) usher_context_pump(run->session.context, NULL);
+  }
+}
+
+static void catch_signals(struct run *run) {
+  static const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+  sigset_t caught;
+  sigemptyset(&caught);
+  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) sigaddset(&caught, numbers[i]);
+  sigprocmask(SIG_BLOCK, &caught, &run->mask); /* before libusher starts threads */
+  run->signals = signalfd(-1, &caught, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+static bool seconds(const char *text, long *out) {
+  char *end;
+  errno = 0;
+  *out = strtol(text, &end, 10);
+  return !errno && end != text && !*end && *out >= 0 && *out <= 3600;
+}
+
+static int wrong(const char *words) {
+  fprintf(stderr, "usher run: %s\nusher run --help explains the arguments.\n", words);
+  return EXIT_USAGE;
+}
+
+/* @return 0, or the exit code. */
+static int read_options(struct run *run, int argc, char **argv) {
+  enum { LICENSE = 1, SSM, TOKEN_FILE, TOKEN_HEADER, HEADER, CA_FILE, ALLOW_HTTP, TIMEOUT, QUIT, KILL, PLAYER, HELP };
+  static const struct option known[] = {{"license", 1, NULL, LICENSE}, {"ssm", 1, NULL, SSM},
+      {"token-file", 1, NULL, TOKEN_FILE}, {"token-header", 1, NULL, TOKEN_HEADER}, {"header", 1, NULL, HEADER},
+      {"ca-file", 1, NULL, CA_FILE}, {"allow-http", 0, NULL, ALLOW_HTTP}, {"timeout", 1, NULL, TIMEOUT},
+      {"quit-timeout", 1, NULL, QUIT}, {"kill-after", 1, NULL, KILL}, {"player", 1, NULL, PLAYER},
+      {"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
+  static char headers[16384];
+  const char *kind = NULL;
+  bool right = true;
+  int option;
+  while (right && (option = getopt_long(argc, argv, "+", known, NULL)) != -1) switch (option) {
+    case LICENSE: run->license = optarg; break;
+    case SSM: run->ssm = optarg; break;
+    case TOKEN_FILE: run->token_file = optarg; break;
+    case TOKEN_HEADER: run->token_header = optarg; break;
+    case HEADER:
+      right = strlen(headers) + strlen(optarg) + 2 < sizeof headers;
+      if (right) sprintf(headers + strlen(headers), "%s%s", *headers ? "\n" : "", optarg);
+      run->headers = headers;
+      break;
+    case CA_FILE: run->ca_file = optarg; break;
+    case ALLOW_HTTP: run->allow_http = true; break;
+    case TIMEOUT: right = seconds(optarg, &run->timeout_s); break;
+    case QUIT: right = seconds(optarg, &run->quit_timeout_s); break;
+    case KILL: right = seconds(optarg, &run->kill_after_s); break;
+    case PLAYER: kind = optarg; break;
+    case HELP: return fputs(help, stdout), -1;
+    default: return EXIT_USAGE; /* getopt_long() has printed why */
+    }
+  if (!right) return wrong("a time is a number of seconds from 0 to 3600, and the headers have at most 16 kB");
+  if (optind >= argc) return wrong("which clip?");
+  run->clip = argv[optind++];
+  if (optind < argc && strcmp(argv[optind], "--") == 0) optind++;
+  if (optind >= argc) return wrong("which player? Write it after --");
+  run->command = argv + optind;
+  run->kind = player_kind_of(run->command[0]);
+  if (kind) {
+    if (strcmp(kind, "mpv") == 0) run->kind = PLAYER_MPV;
+    else if (strcmp(kind, "ffmpeg") == 0) run->kind = PLAYER_FFMPEG;
+    else if (strcmp(kind, "other") == 0) run->kind = PLAYER_OTHER;
+    else return wrong("--player is mpv, ffmpeg or other");
+  }
+  if (!run->license) return wrong("--license is missing");
+  if (!run->token_file) return wrong("--token-file is missing");
+  const char *obstacle = player_obstacle(run->kind, run->command);
+  return obstacle ? wrong(obstacle) : 0;
+}
+
+/* Asks for the session and the licence. */
+static void ask(struct run *run) {
+  usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
+  options.callbacks = USHER_CALLBACKS_PUMPED;
+  options.ca_file = run->ca_file, options.allow_insecure_http = run->allow_http;
+  options.refusal = on_refusal, options.refusal_user_data = run;
+  usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
+  ssp.license_url = run->license, ssp.ssm_url = run->ssm;
+  ssp.token_header = run->token_header, ssp.extra_headers = run->headers;
+  char *token = words_first_line(run->token_file);
+  if (!token) {
+    snprintf(run->words, WORDS_MAX, "--token-file: %s: %s", run->token_file, strerror(errno));
+    refuse(run, run->words);
+    return;
+  }
+  run->session.user_data = run, run->session.event = on_event, run->session.licensed = on_licensed;
+  int32_t status = session_open(&run->session, &options);
+  if (!status)
+    status = session_play(&run->session, &ssp, token, run->content.key_ids[0], run->content.key_id_count,
+        (uint32_t)run->timeout_s * 1000);
+  explicit_bzero(token, strlen(token)), free(token);
+  if (status) refuse(run, run->words[0] ? run->words : usher_status_message(status));
+}
+
+int run_command(int argc, char **argv) {
+  struct run run = {.timeout_s = 20, .quit_timeout_s = 2, .kill_after_s = 5, .session = {.fd = -1}};
+  int wrong_options = read_options(&run, argc, argv);
+  if (wrong_options) return wrong_options < 0 ? 0 : wrong_options;
+  catch_signals(&run);
+  content_read(run.clip, NULL, &run.content);
+  bool encrypted = run.content.kind == CONTENT_MP4 || run.content.kind == CONTENT_DASH;
+  const char *obstacle = encrypted && run.kind != PLAYER_OTHER ? content_obstacle(&run.content) : NULL;
+  if (run.content.kind == CONTENT_UNUSABLE) refuse(&run, run.content.why);
+  else if (obstacle) refuse(&run, obstacle);
+  else if (encrypted) ask(&run);
+  else {
+    fprintf(
+        stderr, "usher: %s is not encrypted, or no MP4 and no DASH manifest: it plays without a session\n", run.clip);
+    start(&run, NULL, 0);
+  }
+  loop(&run);
+  session_close(&run.session, (uint32_t)run.quit_timeout_s * 1000);
+  return run.code;
+}
