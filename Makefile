@@ -68,7 +68,7 @@ demo: build .venv/ready
 generate:
 	@$(PYTHON) scripts/generate
 
-test: build $(checked) $(cpp) .venv/ready
+test: build $(checked) $(cpp) $(hosts) .venv/ready
 	@$(python) scripts/test.py $(PARTS)
 
 lint: .venv/ready

@@ -164,6 +164,7 @@ def all_parts() -> list[Part]:
         ),
         python_tests("security-shipped", "secrets stay secret, shipped library", SHIPPED, "Tests/security"),
         python_tests("security-checked", "secrets stay secret, checked library", CHECKED, "Tests/security"),
+        python_tests("hosts", "players with plug-ins, a selection", SHIPPED, "Tests/hosts", "-m", "quick"),
         python_tests("floods", "servers that send without end", SHIPPED, "Tests/floods"),
         python_tests("faults", "faults on every operation, a selection", SHIPPED, "Tests/faults", "-m", "not whole"),
         Part(

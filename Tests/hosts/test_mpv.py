@@ -144,10 +144,17 @@ def clear_pictures(clip: Clip, folder: Path) -> tuple[int, str]:
     return REFERENCE[clip.clear]
 
 
+CONTENTS = ["progressive", "preview", "cenc", "cbcs", "dash-cenc", "dash-cbcs"]
+
+
 @pytest.mark.parametrize(
-    "name", [pytest.param("progressive", marks=pytest.mark.quick), "preview", "cenc", "cbcs", "dash-cenc", "dash-cbcs"]
+    ("name", "by_http"),
+    [
+        pytest.param(name, by_http, marks=[pytest.mark.quick] if (name, by_http) == ("dash-cbcs", False) else [])
+        for name in CONTENTS
+        for by_http in (False, True)
+    ],
 )
-@pytest.mark.parametrize("by_http", [False, True], ids=["file", "http"])
 def test_content_isExact(
     theatre: Theatre, clips: dict[str, Clip], row: Row, web: Callable[[Path], str], name: str, by_http: bool
 ) -> None:
@@ -166,7 +173,6 @@ def test_content_isExact(
     row("content", HOST, f"{clip.name}{', by HTTP' if by_http else ''}", "exact")
 
 
-@pytest.mark.quick
 def test_content_isClear(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
     """mpv plays a clear clip when the plug-in is active; the plug-in sends no request."""
     clip = clips["progressive"]
@@ -383,7 +389,6 @@ def test_license_isForOtherKeys(theatre: Theatre, clips: dict[str, Clip], row: R
     row("trouble", HOST, "a licence for other keys", "says so, shows no picture, gives the slot back")
 
 
-@pytest.mark.quick
 def test_options_areNamedOnce(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
     """The plug-in names each wrong option once, also when mpv plays several items."""
     wrong = {"licence": "x", "timeout": "soon", "slate": 0}
@@ -509,7 +514,10 @@ ENDS: list[tuple[str, tuple[str, ...], Callable[[Mpv], Any]]] = [
 
 @pytest.mark.parametrize(
     ("name", "arguments", "end"),
-    [pytest.param(*end, marks=[pytest.mark.quick] if "SIGHUP" in end[0] else [], id=end[0]) for end in ENDS],
+    [
+        pytest.param(*end, marks=[pytest.mark.quick] if end[0] == "SIGHUP with --no-terminal" else [], id=end[0])
+        for end in ENDS
+    ],
 )
 def test_end_tearsDown(
     theatre: Theatre, clips: dict[str, Clip], row: Row, name: str, arguments: tuple[str, ...], end: Callable[[Mpv], Any]

@@ -82,10 +82,12 @@ def decoded(file: Path) -> str:
     return hashlib.sha256(done.stdout).hexdigest()
 
 
-CONTENTS = [pytest.param("progressive", marks=pytest.mark.quick), "cenc", "cbcs", "dash-cenc", "dash-cbcs"]
+CONTENTS = ["progressive", "cenc", "cbcs", "dash-cenc", "dash-cbcs"]
 
 
-@pytest.mark.parametrize("name", CONTENTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.quick] if name == "cbcs" else []) for name in CONTENTS]
+)
 def test_ffmpeg_isExact(runs: Runs, clips: dict[str, Clip], row: Row, name: str) -> None:
     """ffmpeg decodes an encrypted clip under a session of `usher run`; all pictures equal the clear ones."""
     clip, raw = clips[name], runs.folder / "raw.yuv"
@@ -113,7 +115,6 @@ def test_mpv_isExact(runs: Runs, clips: dict[str, Clip], row: Row, name: str) ->
     row("content", f"{HOST}, mpv", clip.name, "exact")
 
 
-@pytest.mark.quick
 def test_other_getsKeysFile(runs: Runs, clips: dict[str, Clip]) -> None:
     """A player that `usher run` does not know gets the clip and a file with the keys of all its tracks."""
     clip = clips["dash-two-keys"]
@@ -192,7 +193,7 @@ def test_usherRunDies_playerEnds(runs: Runs, clips: dict[str, Clip], row: Row) -
     )
 
 
-@pytest.mark.parametrize("obeys", [pytest.param(True, marks=pytest.mark.quick), False])
+@pytest.mark.parametrize("obeys", [True, False])
 def test_kill_endsThePlayer(runs: Runs, clips: dict[str, Clip], row: Row, obeys: bool) -> None:
     """`usher run` ends the player when the operator kills the session, and says why; SIGKILL follows if SIGTERM does
     not help."""
@@ -206,7 +207,6 @@ def test_kill_endsThePlayer(runs: Runs, clips: dict[str, Clip], row: Row, obeys:
     row("trouble", HOST, "the operator ends the session", "ends the player and says why; exit code 4")
 
 
-@pytest.mark.quick
 def test_limit_isSaidInWords(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
     """`usher run` says why and starts no player when the limit is reached."""
     clip = clips["progressive"]
