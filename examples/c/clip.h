@@ -3,7 +3,6 @@
  * The examples that play a clip share it, so that they contain only the use of libusher.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
 #include <usher/usher.h>
@@ -12,7 +11,6 @@ extern "C" {
 #endif
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
-#include <libavutil/base64.h>
 #include <libavutil/imgutils.h>
 #include <libavutil/sha.h>
 #include <libavutil/time.h>
@@ -22,18 +20,11 @@ extern "C" {
 
 /* The first key of a Clear Key licence in hexadecimal, as libavformat wants it. @return 0: the licence has no key. */
 static inline int clip_key(const uint8_t *licence, size_t size, char hex[33]) {
-  json_tokener *parser = json_tokener_new();
-  json_object *root = json_tokener_parse_ex(parser, (const char *)licence, (int)size), *key = NULL;
-  char text[25] = "";
-  uint8_t bytes[16];
-  if (json_pointer_get(root, "/keys/0/k", &key) == 0) snprintf(text, sizeof text, "%s", json_object_get_string(key));
-  for (char *at = text; (at = strpbrk(at, "-_"));)
-    *at = *at == '-' ? '+' : '/'; /* base64url, as W3C Clear Key writes it */
-  int decoded = av_base64_decode(bytes, text, sizeof bytes);
-  for (int i = 0; i < decoded; i++) snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
-  json_object_put(root);
-  json_tokener_free(parser);
-  return decoded == sizeof bytes;
+  usher_clearkey_key keys[8];
+  size_t count = 8;
+  if (usher_clearkey_keys(licence, size, keys, &count, NULL, 0) != USHER_OK) return 0;
+  for (int i = 0; i < 16; i++) snprintf(hex + 2 * i, 3, "%02x", keys[0].key[i]);
+  return 1;
 }
 
 /* Opens the clip and a decoder for its pictures. @return the stream of the pictures, or NULL. */

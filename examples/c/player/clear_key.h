@@ -4,7 +4,7 @@
 
 #include "keyring.h"
 
-#define CLEAR_KEY_REQUEST_MAX (64 + KEYRING_MAX * (BASE64URL_KEY_SIZE + 3))
+#define CLEAR_KEY_REQUEST_MAX (64 + KEYRING_MAX * 25) /* 22 letters, quotes, comma */
 
 /** Writes {"kids":["..."],"type":"temporary"} for every id in the ring; returns the length of the text. */
 size_t clear_key_request(const struct keyring *ring, char out[CLEAR_KEY_REQUEST_MAX]);

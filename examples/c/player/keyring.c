@@ -70,34 +70,3 @@ void bytes_to_hex(const uint8_t *bytes, size_t size, char *out) {
   }
   *out = '\0';
 }
-
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-void key_to_base64url(const uint8_t key[KEY_SIZE], char out[BASE64URL_KEY_SIZE]) {
-  uint32_t bits = 0;
-  int held = 0;
-  for (size_t i = 0; i < KEY_SIZE; i++) {
-    bits = bits << 8 | key[i];
-    for (held += 8; held >= 6; held -= 6) *out++ = alphabet[bits >> (held - 6) & 63];
-  }
-  if (held > 0) *out++ = alphabet[bits << (6 - held) & 63];
-  *out = '\0';
-}
-
-bool base64url_to_key(const char *text, uint8_t out[KEY_SIZE]) {
-  uint32_t bits = 0;
-  int held = 0;
-  size_t size = 0;
-  for (; *text && *text != '='; text++) { /* accepts padding, and + and / in place of - and _ */
-    const char *found = strchr(alphabet, *text == '+' ? '-' : *text == '/' ? '_' : *text);
-    if (!found) return false;
-    bits = bits << 6 | (uint32_t)(found - alphabet);
-    held += 6;
-    if (held >= 8) {
-      if (size == KEY_SIZE) return false;
-      held -= 8;
-      out[size++] = (uint8_t)(bits >> held);
-    }
-  }
-  return size == KEY_SIZE;
-}

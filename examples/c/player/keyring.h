@@ -35,8 +35,4 @@ void keyring_wipe(struct keyring *ring);
 bool hex_to_key(const char *hex, uint8_t out[KEY_SIZE]);
 void bytes_to_hex(const uint8_t *bytes, size_t size, char *out /* 2 * size + 1 */);
 
-#define BASE64URL_KEY_SIZE 23 /* 22 characters, no padding, and the NUL */
-void key_to_base64url(const uint8_t key[KEY_SIZE], char out[BASE64URL_KEY_SIZE]);
-bool base64url_to_key(const char *text, uint8_t out[KEY_SIZE]);
-
 #endif

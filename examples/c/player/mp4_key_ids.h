@@ -5,9 +5,9 @@
 #include "keyring.h"
 
 /**
- * Adds the key ids of a file to `ring`: those of its `tenc` boxes (ISO/IEC 23001-7), or, without such boxes, those of a
- * `pssh` box.
- * @return false if the file cannot be read. A file without key ids leaves the ring as it was.
+ * Adds the key ids of a file to `ring`, with usher_read_mp4().
+ * @return false if the file cannot be read; if it is malformed, the function prints why. A file without key ids leaves
+ *         the ring as it was.
  */
 bool mp4_key_ids(const char *path, struct keyring *ring);
 
