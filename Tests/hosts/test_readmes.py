@@ -25,7 +25,9 @@ def free_port() -> int:
         return port
 
 
-@pytest.mark.parametrize(("host", "options"), [("mpv", "--vo=null --no-audio --frames=5 --no-terminal"), ("usher", "")])
+@pytest.mark.parametrize(
+    ("host", "options"), [("mpv", "--vo=null --no-audio --frames=5 --no-terminal"), ("usher", ""), ("gstreamer", "")]
+)
 def test_commands_play(host: str, options: str, built: Path, tmp_path: Path) -> None:
     """A newcomer plays an encrypted clip under a session with the commands of a README, as they stand there."""
     readme = (ROOT / "hosts" / host / "README.md").read_text()
@@ -33,6 +35,7 @@ def test_commands_play(host: str, options: str, built: Path, tmp_path: Path) -> 
     assert len([line for line in commands.splitlines() if not line.startswith((" ", "U="))]) <= 5
     port = str(free_port())
     script = commands.replace("8090", port).replace("/tmp/usher", str(tmp_path)).replace("\nmpv ", f"\nmpv {options} ")
+    script = script.replace("playbin ", "playbin video-sink=fakesink audio-sink=fakesink ")
     scripts = tmp_path / "mpv" / "scripts"  # the installation puts the same link into /etc/mpv/scripts
     scripts.mkdir(parents=True)
     (scripts / "usher.so").symlink_to(built / "mpv" / "usher.so")
@@ -40,7 +43,12 @@ def test_commands_play(host: str, options: str, built: Path, tmp_path: Path) -> 
     shell = subprocess.Popen(
         ["bash", "-ec", script + "\necho played; wait"],
         cwd=ROOT,
-        env={**os.environ, "PATH": path, "MPV_HOME": str(tmp_path / "mpv")},
+        env={
+            **os.environ,
+            "PATH": path,
+            "MPV_HOME": str(tmp_path / "mpv"),
+            "GST_PLUGIN_PATH": str(built / "gstreamer"),
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -1,0 +1,146 @@
+"""Runs GStreamer's players with the plug-in, without a screen."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from hosts.conftest import PATIENCE_S
+
+from usher.testing.headend import HeadEnd
+
+
+def settings(server: HeadEnd, token: Path, /, **further: Any) -> dict[str, str]:
+    """Returns the settings of the plug-in for a head-end; `further` settings have '_' in place of '-', and None removes
+    one."""
+    values: dict[str, Any] = {
+        "license": server.license_url("clearkey"),
+        "ssm": server.ssm_url,
+        "token-file": token,
+    }
+    values.update({name.replace("_", "-"): value for name, value in further.items()})
+    return {name: str(value) for name, value in values.items() if value is not None}
+
+
+def environment(built: Path, **further: str) -> dict[str, str]:
+    """Returns the environment of a program that finds the plug-in."""
+    ours = {
+        "GST_PLUGIN_PATH": str(built / "gstreamer"),
+        "GST_REGISTRY": str(built / "gstreamer" / "registry.bin"),
+        "GST_DEBUG": "usherdecrypt:5",
+        "GST_DEBUG_NO_COLOR": "1",
+    }
+    return {**os.environ, **ours, **further}
+
+
+class Player:
+    """A process of usher-gst-play, which a test controls by lines of text.
+
+    Attributes:
+        process: the process.
+    """
+
+    def __init__(
+        self,
+        built: Path,
+        uri: str,
+        given: dict[str, str],
+        *arguments: str,
+        prefix: tuple[str, ...] = (),
+        **variables: str,
+    ) -> None:
+        sets = [f"--set={name}={value}" for name, value in given.items()]
+        program = str(built / "gstreamer" / "usher-gst-play")
+        self.process = subprocess.Popen(
+            [*prefix, program, *arguments, *sets, uri],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(built, **variables),
+        )
+        self._changed = threading.Condition()
+        self._lines: list[str] = []
+        self._ended = 0
+        self.errors: list[str] = []
+        for stream, into in ((self.process.stdout, self._lines), (self.process.stderr, self.errors)):
+            threading.Thread(target=self._read, args=(stream, into), daemon=True).start()
+
+    def _read(self, stream: Any, into: list[str]) -> None:
+        for line in stream:
+            with self._changed:
+                into.append(line.rstrip("\n"))
+                self._changed.notify_all()
+        with self._changed:
+            self._ended += 1
+            self._changed.notify_all()
+
+    @property
+    def text(self) -> str:
+        """What the player has printed."""
+        return "\n".join([*self.lines(), "--", *self.errors])
+
+    def lines(self, beginning: str = "") -> list[str]:
+        with self._changed:
+            return [line for line in self._lines if line.startswith(beginning)]
+
+    def until(self, beginning: str, count: int = 1, seconds: float = PATIENCE_S) -> str:
+        """Waits for the `count`-th line with this beginning, and returns it."""
+        end = time.monotonic() + seconds
+        with self._changed:
+            while True:
+                found = [line for line in self._lines if line.startswith(beginning)]
+                if len(found) >= count:
+                    return found[count - 1]
+                left = end - time.monotonic()
+                if left <= 0 or self._ended == 2:
+                    break
+                self._changed.wait(left)
+        raise AssertionError(f"no line {beginning!r} ({count}):\n{self.text}")
+
+    def say(self, line: str) -> None:
+        """Gives the player a command."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def quit(self, seconds: float = PATIENCE_S) -> int:
+        """Ends the player, and returns its exit code."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return self.wait(seconds)
+
+    def wait(self, seconds: float = PATIENCE_S) -> int:
+        try:
+            code = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise AssertionError(f"the player has not ended within {seconds} s:\n{self.text}") from None
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended == 2, PATIENCE_S)
+        return code
+
+    def hash(self, what: str) -> tuple[int, str]:
+        """Returns the number and the hash of the pictures or of the sound, which the player prints at the end."""
+        _, count, _, value = self.until(what).split()
+        return int(count), value
+
+    def error(self) -> str:
+        """Waits for the words that the viewer sees."""
+        return self.until("error ").split(": ", 1)[1]
+
+    def longest_ms(self) -> float:
+        """Returns how long the plug-in has held a thread at the end of a session."""
+        with self._changed:
+            found = [re.search(r"left the session in (\d+) us", line) for line in self.errors]
+        return max(int(each[1]) for each in found if each) / 1000
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()

@@ -1,0 +1,49 @@
+/*
+ * cenc.h - decrypts samples of ISO Common Encryption (ISO/IEC 23001-7) with libcrypto: schemes cenc and cbcs.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_GST_CENC_H
+#define USHER_GST_CENC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** AES-128-CTR. */
+#define CENC_SCHEME_CENC 1
+/** AES-128-CBC with a pattern of encrypted and clear blocks. */
+#define CENC_SCHEME_CBCS 2
+
+/** How one sample is encrypted. */
+struct cenc_sample {
+  /** CENC_SCHEME_... */
+  int scheme;
+  uint8_t key_id[16];
+  uint8_t iv[16];
+  /** 8 or 16. With 8, the rest of `iv` is 0. */
+  size_t iv_size;
+  /** cbcs: the pattern. Both 0: all blocks are encrypted. */
+  uint32_t crypt_blocks, skip_blocks;
+  /** 6 bytes each: length of the clear part (16 bits), length of the encrypted part (32 bits), both big-endian. */
+  const uint8_t *subsamples;
+  /** 0: the whole sample is one encrypted part. */
+  uint32_t subsample_count;
+};
+
+/** A cipher that is set up again only when key or scheme change. */
+struct cenc_cipher;
+
+/** Returns NULL if there is no memory. */
+struct cenc_cipher *cenc_cipher_new(void);
+/** Wipes the key. NULL is a no-op. */
+void cenc_cipher_free(struct cenc_cipher *cipher);
+
+/**
+ * Decrypts a sample in place. Checks all lengths before it changes a byte.
+ *
+ * @return NULL on success, else why the sample cannot be decrypted (static text).
+ */
+const char *cenc_decrypt(
+    struct cenc_cipher *cipher, const uint8_t key[16], const struct cenc_sample *sample, uint8_t *data, size_t size);
+
+#endif /* USHER_GST_CENC_H */

@@ -1,0 +1,18 @@
+/*
+ * fragments.h - whether a file is a fragmented MP4.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_GST_FRAGMENTS_H
+#define USHER_GST_FRAGMENTS_H
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+/** Whether a URI names a local MP4 file that has no fragments. FALSE also for other kinds of files and URIs. */
+gboolean usher_is_progressive(const gchar *uri);
+
+G_END_DECLS
+
+#endif /* USHER_GST_FRAGMENTS_H */

@@ -1,0 +1,192 @@
+/*
+ * host.c - see host.h.
+ *
+ * When the pipeline is freed, the close of the context begins, and the library frees it when its sessions are torn
+ * down. If the process ends earlier, a handler of atexit() waits for the teardowns, at most `close-timeout`.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GST_CAT_DEFAULT usher_decrypt_debug
+
+GMutex usher_lock;
+#define PROBLEM_WAIT (40 * G_TIME_SPAN_MILLISECOND)
+static GCond problem_came;
+static GMutex problem_lock; /* not usher_lock: log lines may arrive while that is held */
+static GList *with_context; /* the hosts whose own context is not freed yet */
+static gboolean exiting;
+
+UsherHost *usher_host_ref(UsherHost *host) {
+  g_atomic_int_inc(&host->refs);
+  return host;
+}
+
+void usher_host_unref(UsherHost *host) {
+  if (!host || !g_atomic_int_dec_and_test(&host->refs)) return;
+  g_weak_ref_clear(&host->top);
+  g_free(host->screen);
+  g_free(host->ca_file);
+  g_free(host->problem);
+  g_free(host);
+}
+
+void usher_host_post(UsherHost *host, GstStructure *structure) {
+  GstElement *top = g_weak_ref_get(&host->top);
+  if (!top) {
+    gst_structure_free(structure);
+    return;
+  }
+  gst_element_post_message(top, gst_message_new_element(GST_OBJECT(top), structure));
+  gst_object_unref(top);
+}
+
+/* ---- the end of a context --------------------------------------------------------------------------------------- */
+
+/* Takes the context out of its host, so that only one thread frees it. */
+static usher_context *take(UsherHost *host) {
+  g_mutex_lock(&usher_lock);
+  usher_context *context = host->context;
+  host->context = NULL;
+  with_context = g_list_remove(with_context, host);
+  g_mutex_unlock(&usher_lock);
+  return context;
+}
+
+static void begin_close(UsherHost *host) {
+  g_mutex_lock(&usher_lock);
+  usher_context *context = host->closing ? NULL : host->context;
+  usher_player *player = host->player;
+  host->closing = TRUE;
+  host->player = NULL;
+  g_mutex_unlock(&usher_lock);
+  if (!context) return;
+  if (host->borrowed) {
+    usher_player_free(player);
+    usher_context_remove_observer(context, host->observer);
+  } else {
+    usher_context_begin_close(context, (uint32_t)host->close_timeout);
+  }
+}
+
+static void on_event(const usher_event *event, void *user_data) {
+  UsherHost *host = user_data;
+  if (event->type != USHER_EVENT_CONTEXT_CLOSED) {
+    usher_session_event(host, event);
+  } else if (!host->borrowed) {
+    g_mutex_lock(&usher_lock);
+    gboolean leave = exiting;
+    g_mutex_unlock(&usher_lock);
+    if (event->error.status)
+      GST_WARNING("a session may still be held: the server has not answered its teardown in time");
+    if (!leave) usher_context_free(take(host)); /* in a callback: it does not wait */
+  }
+}
+
+static void on_destroy(void *user_data) { usher_host_unref(user_data); }
+
+static void on_log(int32_t level, const char *line, void *user_data) {
+  UsherHost *host = user_data;
+  GstDebugLevel to = level <= USHER_LOG_ERROR     ? GST_LEVEL_ERROR
+                     : level == USHER_LOG_WARNING ? GST_LEVEL_WARNING
+                     : level == USHER_LOG_INFO    ? GST_LEVEL_INFO
+                                                  : GST_LEVEL_DEBUG;
+  GST_CAT_LEVEL_LOG(usher_decrypt_debug, to, NULL, "%s", line);
+  if (level > USHER_LOG_WARNING) return;
+  g_mutex_lock(&problem_lock);
+  g_free(host->problem);
+  host->problem = g_strdup(line);
+  g_cond_broadcast(&problem_came);
+  g_mutex_unlock(&problem_lock);
+}
+
+gchar *usher_host_take_problem(UsherHost *host) {
+  gint64 end = g_get_monotonic_time() + PROBLEM_WAIT;
+  g_mutex_lock(&problem_lock);
+  while (!host->problem && g_cond_wait_until(&problem_came, &problem_lock, end))
+    ;
+  gchar *problem = g_steal_pointer(&host->problem), *reason = problem ? strstr(problem, ": ") : NULL;
+  g_mutex_unlock(&problem_lock);
+  gchar *words = g_strdup(reason && g_str_has_prefix(problem, "USHER_E_") ? reason + 2 : problem);
+  g_free(problem);
+  return words;
+}
+
+/* Runs before the handlers that libcurl and OpenSSL registered when the first context was made. */
+static void at_exit(void) {
+  g_mutex_lock(&usher_lock);
+  exiting = TRUE;
+  GList *hosts = g_list_copy_deep(with_context, (GCopyFunc)(void (*)(void))usher_host_ref, NULL);
+  g_mutex_unlock(&usher_lock);
+  for (GList *each = hosts; each; each = each->next) begin_close(each->data);
+  for (GList *each = hosts; each; each = each->next) usher_context_free(take(each->data));
+  g_list_free_full(hosts, (GDestroyNotify)usher_host_unref);
+}
+
+/* ---- the hosts of a pipeline ------------------------------------------------------------------------------------ */
+
+static GQuark hosts_quark(void) { return g_quark_from_static_string("usher-hosts"); }
+
+static void end_hosts(gpointer list) {
+  for (GList *each = list; each; each = each->next) begin_close(each->data);
+  g_list_free_full(list, (GDestroyNotify)usher_host_unref);
+}
+
+static int32_t make_context(UsherHost *host, const UsherSettings *settings) {
+  static gboolean registered;
+  usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
+  options.ca_file = settings->ca_file;
+  options.allow_insecure_http = settings->allow_http;
+  options.log = on_log;
+  options.log_user_data = usher_host_ref(host);
+  options.log_destroy = on_destroy;
+  options.log_level =
+      gst_debug_category_get_threshold(usher_decrypt_debug) >= GST_LEVEL_DEBUG ? USHER_LOG_DEBUG : USHER_LOG_INFO;
+  int32_t status = usher_context_new(&options, &host->context);
+  if (status) return status;
+  with_context = g_list_prepend(with_context, host);
+  if (!registered) atexit(at_exit);
+  registered = TRUE;
+  return USHER_OK;
+}
+
+static UsherHost *make_host(GstElement *top, const UsherSettings *settings, int32_t *status) {
+  UsherHost *host = g_new0(UsherHost, 1);
+  host->refs = 1;
+  g_weak_ref_init(&host->top, top);
+  host->top_address = top;
+  host->screen = g_strdup(settings->screen);
+  host->ca_file = g_strdup(settings->ca_file);
+  host->close_timeout = settings->close_timeout;
+  host->allow_http = settings->allow_http;
+  host->borrowed = settings->context != NULL;
+  if (host->borrowed) host->context = settings->context;
+  else *status = make_context(host, settings);
+  if (!*status)
+    *status = usher_context_add_observer(host->context, on_event, usher_host_ref(host), on_destroy, &host->observer);
+  if (!*status) *status = usher_player_new(host->context, &host->player);
+  return host;
+}
+
+UsherHost *usher_host_get(GstElement *top, const UsherSettings *settings, int32_t *status) {
+  GList *hosts = g_object_steal_qdata(G_OBJECT(top), hosts_quark()), *found = hosts;
+  UsherHost *host = NULL;
+  for (; found && !host; found = found->next) {
+    UsherHost *each = found->data;
+    gboolean same_context = settings->context ? each->context == settings->context : !each->borrowed;
+    if (!each->closing && same_context && g_strcmp0(each->screen, settings->screen) == 0 &&
+        g_strcmp0(each->ca_file, settings->ca_file) == 0 && each->allow_http == settings->allow_http)
+      host = each;
+  }
+  *status = USHER_OK;
+  if (!host) {
+    host = make_host(top, settings, status);
+    hosts = g_list_prepend(hosts, host);
+  }
+  host->close_timeout = settings->close_timeout;
+  g_object_set_qdata_full(G_OBJECT(top), hosts_quark(), hosts, end_hosts);
+  return usher_host_ref(host);
+}

@@ -1,0 +1,57 @@
+/*
+ * host.h - the usher context and player of one screen, and how they end.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_GST_HOST_H
+#define USHER_GST_HOST_H
+
+#include "settings.h"
+
+#include <usher/usher.h>
+
+G_BEGIN_DECLS
+
+GST_DEBUG_CATEGORY_EXTERN(usher_decrypt_debug);
+
+/** One screen: belongs to the top element of a pipeline and lives at least as long as its usher context. */
+typedef struct {
+  gint refs;
+  /** The pipeline. */
+  GWeakRef top;
+  /** Only to compare: valid while `closing` is FALSE. */
+  gconstpointer top_address;
+  gchar *screen, *ca_file;
+  usher_context *context;
+  usher_player *player;
+  /** Whether the context is the application's own. */
+  gboolean borrowed;
+  gboolean closing;
+  uint64_t observer;
+  gint close_timeout, allow_http;
+  /** For usher_host_take_problem(). */
+  gchar *problem;
+} UsherHost;
+
+/** One lock for all hosts and sessions. It is never held during a call that waits or that posts a message. */
+extern GMutex usher_lock;
+
+/** Called for each event of the host's context, on a callback thread. */
+void usher_session_event(UsherHost *host, const usher_event *event);
+
+UsherHost *usher_host_ref(UsherHost *host);
+void usher_host_unref(UsherHost *host);
+
+/** Finds or makes the host of a screen. The caller holds usher_lock. @return a new reference, or NULL and `status`. */
+UsherHost *usher_host_get(GstElement *top, const UsherSettings *settings, int32_t *status);
+
+/** Returns why an option was refused: a log line, which arrives on another thread. Waits for it at most 40 ms. NULL:
+ * none arrived. Free it. */
+gchar *usher_host_take_problem(UsherHost *host);
+
+/** Posts an element message on the bus of the top element. Takes the structure. */
+void usher_host_post(UsherHost *host, GstStructure *structure);
+
+G_END_DECLS
+
+#endif /* USHER_GST_HOST_H */

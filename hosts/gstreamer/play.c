@@ -1,0 +1,298 @@
+/*
+ * play.c - a small player over playbin, which shows how an application uses the plug-in: it gives the settings in a
+ * GstContext, shows the words of the bus messages, and gives a session time to be torn down before it ends.
+ *
+ *   usher-gst-play [--set NAME=VALUE]... [--hash] [--fast] [--playbin NAME] URI
+ *
+ * --set    a setting of usherdecrypt (gst-inspect-1.0 usherdecrypt); without it, the plug-in reads its options file
+ * --hash   no screen: counts and hashes the decoded pictures and the sound
+ * --fast   with --hash: does not wait for the time of a picture
+ * Standard input: "pause", "play", "seek SECONDS", "stop", "open URI [NAME=VALUE]...", "quit"; its end is "quit".
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <gst/gst.h>
+#include <gst/video/video.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CLOSE_MS 4000
+
+typedef struct {
+  GChecksum *checksum;
+  guint count;
+} Hash;
+
+typedef struct {
+  GMainLoop *loop;
+  GstElement *playbin;
+  GstContext *context;
+  /* Sessions that have begun and not ended, by the number of the item. */
+  GHashTable *open;
+  Hash picture, sound;
+  GstState wanted;
+  gboolean failed, hash, fast;
+} Player;
+
+static void say(const gchar *format, ...) G_GNUC_PRINTF(1, 2);
+static void say(const gchar *format, ...) {
+  va_list values;
+  va_start(values, format);
+  gchar *line = g_strdup_vprintf(format, values);
+  va_end(values);
+  g_print("%s\n", line);
+  g_free(line);
+}
+
+/* ---- settings --------------------------------------------------------------------------------------------------- */
+
+static void add_setting(Player *player, const gchar *setting) {
+  gchar **pair = g_strsplit(setting, "=", 2);
+  if (!player->context) player->context = gst_context_new("usher.session", TRUE);
+  player->context = gst_context_make_writable(player->context);
+  GstStructure *structure = gst_context_writable_structure(player->context);
+  const gchar *value = pair[0] && pair[1] ? pair[1] : "";
+  gboolean number = *value && strspn(value, "0123456789") == strlen(value);
+  if (number) gst_structure_set(structure, pair[0], G_TYPE_INT, atoi(value), NULL);
+  else gst_structure_set(structure, pair[0], G_TYPE_STRING, value, NULL);
+  g_strfreev(pair);
+}
+
+/* ---- output without a screen ------------------------------------------------------------------------------------ */
+
+static void add_rows(GChecksum *checksum, const GstVideoFrame *frame, guint plane) {
+  const guint8 *row = GST_VIDEO_FRAME_PLANE_DATA(frame, plane);
+  gint width = GST_VIDEO_FRAME_COMP_WIDTH(frame, plane), height = GST_VIDEO_FRAME_COMP_HEIGHT(frame, plane);
+  for (gint y = 0; y < height; y++, row += GST_VIDEO_FRAME_PLANE_STRIDE(frame, plane))
+    g_checksum_update(checksum, row, width);
+}
+
+static void on_picture(GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer user_data) {
+  Hash *hash = user_data;
+  GstCaps *caps = gst_pad_get_current_caps(pad);
+  GstVideoInfo info;
+  GstVideoFrame frame;
+  (void)sink;
+  if (caps && gst_video_info_from_caps(&info, caps) && gst_video_frame_map(&frame, &info, buffer, GST_MAP_READ)) {
+    for (guint plane = 0; plane < 3; plane++) add_rows(hash->checksum, &frame, plane);
+    gst_video_frame_unmap(&frame);
+    hash->count++;
+  }
+  gst_clear_caps(&caps);
+}
+
+static void on_sound(GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer user_data) {
+  Hash *hash = user_data;
+  GstMapInfo map;
+  (void)sink, (void)pad;
+  if (!gst_buffer_map(buffer, &map, GST_MAP_READ)) return;
+  g_checksum_update(hash->checksum, map.data, (gssize)map.size);
+  gst_buffer_unmap(buffer, &map);
+  hash->count++;
+}
+
+static GstElement *hash_sink(const gchar *description, gboolean fast, GCallback on_buffer, Hash *hash) {
+  hash->checksum = g_checksum_new(G_CHECKSUM_SHA256);
+  GstElement *bin = gst_parse_bin_from_description(description, TRUE, NULL);
+  GstElement *sink = bin ? gst_bin_get_by_name(GST_BIN(bin), "hash") : NULL;
+  if (!sink) return bin;
+  g_object_set(sink, "signal-handoffs", TRUE, "sync", !fast, NULL);
+  g_signal_connect(sink, "handoff", on_buffer, hash);
+  gst_object_unref(sink);
+  return bin;
+}
+
+static void say_hash(const gchar *what, Hash *hash) {
+  if (hash->count) say("%s %u sha256 %s", what, hash->count, g_checksum_get_string(hash->checksum));
+  g_checksum_reset(hash->checksum);
+  hash->count = 0;
+}
+
+static void say_hashes(Player *player) {
+  if (!player->hash) return;
+  say_hash("pictures", &player->picture);
+  say_hash("sound", &player->sound);
+}
+
+/* ---- states ----------------------------------------------------------------------------------------------------- */
+
+static void set_state(Player *player, GstState state) {
+  gint64 begin = g_get_monotonic_time();
+  player->wanted = state;
+  gst_element_set_state(player->playbin, state);
+  say("state %s in %" G_GINT64_FORMAT " ms", gst_element_state_get_name(state),
+      (g_get_monotonic_time() - begin) / 1000);
+}
+
+static void open_item(Player *player, gchar **words) {
+  set_state(player, GST_STATE_NULL); /* in READY, playbin would play an item that had an error once more */
+  say_hashes(player);
+  for (gchar **setting = words + 1; *setting; setting++) add_setting(player, *setting);
+  if (player->context) gst_element_set_context(player->playbin, player->context);
+  g_object_set(player->playbin, "uri", words[0], NULL);
+  set_state(player, GST_STATE_PLAYING);
+}
+
+static void seek(Player *player, const gchar *seconds) {
+  gint64 to = (gint64)(g_ascii_strtod(seconds, NULL) * (gdouble)GST_SECOND);
+  gboolean good =
+      gst_element_seek_simple(player->playbin, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE, to);
+  say("seek %s", good ? "done" : "refused");
+}
+
+static gboolean on_line(GIOChannel *channel, GIOCondition condition, gpointer user_data) {
+  Player *player = user_data;
+  gchar *line = NULL;
+  (void)condition;
+  if (g_io_channel_read_line(channel, &line, NULL, NULL, NULL) != G_IO_STATUS_NORMAL) line = g_strdup("quit");
+  gchar **words = g_strsplit(g_strstrip(line), " ", -1);
+  gboolean quit = words[0] && strcmp(words[0], "quit") == 0;
+  if (quit) g_main_loop_quit(player->loop);
+  else if (!words[0]) say("?");
+  else if (strcmp(words[0], "pause") == 0) set_state(player, GST_STATE_PAUSED);
+  else if (strcmp(words[0], "play") == 0) set_state(player, GST_STATE_PLAYING);
+  else if (strcmp(words[0], "stop") == 0) set_state(player, GST_STATE_READY);
+  else if (strcmp(words[0], "seek") == 0 && words[1]) seek(player, words[1]);
+  else if (strcmp(words[0], "open") == 0 && words[1]) open_item(player, words + 1);
+  else say("? %s", line);
+  g_strfreev(words);
+  g_free(line);
+  return !quit;
+}
+
+/* ---- messages --------------------------------------------------------------------------------------------------- */
+
+static void on_session(Player *player, const GstStructure *message) {
+  const gchar *event = gst_structure_get_string(message, "event"), *name;
+  guint64 item = 0;
+  gst_structure_get_uint64(message, "item", &item);
+  gboolean closed = strcmp(event, "PLAYBACK_CLOSED") == 0;
+  if (closed) g_hash_table_remove(player->open, GUINT_TO_POINTER((guint)item));
+  else g_hash_table_add(player->open, GUINT_TO_POINTER((guint)item));
+  name = gst_structure_get_string(message, "status-name");
+  if (!name) say("session %u %s", (guint)item, event);
+  else
+    say("session %u %s %s: %s %s", (guint)item, event, name, gst_structure_get_string(message, "summary"),
+        gst_structure_get_string(message, "advice"));
+}
+
+static void on_error(Player *player, GstMessage *message) {
+  GError *error = NULL;
+  gchar *debug = NULL;
+  gst_message_parse_error(message, &error, &debug);
+  if (!player->failed) say("error %s/%d: %s", g_quark_to_string(error->domain), error->code, error->message);
+  if (debug) g_printerr("%s\n", debug);
+  g_error_free(error);
+  g_free(debug);
+}
+
+static gboolean on_message(GstBus *bus, GstMessage *message, gpointer user_data) {
+  Player *player = user_data;
+  (void)bus;
+  switch (GST_MESSAGE_TYPE(message)) {
+  case GST_MESSAGE_EOS:
+    say_hashes(player);
+    say("end");
+    break;
+  case GST_MESSAGE_ERROR:
+    on_error(player, message);
+    if (!player->failed) set_state(player, GST_STATE_READY);
+    player->failed = TRUE;
+    break;
+  case GST_MESSAGE_STATE_CHANGED:
+    if (GST_MESSAGE_SRC(message) == GST_OBJECT(player->playbin)) {
+      GstState old, new;
+      gst_message_parse_state_changed(message, &old, &new, NULL);
+      if (new == GST_STATE_PLAYING) player->failed = FALSE;
+      say("is %s", gst_element_state_get_name(new));
+    }
+    break;
+  case GST_MESSAGE_ELEMENT:
+    if (gst_message_has_name(message, "usher-session")) on_session(player, gst_message_get_structure(message));
+    break;
+  default: break;
+  }
+  return TRUE;
+}
+
+static gboolean on_time(gpointer user_data) {
+  gboolean *late = user_data;
+  *late = TRUE;
+  return TRUE;
+}
+
+/* Ends the item, and waits until its session is torn down, but not long. */
+static void end(Player *player) {
+  gboolean late = FALSE;
+  gint64 begin = g_get_monotonic_time();
+  set_state(player, GST_STATE_READY);
+  guint timer = g_timeout_add(CLOSE_MS, on_time, &late);
+  while (!late && g_hash_table_size(player->open) > 0) g_main_context_iteration(NULL, TRUE);
+  g_source_remove(timer);
+  say("closed in %" G_GINT64_FORMAT " ms", (g_get_monotonic_time() - begin) / 1000);
+  if (late) say("The server has not answered in time; it may count this screen for a few minutes.");
+  gst_element_set_state(player->playbin, GST_STATE_NULL);
+}
+
+int main(int argc, char **argv) {
+  Player player = {0};
+  gchar **settings = NULL, **uris = NULL, *playbin = NULL;
+  GError *error = NULL;
+  const GOptionEntry entries[] = {
+      {"set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &settings, "A setting of usherdecrypt", "NAME=VALUE"},
+      {"hash", 0, 0, G_OPTION_ARG_NONE, &player.hash, "Count and hash pictures and sound", NULL},
+      {"fast", 0, 0, G_OPTION_ARG_NONE, &player.fast, "Do not wait for the time of a picture", NULL},
+      {"playbin", 0, 0, G_OPTION_ARG_STRING, &playbin, "playbin or playbin3", "NAME"},
+      {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_STRING_ARRAY, &uris, NULL, "URI"},
+      {0},
+  };
+  GOptionContext *options = g_option_context_new(NULL);
+  g_option_context_add_main_entries(options, entries, NULL);
+  g_option_context_add_group(options, gst_init_get_option_group());
+  gboolean good = g_option_context_parse(options, &argc, &argv, &error) && uris && !uris[1];
+  g_option_context_free(options);
+  if (!good) {
+    g_printerr("usher-gst-play: %s\n", error ? error->message : "one URI is needed");
+    return 2;
+  }
+  player.loop = g_main_loop_new(NULL, FALSE);
+  player.open = g_hash_table_new(NULL, NULL);
+  player.playbin = gst_element_factory_make(playbin ? playbin : "playbin", NULL);
+  gst_object_ref_sink(player.playbin);
+  g_object_set(player.playbin, "auto-flush-bus", FALSE, NULL); /* keeps the messages about the last item */
+  if (player.hash) {
+    g_object_set(player.playbin, "flags", 3 /* pictures and sound, no volume */, "video-sink",
+        hash_sink("videoconvert ! video/x-raw,format=I420 ! fakesink name=hash", player.fast, G_CALLBACK(on_picture),
+            &player.picture),
+        "audio-sink",
+        hash_sink("audioconvert ! audio/x-raw,format=F32LE ! fakesink name=hash", player.fast, G_CALLBACK(on_sound),
+            &player.sound),
+        NULL);
+  }
+  GstBus *bus = gst_element_get_bus(player.playbin);
+  guint watch = gst_bus_add_watch(bus, on_message, &player);
+  GIOChannel *input = g_io_channel_unix_new(0);
+  guint reader = g_io_add_watch(input, G_IO_IN | G_IO_HUP, on_line, &player);
+  for (gchar **setting = settings; setting && *setting; setting++) add_setting(&player, *setting);
+  open_item(&player, uris);
+
+  g_main_loop_run(player.loop);
+  end(&player);
+
+  g_source_remove(watch);
+  (void)reader;
+  g_io_channel_unref(input);
+  gst_bus_set_flushing(bus, TRUE);
+  gst_object_unref(bus);
+  gst_object_unref(player.playbin);
+  if (player.context) gst_context_unref(player.context);
+  if (player.picture.checksum) g_checksum_free(player.picture.checksum);
+  if (player.sound.checksum) g_checksum_free(player.sound.checksum);
+  g_hash_table_unref(player.open);
+  g_main_loop_unref(player.loop);
+  g_strfreev(settings);
+  g_strfreev(uris);
+  g_free(playbin);
+  gst_deinit();
+  return player.failed;
+}

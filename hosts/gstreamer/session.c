@@ -1,0 +1,632 @@
+/*
+ * session.c - see session.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "session.h"
+
+#include "host.h"
+
+#include <openssl/crypto.h>
+#include <string.h>
+
+#define GST_CAT_DEFAULT usher_decrypt_debug
+#define KEYS_MAX 1024
+/* How long a session without decryptors lives on: after a change of key or period, new decryptors join it. */
+#define LINGER (3 * GST_SECOND)
+
+enum key_state { KEY_PENDING, KEY_READY, KEY_MISSING };
+
+typedef struct {
+  guint8 key[16];
+  enum key_state state;
+} Key;
+
+/* An error for the bus. */
+typedef struct {
+  GQuark domain;
+  gint code;
+  gchar *text, *debug;
+  GstStructure *details;
+} Failure;
+
+struct UsherSession {
+  gint refs;
+  UsherHost *host; /* NULL: the settings were wrong */
+  UsherSettings *asked, *used;
+  guint group;
+  guint64 tag;
+  usher_playback *playback;
+  GList *users; /* the elements that have joined */
+  GHashTable *keys; /* key id -> Key */
+  GCond changed;
+  GstClockID linger;
+  /* closed: its playback is closed. replaced: a newer item plays on the screen; the keys are still there, so that the
+   * last samples of this item can be decrypted. failed: the error was posted. */
+  gboolean closed, replaced, failed;
+  /* The users that have had a sample. Before its first sample, decodebin may suppress the error messages of an element:
+   * if no user has had a sample, the error waits in `unposted` for the first one. */
+  GList *streams;
+  Failure *unposted;
+};
+
+static GMutex join_lock; /* one element joins at a time; taken before usher_lock */
+static GList *sessions; /* those that are not closed, and those that have failed and still have users */
+/* Tags of playbacks begin here, so that they differ from those of an application with which the context is shared. */
+#define FIRST_TAG G_GUINT64_CONSTANT(0x7573686572000000)
+static guint64 last_tag = FIRST_TAG;
+
+/* ---- keys ------------------------------------------------------------------------------------------------------- */
+
+static guint hash_key_id(gconstpointer key_id) {
+  guint hash = 0;
+  memcpy(&hash, (const guint8 *)key_id + 12, sizeof hash);
+  return hash;
+}
+static gboolean equal_key_ids(gconstpointer a, gconstpointer b) { return memcmp(a, b, 16) == 0; }
+static void free_key(gpointer key) {
+  OPENSSL_cleanse(key, sizeof(Key));
+  g_free(key);
+}
+
+/* Returns the key's entry; makes a pending one and sets `*made` if there is none. NULL: there are too many. */
+static Key *entry(UsherSession *session, const guint8 *key_id, gboolean *made) {
+  Key *key = g_hash_table_lookup(session->keys, key_id);
+  *made = FALSE;
+  if (key || g_hash_table_size(session->keys) >= KEYS_MAX) return key;
+  key = g_new0(Key, 1);
+  g_hash_table_insert(session->keys, g_memdup2(key_id, 16), key);
+  *made = TRUE;
+  return key;
+}
+
+/* ---- errors ----------------------------------------------------------------------------------------------------- */
+
+static Failure *failure_new(GQuark domain, gint code, const gchar *text, const gchar *debug, GstStructure *details) {
+  Failure *failure = g_new0(Failure, 1);
+  failure->domain = domain;
+  failure->code = code;
+  failure->text = g_strdup(text);
+  failure->debug = g_strdup(debug);
+  failure->details = details;
+  return failure;
+}
+
+static void failure_free(Failure *failure) {
+  if (!failure) return;
+  g_free(failure->text);
+  g_free(failure->debug);
+  if (failure->details) gst_structure_free(failure->details);
+  g_free(failure);
+}
+
+/* Posts the error on the bus and frees it. */
+static void failure_post(Failure *failure, GstElement *element) {
+  gst_element_message_full_with_details(element, GST_MESSAGE_ERROR, failure->domain, failure->code,
+      g_steal_pointer(&failure->text), g_steal_pointer(&failure->debug), "session.c", GST_FUNCTION, __LINE__,
+      g_steal_pointer(&failure->details));
+  failure_free(failure);
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------- */
+
+static UsherSession *session_ref(UsherSession *session) {
+  g_atomic_int_inc(&session->refs);
+  return session;
+}
+
+static void session_unref(void *user_data) {
+  UsherSession *session = user_data;
+  if (!g_atomic_int_dec_and_test(&session->refs)) return;
+  g_hash_table_unref(session->keys);
+  failure_free(session->unposted);
+  usher_settings_free(session->asked);
+  usher_settings_free(session->used);
+  usher_host_unref(session->host);
+  g_cond_clear(&session->changed);
+  g_free(session);
+}
+
+/* Takes what must be closed out of the session. The caller holds the lock, and calls close_playback() without it. */
+static usher_playback *take_playback(UsherSession *session) {
+  usher_playback *playback = session->used && session->used->playback ? NULL : session->playback;
+  session->playback = NULL;
+  session->closed = TRUE;
+  g_hash_table_remove_all(session->keys);
+  g_cond_broadcast(&session->changed);
+  return playback;
+}
+
+/* Returns at once: the library tears the session down in the background. */
+static void close_playback(usher_playback *playback) {
+  if (!playback) return;
+  usher_playback_close(playback, USHER_CLOSE_DEFAULT);
+  usher_playback_free(playback);
+}
+
+/* Removes the session from the list; the caller holds the lock, and has another reference. */
+static void forget(UsherSession *session) {
+  GList *link = g_list_find(sessions, session);
+  if (!link) return;
+  sessions = g_list_delete_link(sessions, link);
+  session_unref(session);
+}
+
+static GstElement *top_of(GstElement *element) {
+  GstObject *top = gst_object_ref(element), *parent;
+  while ((parent = gst_object_get_parent(top))) {
+    gst_object_unref(top);
+    top = parent;
+  }
+  return GST_ELEMENT(top);
+}
+
+/* ---- failing ---------------------------------------------------------------------------------------------------- */
+
+/* Ends the session with an error, unless it has ended before. Posts the error on the bus as soon as it may. */
+static gboolean fail_with(UsherSession *session, Failure *failure) {
+  usher_playback *playback = NULL;
+  GstElement *element = NULL;
+  g_mutex_lock(&usher_lock);
+  gboolean fails = !session->failed && !session->closed && !session->replaced;
+  if (fails) {
+    session->failed = TRUE;
+    playback = take_playback(session);
+    if (session->streams) element = gst_object_ref(session->streams->data);
+    else session->unposted = g_steal_pointer(&failure);
+  }
+  g_mutex_unlock(&usher_lock);
+  close_playback(playback);
+  if (element) failure_post(g_steal_pointer(&failure), element);
+  g_clear_object(&element);
+  failure_free(failure);
+  return fails;
+}
+
+UsherKeyResult usher_session_fail(
+    UsherSession *session, GQuark domain, gint code, const gchar *text, const gchar *debug) {
+  return fail_with(session, failure_new(domain, code, text, debug, NULL)) ? USHER_KEY_FAILED : USHER_KEY_FLUSHING;
+}
+
+static gint code_of(const usher_error *error) {
+  switch (error->status) {
+  case USHER_E_LIMIT: return GST_RESOURCE_ERROR_BUSY;
+  case USHER_E_REFUSED:
+  case USHER_E_SESSION:
+  case USHER_E_NO_TOKEN:
+  case USHER_E_RENEWAL_MISSED:
+  case USHER_E_NOT_ALLOWED: return GST_RESOURCE_ERROR_NOT_AUTHORIZED;
+  case USHER_E_INVALID_ARGUMENT: return GST_RESOURCE_ERROR_SETTINGS;
+  default: return GST_RESOURCE_ERROR_OPEN_READ;
+  }
+}
+
+/* The fields that describe an error, for a bus message. */
+static void describe(GstStructure *structure, const usher_error *error, const usher_explanation *words) {
+  gst_structure_set(structure, "status", G_TYPE_INT, error->status, "status-name", G_TYPE_STRING,
+      usher_status_name(error->status), "origin", G_TYPE_STRING, usher_origin_name(error->origin), "operation",
+      G_TYPE_STRING, usher_operation_name(error->operation), "http-status", G_TYPE_INT, error->http_status,
+      "service-code", G_TYPE_INT64, error->service_code, "message", G_TYPE_STRING, error->message ? error->message : "",
+      "must-stop", G_TYPE_BOOLEAN, error->must_stop != 0, "summary", G_TYPE_STRING, words->summary, "advice",
+      G_TYPE_STRING, words->advice, NULL);
+}
+
+/* Ends the session for an error that the library reports. */
+static void fail(UsherSession *session, const usher_error *error) {
+  usher_explanation words = {"", "", 0, ""};
+  usher_error_explain(error, &words);
+  GstStructure *details = gst_structure_new_empty(USHER_MESSAGE);
+  describe(details, error, &words);
+  gchar *text = g_strdup_printf("%s %s", words.summary, words.advice);
+  gchar *debug = g_strdup_printf("%s: %s, %s, HTTP %d, code %" G_GINT64_FORMAT ": %s", usher_status_name(error->status),
+      usher_origin_name(error->origin), usher_operation_name(error->operation), error->http_status,
+      (gint64)error->service_code, error->message ? error->message : "");
+  fail_with(session, failure_new(GST_RESOURCE_ERROR, code_of(error), text, debug, details));
+  g_free(text);
+  g_free(debug);
+}
+
+/* ---- events ----------------------------------------------------------------------------------------------------- */
+
+static UsherSession *find_by_event(const usher_event *event) {
+  for (GList *each = sessions; each; each = each->next) {
+    UsherSession *session = each->data;
+    if (session->playback ? session->playback == event->playback : session->tag == event->tag)
+      return session_ref(session);
+  }
+  return NULL;
+}
+
+void usher_session_event(UsherHost *host, const usher_event *event) {
+  usher_explanation words = {"", "", 0, ""};
+  g_mutex_lock(&usher_lock);
+  UsherSession *session = find_by_event(event);
+  g_mutex_unlock(&usher_lock);
+  if (!session && event->tag < FIRST_TAG) return; /* an item of the application, with which the context is shared */
+  GstStructure *structure =
+      gst_structure_new(USHER_MESSAGE, "event", G_TYPE_STRING, usher_event_name(event->type), "type", G_TYPE_INT,
+          event->type, "item", G_TYPE_UINT64, (guint64)event->tag - (event->tag < FIRST_TAG ? 0 : FIRST_TAG), "time-ms",
+          G_TYPE_UINT64, (guint64)event->time_ms, "period-ms", G_TYPE_UINT64, (guint64)event->period_ms, "screen",
+          G_TYPE_STRING, host->screen ? host->screen : "", NULL);
+  if (event->error.status) {
+    usher_error_explain(&event->error, &words);
+    describe(structure, &event->error, &words);
+  }
+  usher_host_post(host, structure);
+  if (!session) return;
+  if (event->error.must_stop) fail(session, &event->error);
+  session_unref(session);
+}
+
+/* ---- licences --------------------------------------------------------------------------------------------------- */
+
+/* A licence request under way. */
+typedef struct {
+  UsherSession *session;
+  guint count;
+  guint8 key_ids[];
+} Request;
+
+static void free_request(void *user_data) {
+  Request *request = user_data;
+  session_unref(request->session);
+  g_free(request);
+}
+
+/* Takes the keys of a licence. @return NULL, or why it cannot be used. */
+static gchar *take_keys(UsherSession *session, const usher_response_info *response) {
+  char why[256] = "";
+  size_t count = 0;
+  int32_t status = usher_clearkey_keys(response->data, response->data_size, NULL, &count, why, sizeof why);
+  if (status != USHER_E_TOO_LARGE) return g_strdup(*why ? why : usher_status_message(status));
+  usher_clearkey_key *keys = g_new0(usher_clearkey_key, count);
+  status = usher_clearkey_keys(response->data, response->data_size, keys, &count, why, sizeof why);
+  g_mutex_lock(&usher_lock);
+  for (size_t i = 0; status == USHER_OK && !session->closed && i < count; i++) {
+    gboolean made;
+    Key *key = entry(session, keys[i].key_id, &made);
+    if (!key) continue;
+    memcpy(key->key, keys[i].key, 16);
+    key->state = KEY_READY;
+  }
+  g_mutex_unlock(&usher_lock);
+  OPENSSL_cleanse(keys, count * sizeof *keys);
+  g_free(keys);
+  return status == USHER_OK ? NULL : g_strdup(*why ? why : usher_status_message(status));
+}
+
+static void on_license(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
+  (void)playback, (void)tag;
+  Request *request = user_data;
+  UsherSession *session = request->session;
+  usher_error error = response->error;
+  gboolean ended = error.status == USHER_E_CLOSED || error.status == USHER_E_REPLACED;
+  gchar *why = error.status ? NULL : take_keys(session, response);
+  if (why) {
+    error = (usher_error){0};
+    error.status = USHER_E_PROTOCOL, error.origin = USHER_ORIGIN_LICENSE, error.operation = USHER_OPERATION_LICENSE;
+    error.http_status = -1, error.message = why, error.must_stop = 1;
+  }
+  if (error.status && !ended) fail(session, &error);
+  g_mutex_lock(&usher_lock);
+  for (guint i = 0; i < request->count; i++) {
+    Key *key = g_hash_table_lookup(session->keys, request->key_ids + 16 * (gsize)i);
+    if (key && key->state == KEY_PENDING) key->state = KEY_MISSING;
+  }
+  g_cond_broadcast(&session->changed);
+  g_mutex_unlock(&usher_lock);
+  g_free(why);
+}
+
+/* The library renewed the licence itself. */
+static void on_renewed(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
+  (void)playback, (void)tag;
+  gchar *why = response->error.status ? NULL : take_keys(user_data, response);
+  if (why) GST_WARNING("a renewed licence cannot be used: %s", why);
+  g_free(why);
+}
+
+/* Makes a licence request. @return its length; free it. */
+static guint8 *make_payload(const guint8 *key_ids, gsize count, size_t *size) {
+  *size = 0;
+  if (usher_clearkey_request(key_ids, count, NULL, size) != USHER_E_TOO_LARGE) return NULL;
+  guint8 *payload = g_malloc(*size);
+  if (usher_clearkey_request(key_ids, count, payload, size) == USHER_OK) return payload;
+  g_free(payload);
+  return NULL;
+}
+
+/* The library renews the licence and asks for a request with all keys. */
+static void on_payload(
+    usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
+  (void)playback, (void)key_system, (void)tag;
+  UsherSession *session = user_data;
+  GByteArray *key_ids = g_byte_array_new();
+  GHashTableIter iterator;
+  gpointer key_id;
+  size_t size;
+  g_mutex_lock(&usher_lock);
+  g_hash_table_iter_init(&iterator, session->keys);
+  while (g_hash_table_iter_next(&iterator, &key_id, NULL)) g_byte_array_append(key_ids, key_id, 16);
+  g_mutex_unlock(&usher_lock);
+  guint8 *payload = key_ids->len ? make_payload(key_ids->data, key_ids->len / 16, &size) : NULL;
+  usher_complete_payload(completion, payload, payload ? size : 0);
+  g_free(payload);
+  g_byte_array_unref(key_ids);
+}
+
+/* Requests the licence for keys that the caller has marked as pending. */
+static void request_license(UsherSession *session, usher_playback *playback, const guint8 *key_ids, guint count) {
+  usher_license_request asked = USHER_LICENSE_REQUEST_INIT;
+  size_t size;
+  guint8 *payload = make_payload(key_ids, count, &size);
+  Request *request = g_malloc(sizeof *request + 16 * (gsize)count);
+  request->session = session_ref(session);
+  request->count = count;
+  memcpy(request->key_ids, key_ids, 16 * (gsize)count);
+  asked.key_system = USHER_KEY_SYSTEM_CLEARKEY;
+  asked.payload = payload;
+  asked.payload_size = payload ? size : 0;
+  asked.timeout_ms = (uint32_t)session->used->license_timeout;
+  session_ref(session);
+  int32_t status = usher_playback_request_license(playback, &asked, on_license, request, free_request);
+  if (status && status != USHER_E_CLOSED) {
+    usher_error error = {0};
+    error.status = status, error.http_status = -1, error.operation = USHER_OPERATION_LICENSE, error.must_stop = 1;
+    error.message = usher_status_message(status);
+    fail(session, &error);
+  }
+  session_unref(session);
+  g_free(payload);
+}
+
+void usher_session_announce(UsherSession *session, const guint8 *key_ids, gsize count) {
+  GByteArray *fresh = g_byte_array_new();
+  g_mutex_lock(&usher_lock);
+  usher_playback *playback = session->closed || session->replaced ? NULL : session->playback;
+  for (gsize i = 0; playback && i < count; i++) {
+    gboolean made;
+    if (entry(session, key_ids + 16 * i, &made) && made) g_byte_array_append(fresh, key_ids + 16 * i, 16);
+  }
+  g_mutex_unlock(&usher_lock);
+  if (fresh->len) request_license(session, playback, fresh->data, fresh->len / 16);
+  g_byte_array_unref(fresh);
+}
+
+static UsherKeyResult no_key(UsherSession *session, const guint8 *key_id) {
+  GString *debug = g_string_new("The licence has no key for key id ");
+  for (int i = 0; i < 16; i++) g_string_append_printf(debug, "%02x", key_id[i]);
+  UsherKeyResult result = usher_session_fail(session, GST_STREAM_ERROR, GST_STREAM_ERROR_DECRYPT_NOKEY,
+      "The licence does not have the key of this item. It cannot be played.", debug->str);
+  g_string_free(debug, TRUE);
+  return result;
+}
+
+/* The answer if the stream cannot continue, else USHER_KEY_FOUND. Takes the error that the caller must post. The caller
+ * holds the lock. */
+static UsherKeyResult stops(UsherSession *session, GstElement *element, const gint *flushing, Failure **unposted) {
+  *unposted = NULL;
+  if (!g_list_find(session->streams, element)) session->streams = g_list_prepend(session->streams, element);
+  if (session->failed) *unposted = g_steal_pointer(&session->unposted);
+  if (*unposted) return USHER_KEY_FAILED;
+  if (session->failed) return USHER_KEY_FAILED_BEFORE;
+  return session->closed || g_atomic_int_get(flushing) ? USHER_KEY_FLUSHING : USHER_KEY_FOUND;
+}
+
+UsherKeyResult usher_session_state(UsherSession *session, GstElement *element, const gint *flushing) {
+  Failure *unposted;
+  g_mutex_lock(&usher_lock);
+  UsherKeyResult result = stops(session, element, flushing, &unposted);
+  g_mutex_unlock(&usher_lock);
+  if (unposted) failure_post(unposted, element);
+  return result;
+}
+
+UsherKeyResult usher_session_key(
+    UsherSession *session, GstElement *element, const guint8 *key_id, const gint *flushing, guint8 *key) {
+  Failure *unposted;
+  UsherKeyResult result;
+  gboolean missing = FALSE;
+  usher_session_announce(session, key_id, 1);
+  g_mutex_lock(&usher_lock);
+  while ((result = stops(session, element, flushing, &unposted)) == USHER_KEY_FOUND) {
+    Key *found = g_hash_table_lookup(session->keys, key_id);
+    if (found && found->state == KEY_PENDING) {
+      g_cond_wait(&session->changed, &usher_lock);
+      continue;
+    }
+    if (found && found->state == KEY_READY) memcpy(key, found->key, 16);
+    else if (session->replaced) result = USHER_KEY_FLUSHING;
+    else missing = TRUE;
+    break;
+  }
+  g_mutex_unlock(&usher_lock);
+  if (unposted) failure_post(unposted, element);
+  return missing ? no_key(session, key_id) : result;
+}
+
+void usher_session_wake(UsherSession *session) {
+  g_mutex_lock(&usher_lock);
+  g_cond_broadcast(&session->changed);
+  g_mutex_unlock(&usher_lock);
+}
+
+/* ---- beginning -------------------------------------------------------------------------------------------------- */
+
+static int32_t make_delegate(usher_context *context, const UsherSettings *settings, usher_delegate **delegate) {
+  usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
+  ssp.license_url = settings->license_url;
+  ssp.ssm_url = settings->ssm_url;
+  ssp.token_header = settings->token_header;
+  ssp.extra_headers = settings->headers;
+  if (settings->ssp_version == 2) {
+    usher_ssp_v2_options v2 = USHER_SSP_V2_OPTIONS_INIT;
+    v2.ssp = &ssp;
+    v2.teardown_on_close = 1;
+    return usher_ssp_v2_delegate_new(context, &v2, delegate);
+  }
+  if (settings->ssm_url) return usher_ssp_delegate_new(context, &ssp, delegate);
+  usher_default_options plain = USHER_DEFAULT_OPTIONS_INIT;
+  plain.license_url = settings->license_url;
+  plain.token_header = settings->token_header;
+  plain.extra_headers = settings->headers;
+  return usher_default_delegate_new(context, &plain, delegate);
+}
+
+/* Starts the playback; the library sets the session up in the background. The caller does not hold the lock. */
+static int32_t begin(UsherSession *session, usher_context *context, usher_player *player, usher_playback **playback) {
+  usher_delegate *delegate = NULL;
+  usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
+  int32_t status = make_delegate(context, session->used, &delegate);
+  if (status) return status;
+  item.delegate = delegate;
+  item.content_token = session->used->token;
+  item.tag = session->tag;
+  item.payload = on_payload;
+  item.renewed = on_renewed;
+  item.user_data = session_ref(session);
+  item.destroy = session_unref;
+  status = usher_player_play(player, &item, playback);
+  usher_delegate_free(delegate);
+  return status;
+}
+
+static UsherSession *session_new(const UsherSettings *asked, guint group) {
+  UsherSession *session = g_new0(UsherSession, 1);
+  session->refs = 1;
+  session->asked = usher_settings_new();
+  usher_settings_add(session->asked, asked);
+  session->group = group;
+  session->tag = ++last_tag;
+  session->keys = g_hash_table_new_full(hash_key_id, equal_key_ids, g_free, free_key);
+  g_cond_init(&session->changed);
+  return session;
+}
+
+static void fail_settings(UsherSession *session, const GError *wrong) {
+  usher_session_fail(session, wrong->domain, wrong->code, wrong->message, "See the README of the plug-in.");
+}
+
+static void fail_status(UsherSession *session, int32_t status) {
+  gchar *problem = session->host ? usher_host_take_problem(session->host) : NULL;
+  gchar *text = g_strdup_printf("The session cannot begin: %s.", problem ? problem : usher_status_message(status));
+  usher_session_fail(session, GST_RESOURCE_ERROR,
+      status == USHER_E_INVALID_ARGUMENT ? GST_RESOURCE_ERROR_SETTINGS : GST_RESOURCE_ERROR_FAILED, text,
+      usher_status_name(status));
+  g_free(text);
+  g_free(problem);
+}
+
+static gboolean shares(const UsherSession *session, const UsherSettings *asked, guint group, GstElement *top) {
+  gboolean alive = !session->closed || (session->failed && session->users);
+  gboolean same_top = !session->host || (session->host->top_address == top && !session->host->closing);
+  return alive && same_top && !session->replaced && session->group == group &&
+         usher_settings_equal(session->asked, asked);
+}
+
+static UsherSession *find_shared(GstElement *element, const UsherSettings *asked, guint group, GstElement *top) {
+  UsherSession *session = NULL;
+  g_mutex_lock(&usher_lock);
+  for (GList *each = sessions; each && !session; each = each->next)
+    if (shares(each->data, asked, group, top)) session = session_ref(each->data);
+  if (session) session->users = g_list_prepend(session->users, element);
+  g_mutex_unlock(&usher_lock);
+  return session;
+}
+
+/* Makes the session's host and playback. The session is not in the list yet. */
+static int32_t start(UsherSession *session, GstElement *element, GstElement *top) {
+  usher_playback *playback = NULL;
+  int32_t status = USHER_OK;
+  g_mutex_lock(&usher_lock);
+  if (session->used->context || !session->used->playback) session->host = usher_host_get(top, session->used, &status);
+  session->playback = session->used->playback;
+  for (GList *each = sessions; each && !session->playback; each = each->next) {
+    UsherSession *older = each->data;
+    if (older->host == session->host) older->replaced = TRUE;
+  }
+  session->users = g_list_prepend(NULL, element);
+  sessions = g_list_prepend(sessions, session_ref(session));
+  usher_context *context = session->host ? session->host->context : NULL;
+  usher_player *player = session->host ? session->host->player : NULL;
+  g_mutex_unlock(&usher_lock);
+  if (status || session->used->playback) return status;
+  status = begin(session, context, player, &playback);
+  g_mutex_lock(&usher_lock);
+  if (!session->closed) session->playback = playback, playback = NULL;
+  g_mutex_unlock(&usher_lock);
+  close_playback(playback);
+  return status;
+}
+
+UsherSession *usher_session_join(GstElement *element, const UsherSettings *asked, const GError *wrong, guint group) {
+  GError *error = wrong ? g_error_copy(wrong) : NULL;
+  int32_t status = USHER_OK;
+  GstElement *top = top_of(element);
+  g_mutex_lock(&join_lock);
+  UsherSession *session = find_shared(element, asked, group, top);
+  if (!session) {
+    session = session_new(asked, group);
+    session->used = usher_settings_new();
+    usher_settings_add(session->used, asked);
+    if (!error && usher_settings_complete(session->used, &error)) {
+      status = start(session, element, top);
+    } else {
+      g_mutex_lock(&usher_lock);
+      session->users = g_list_prepend(NULL, element);
+      sessions = g_list_prepend(sessions, session_ref(session));
+      g_mutex_unlock(&usher_lock);
+    }
+  }
+  g_mutex_unlock(&join_lock);
+  gst_object_unref(top);
+  if (error) fail_settings(session, error);
+  else if (status) fail_status(session, status);
+  g_clear_error(&error);
+  return session;
+}
+
+/* ---- ending ----------------------------------------------------------------------------------------------------- */
+
+static gboolean on_linger(GstClock *clock, GstClockTime time, GstClockID id, gpointer user_data) {
+  (void)clock, (void)time;
+  UsherSession *session = user_data;
+  usher_playback *playback = NULL;
+  g_mutex_lock(&usher_lock);
+  if (session->linger == id && !session->users) {
+    playback = take_playback(session);
+    forget(session);
+  }
+  g_mutex_unlock(&usher_lock);
+  close_playback(playback);
+  return TRUE;
+}
+
+void usher_session_leave(UsherSession *session, GstElement *element) {
+  usher_playback *playback = NULL;
+  GstElement *top = session->host ? g_weak_ref_get(&session->host->top) : NULL; /* decodebin removes elements first */
+  gboolean stops = !top || GST_STATE_TARGET(top) < GST_STATE_PAUSED;
+  GstClock *clock = gst_system_clock_obtain();
+  GstClockID linger = NULL;
+  g_mutex_lock(&usher_lock);
+  session->users = g_list_remove(session->users, element);
+  session->streams = g_list_remove(session->streams, element);
+  if (!session->users) {
+    if (stops || session->replaced || session->closed) {
+      playback = take_playback(session);
+      forget(session);
+    } else {
+      linger = gst_clock_new_single_shot_id(clock, gst_clock_get_time(clock) + LINGER);
+      session->linger = linger;
+    }
+  }
+  g_mutex_unlock(&usher_lock);
+  close_playback(playback);
+  if (linger) {
+    gst_clock_id_wait_async(linger, on_linger, session_ref(session), session_unref);
+    gst_clock_id_unref(linger);
+  }
+  gst_object_unref(clock);
+  g_clear_object(&top);
+  session_unref(session);
+}

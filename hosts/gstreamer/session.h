@@ -1,0 +1,61 @@
+/*
+ * session.h - one item that plays: its usher playback and its keys, shared by the decryptors of all its streams.
+ *
+ * All decryptors below the same top element (the pipeline) that have the same `screen` share an usher_player; those that
+ * also have the same stream group and the same settings share a session. The session ends when the top element leaves
+ * PAUSED, when a new item begins on the screen, or some time after its last decryptor has left.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_GST_SESSION_H
+#define USHER_GST_SESSION_H
+
+#include "settings.h"
+
+G_BEGIN_DECLS
+
+/** The name of the element messages on the bus. */
+#define USHER_MESSAGE "usher-session"
+
+typedef struct UsherSession UsherSession;
+
+/** The answer of usher_session_key(). */
+typedef enum {
+  USHER_KEY_FOUND,
+  /** The element flushes, or the session is closed. */
+  USHER_KEY_FLUSHING,
+  /** The session has failed; the error is on the bus. */
+  USHER_KEY_FAILED,
+  /** As USHER_KEY_FAILED; another element has posted the error. */
+  USHER_KEY_FAILED_BEFORE,
+} UsherKeyResult;
+
+/**
+ * Joins the session of the element's item, or begins it. Does not wait for a server. If the settings are wrong, the
+ * session fails at once, with words on the bus.
+ *
+ * @param element  the decryptor.
+ * @param asked    its settings; copied.
+ * @param wrong    why its settings cannot be used, or NULL.
+ * @param group    the group id of its stream; 0: unknown.
+ */
+UsherSession *usher_session_join(GstElement *element, const UsherSettings *asked, const GError *wrong, guint group);
+/** Leaves the session; never waits. The pointer is not valid any more. */
+void usher_session_leave(UsherSession *session, GstElement *element);
+
+/** Requests the licence for keys that the stream will need. Does not wait. */
+void usher_session_announce(UsherSession *session, const guint8 *key_ids, gsize count);
+/** Gets a key; requests its licence if no one has, and waits for it until `*flushing` is not 0. */
+UsherKeyResult usher_session_key(
+    UsherSession *session, GstElement *element, const guint8 *key_id, const gint *flushing, guint8 *key);
+/** Whether the stream may continue: USHER_KEY_FOUND. The element calls it for each sample. */
+UsherKeyResult usher_session_state(UsherSession *session, GstElement *element, const gint *flushing);
+/** Wakes the threads in usher_session_key() after a change of their `flushing`. */
+void usher_session_wake(UsherSession *session);
+/** Ends the session because the element cannot continue; the error goes to the bus unless the session has ended. */
+UsherKeyResult usher_session_fail(
+    UsherSession *session, GQuark domain, gint code, const gchar *text, const gchar *debug);
+
+G_END_DECLS
+
+#endif /* USHER_GST_SESSION_H */

@@ -1,0 +1,60 @@
+/*
+ * settings.h - what a session needs to know: servers, token, time limits. The same names serve as properties of the
+ * element, as fields of the GstContext and as lines of the options file.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_GST_SETTINGS_H
+#define USHER_GST_SETTINGS_H
+
+#include <gst/gst.h>
+
+G_BEGIN_DECLS
+
+/** The type of the GstContext with which an application configures all decryptors of a pipeline. */
+#define USHER_CONTEXT_TYPE "usher.session"
+/** The environment variable that names the options file. */
+#define USHER_OPTIONS_VARIABLE "USHER_GSTREAMER_OPTIONS"
+
+/** All settings. A string that is NULL and a number that is negative are not set. */
+typedef struct {
+  gchar *license_url, *ssm_url, *token, *token_file, *token_header, *headers, *ca_file, *screen;
+  gint ssp_version, allow_http, license_timeout, close_timeout;
+  /** From the GstContext only: an application's own objects, or 0. */
+  gpointer context, playback;
+} UsherSettings;
+
+/** One setting. */
+typedef struct {
+  const gchar *name, *nick, *blurb;
+  /** Where it is in UsherSettings. */
+  gsize offset;
+  /** For numbers; `max` is 0 for a string. */
+  gint min, max, standard;
+} UsherSetting;
+
+extern const UsherSetting usher_setting_list[];
+extern const guint usher_setting_count;
+
+UsherSettings *usher_settings_new(void);
+void usher_settings_free(UsherSettings *settings);
+/** Whether two items have the same settings. */
+gboolean usher_settings_equal(const UsherSettings *a, const UsherSettings *b);
+
+/** Adds the settings that `to` does not have. */
+void usher_settings_add(UsherSettings *to, const UsherSettings *from);
+/** Adds the settings of a GstContext that `to` does not have. @return FALSE with `error` set for an unknown field. */
+gboolean usher_settings_add_context(UsherSettings *to, GstContext *context, GError **error);
+/** Adds the lines of the options file, if there is one. @return FALSE with `error` set if it cannot be used. */
+gboolean usher_settings_add_file(UsherSettings *to, GError **error);
+/** Checks that the settings suffice for a session, reads the token file, and fills in the standard values.
+ * @return FALSE with an `error` that names the setting. */
+gboolean usher_settings_complete(UsherSettings *settings, GError **error);
+
+void usher_settings_install(GObjectClass *klass);
+void usher_settings_set(UsherSettings *settings, guint id, const GValue *value);
+void usher_settings_get(const UsherSettings *settings, guint id, GValue *value);
+
+G_END_DECLS
+
+#endif /* USHER_GST_SETTINGS_H */
