@@ -27,7 +27,7 @@ hosts    := build/hosts/stamp
 core     := $(shell find Sources include) Package.swift scripts/build-library
 examples := $(shell find examples/c examples/cpp include)
 benches  := $(shell find benchmarks/c include)
-plug-ins := $(shell find hosts include)
+plug-ins := $(shell find hosts -mindepth 1) $(shell find include)
 bounded  := timeout --kill-after=10
 
 help:

@@ -76,6 +76,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         return
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     left_out = any(reporter.stats.get(kind) for kind in ("deselected", "skipped")) if reporter else False
+    ran = {item.path.name for item in session.items}
+    left_out |= any(file.name not in ran for file in Path(__file__).parent.glob("test_*.py"))
     if exitstatus == 0 and not left_out:
         page.PAGE.write_text(page.render(session.config.stash[_ROWS]), encoding="utf-8")
     else:

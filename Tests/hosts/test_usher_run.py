@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -31,7 +32,7 @@ class Runs:
         self.token_file = folder / "token"
         self.started: list[subprocess.Popen[bytes]] = []
 
-    def start(self, clip: Path, content_id: str, *player: str | Path, **options: Any) -> subprocess.Popen[bytes]:
+    def start(self, clip: Path | str, content_id: str, *player: str | Path, **options: Any) -> subprocess.Popen[bytes]:
         """Starts `usher run` in a session of its own, as a desktop does."""
         self.token_file.write_text(self.server.content_token(content_id=content_id) + "\n")
         values = {"license": self.server.license_url("clearkey"), "ssm": self.server.ssm_url}
@@ -233,6 +234,31 @@ def test_mute_isBounded(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
     assert first.wait(PATIENCE_S) == 128 + signal.SIGTERM
     assert time.monotonic() - begin < 2
     row("trouble", HOST, "no reply to the set-up", "says so at --timeout; a signal ends it at once")
+
+
+def test_muteFile_endsBySignal(runs: Runs, clips: dict[str, Clip]) -> None:
+    """`usher run` ends at once by SIGTERM while it reads the clip from a web server that does not reply."""
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        mute.settimeout(PATIENCE_S)
+        url = f"http://127.0.0.1:{mute.getsockname()[1]}/a.mp4"
+        process = runs.start(url, "any", "sh", "-c", "echo started", "{clip}")
+        connection, _ = mute.accept()
+        process.terminate()
+        begin = time.monotonic()
+        assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM, runs.text(process)
+        assert time.monotonic() - begin < 2
+        assert "started" not in runs.text(process)
+        connection.close()
+
+
+def test_clip_cannotBeRead(runs: Runs) -> None:
+    """`usher run` says why it cannot read the clip, and starts no player."""
+    process = runs.start("/nonexistent.mp4", "any", "sh", "-c", "echo started", "{clip}")
+    assert process.wait(PATIENCE_S) == 3
+    assert "/nonexistent.mp4: No such file" in runs.text(process)
+    assert "started" not in runs.text(process)
 
 
 def test_license_isForOtherKeys(runs: Runs, clips: dict[str, Clip], row: Row) -> None:

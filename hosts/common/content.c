@@ -33,7 +33,7 @@ static char *name_for_libavformat(const char *url) {
   return *end = 0, name;
 }
 
-static AVIOContext *open_url(const char *url, const struct content_reading *reading) {
+static AVIOContext *open_url(const char *url, const struct content_reading *reading, struct content *content) {
   char *name = name_for_libavformat(url);
   AVIOContext *file = NULL;
   AVDictionary *options = NULL;
@@ -42,7 +42,8 @@ static AVIOContext *open_url(const char *url, const struct content_reading *read
   if (reading && reading->user_agent) av_dict_set(&options, "user_agent", reading->user_agent, 0);
   if (reading && reading->headers) av_dict_set(&options, "headers", reading->headers, 0);
   av_dict_set(&options, "rw_timeout", "10000000", 0); /* microseconds */
-  if (avio_open2(&file, name, AVIO_FLAG_READ, &interrupt, &options) < 0) file = NULL;
+  int error = avio_open2(&file, name, AVIO_FLAG_READ, &interrupt, &options);
+  if (error < 0) content->kind = CONTENT_UNREADABLE, av_strerror(error, content->why, sizeof content->why), file = NULL;
   return av_dict_free(&options), free(name), file;
 }
 
@@ -111,7 +112,7 @@ static bool is_manifest(const uint8_t *bytes, size_t size) {
 
 void content_read(const char *url, const struct content_reading *reading, struct content *out) {
   memset(out, 0, sizeof *out);
-  struct scan scan = {open_url(url, reading), out, false};
+  struct scan scan = {open_url(url, reading, out), out, false};
   uint8_t *bytes = malloc(MANIFEST_MAX);
   if (scan.file && bytes) {
     int size = avio_read(scan.file, bytes, 2048);

@@ -11,7 +11,8 @@
 #define CONTENT_KEYS_MAX 64
 
 enum content_kind {
-  CONTENT_OTHER, /* no MP4 and no DASH manifest, or not readable from here: the player decides what to do with it */
+  CONTENT_OTHER, /* no MP4 and no DASH manifest, or a URL of another scheme: the player decides what to do with it */
+  CONTENT_UNREADABLE, /* `why` says it */
   CONTENT_CLEAR,
   CONTENT_MP4, /* encrypted: progressive or fragmented MP4 */
   CONTENT_DASH, /* encrypted: a DASH manifest */

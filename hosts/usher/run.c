@@ -258,15 +258,25 @@ static void ask(struct run *run) {
   if (status) refuse(run, run->words[0] ? run->words : usher_status_message(status));
 }
 
+static bool is_signalled(void *user_data) {
+  const struct run *run = user_data;
+  return poll(&(struct pollfd){run->signals, POLLIN, 0}, 1, 0) > 0;
+}
+
 int run_command(int argc, char **argv) {
   struct run run = {.timeout_s = 20, .quit_timeout_s = 2, .kill_after_s = 5, .session = {.fd = -1}};
   int wrong_options = read_options(&run, argc, argv);
   if (wrong_options) return wrong_options < 0 ? 0 : wrong_options;
   catch_signals(&run);
-  content_read(run.clip, NULL, &run.content);
+  struct content_reading reading = {.cancelled = is_signalled, .user_data = &run};
+  content_read(run.clip, &reading, &run.content);
   bool encrypted = run.content.kind == CONTENT_MP4 || run.content.kind == CONTENT_DASH;
   const char *obstacle = encrypted && run.kind != PLAYER_OTHER ? content_obstacle(&run.content) : NULL;
-  if (run.content.kind == CONTENT_UNUSABLE) refuse(&run, run.content.why);
+  if (is_signalled(&run)) obstacle = NULL; /* loop() reads the signal, and ends */
+  else if (run.content.kind == CONTENT_UNREADABLE) {
+    snprintf(run.words, WORDS_MAX, "%.300s: %.300s", run.clip, run.content.why);
+    refuse(&run, run.words);
+  } else if (run.content.kind == CONTENT_UNUSABLE) refuse(&run, run.content.why);
   else if (obstacle) refuse(&run, obstacle);
   else if (encrypted) ask(&run);
   else {
