@@ -14,16 +14,23 @@ extension JSONValue {
 
   static func code(_ number: Int64) -> Int64? { number.magnitude < 10_000_000 ? number : nil }
 
-  /// The code of an error body; nil for 0. It is `errorCode`, or else `code`, at the top or one level down. `code`
-  /// counts only if session managers, licence servers or ExpressPlay use this number, because other servers write an
-  /// HTTP status or a code for success there.
+  /// The code of an error body; nil for 0. It is `errorCode`, or else `code` or `error_code`, at the top or one level
+  /// down. The last two count only if session managers, licence servers or ExpressPlay use this number, because other
+  /// servers write an HTTP status or a code for success there.
   var refusalCode: Int64? {
     for place in 0..<Self.errorPlaces {
       guard let object = errorObject(place) else { continue }
       if let code = object.code("errorCode"), code != 0 { return code }
-      if let code = object.code("code"), code <= -1000 || (1000..<5000).contains(code) { return code }
+      if let code = object.knownCode("code") { return code }
+      if let code = object.knownCode("error_code") { return code }
     }
     return nil
+  }
+
+  @inline(never)
+  private func knownCode(_ name: StaticString) -> Int64? {
+    guard let code = code(name), code <= -1000 || (1000..<5000).contains(code) else { return nil }
+    return code
   }
 
   /// The message of an error body, without secrets: the first of the fields in which servers write one, at the top or
@@ -41,7 +48,7 @@ extension JSONValue {
     return nil
   }
 
-  private static var errorPlaces: Int { 4 }
+  private static var errorPlaces: Int { 6 }
 
   /// Returns the object in which a server may have written an error. Place 0 is this value; the other places are
   /// objects inside it. nil if this value has no such object.
@@ -51,6 +58,8 @@ extension JSONValue {
     case 0: return self
     case 1: return member("error")
     case 2: return member("errorResponse")
+    case 3: return member("status")
+    case 4: return member("result")
     default: return member("errors")?.element(0)
     }
   }

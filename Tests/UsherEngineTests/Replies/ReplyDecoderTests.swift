@@ -207,7 +207,8 @@ private let foreignBodies: [[UInt8]] =
   @Test(arguments: [
     #"{"errorCode":1007}"#, #"{"errorCode":"1007"}"#, #"{"code":1007}"#, #"{"code":"1007"}"#,
     #"{"error":{"errorCode":1007}}"#, #"{"error":{"code":"1007","message":"x"}}"#, #"{"errors":[{"code":1007}]}"#,
-    #"{"errorResponse":{"code":"1007"}}"#, "\u{FEFF}{\"errorCode\":1007}"
+    #"{"errorResponse":{"code":"1007"}}"#, #"{"error_code":1007}"#, #"{"status":{"code":1007}}"#,
+    #"{"result":{"errorCode":"1007"}}"#, "\u{FEFF}{\"errorCode\":1007}"
   ])
   func denial_withTheCodeUnderAnyName_isRefused(body: String) {
     #expect(failure(setup(400, body))?.serviceCode == 1007 && failure(setup(400, body))?.status == .refused)
@@ -222,7 +223,8 @@ private let foreignBodies: [[UInt8]] =
     #"{"message":"too many"}"#, #"{"errorMessage":"too many"}"#, #"{"error":"too many"}"#,
     #"{"error":{"message":"too many"}}"#, #"{"error":"","detail":"too many"}"#,
     #"{"type":"https://a.example/b","title":"no","detail":"too many"}"#, #"{"type":"about:blank","title":"too many"}"#,
-    #"{"error":"limit","error_description":"too many"}"#, #"{"errors":[{"detail":"too many"}]}"#
+    #"{"error":"limit","error_description":"too many"}"#, #"{"errors":[{"detail":"too many"}]}"#,
+    #"{"href":"too many"}"#, #"{"type":"too many"}"#
   ])
   func denial_wordsUnderAnyName_areTold(body: String) {
     #expect(failure(setup(400, body))?.message == "too many")
