@@ -16,11 +16,14 @@ final class ContextClosing {
   private var waits: [Wait<Status>] = []
   /// The real time at which the time limit for closing passes; 0: the host has not asked to close.
   private let end = Atomic<Int64>(0)
-  /// Any thread: the time limit for closing, as the host's last call stated it.
-  var limit: Milliseconds { lastLimit.load(ordering: .acquiring) }
-  private let lastLimit = Atomic<Milliseconds>(standardLimit)
+  /// Any thread: the time limit for closing, as the host's last call stated it; nil: the host has stated none.
+  var limit: Milliseconds? {
+    let last = lastLimit.load(ordering: .acquiring)
+    return last == 0 ? nil : last
+  }
+  private let lastLimit = Atomic<Milliseconds>(0)
   /// The default time limit: long enough for one reply and one teardown at their default time limits.
-  private static var standardLimit: Milliseconds { 6000 }
+  static var standardLimit: Milliseconds { 6000 }
 
   init(timers: Timers) { self.timers = timers }
 

@@ -223,7 +223,7 @@ extension Engine {
   /// has passed. It also waits for replies that may bring a session token, and tears such a session down.
   /// - Returns: how many playbacks are still open.
   package func waitUntilClosed() -> Int {
-    waitUntilClosed(within: closing.limit)
+    waitUntilClosed(within: closing.limit ?? ContextClosing.standardLimit)
     return sync { self.closing.openCount }
   }
 
@@ -238,7 +238,7 @@ extension Engine {
   package func reportClosed() {
     // The I/O thread ends the wait.
     let wait = Wait<Status>(onEnd: { self.events.emitContextClosed(self.closing.isDone ? .ok : .timeout) })
-    waitForAllClosed(wait, within: closing.limit)
+    waitForAllClosed(wait, within: closing.limit ?? ContextClosing.standardLimit)
   }
 
   /// Any thread: ends the wait when all playbacks are closed, or when `timeout` has passed.
@@ -260,13 +260,27 @@ extension Engine {
   /// teardown), because the host no longer pumps. On the manual clock, the function moves the clock.
   package func finishClosing() {
     beginClosing()
-    if options.isManualClock { return moveClockUntilClosed(within: closing.limit) }
+    let stated = closing.limit
+    let limit = stated ?? sync { self.longestClose() }
+    if options.isManualClock { return moveClockUntilClosed(within: limit) }
     // An earlier call that waited has used a part of the time.
-    let left = closing.left
+    let left = stated == nil ? limit : closing.left
     guard let pump = calls.pump else { return waitUntilClosed(within: left) }
     let closed = Wait<Status>(onEnd: { pump.wake() })
     waitForAllClosed(closed, within: left)
     pump.serve { !closed.isEnded }
+  }
+
+  /// How long the end of the context waits if the host has stated no limit: the time-out of a teardown, or twice this
+  /// time if a reply in flight may bring the token first.
+  private func longestClose() -> Milliseconds {
+    var longest: Milliseconds = 0
+    for id in playbacks.sortedIDs {
+      guard let entry = playbacks[id] else { continue }
+      let teardown = entry.delegate.policy.teardownTimeout
+      longest = max(longest, entry.machine.awaitsSessionReply() ? teardown &+ teardown : teardown)
+    }
+    return min(longest, ContextClosing.standardLimit)
   }
 
   private func moveClockUntilClosed(within timeout: Milliseconds) {
