@@ -216,7 +216,7 @@ final class ModelTransport: Transport {
   }
 
   private func response(_ answer: HeadEnd.Answer, _ call: Call) -> HTTPResponse {
-    var fields = call.path.hasPrefix("licenses") ? ["\"CkcMessage\":\"Zm9v\""] : []
+    var fields = call.path.hasPrefix("licenses") ? ["\"CkcMessage\":\"+/v7+/v7+/v7+/v7+/v7+/v7\""] : []
     if let token = answer.token { fields.append("\"sessionToken\":\"\(token.text)\"") }
     switch answer {
     case .opened: fields.append("\"heartbeat\":\(headEnd.period / 1000)")

@@ -58,8 +58,8 @@ enum Reply {
     }
     let more = (fields.isEmpty ? [] : [0x2C]) + fields
     switch system {
-    case .fairPlay: return Secret(Array("{\"CkcMessage\":\"Zm9v\"".utf8) + more + [0x7D])
-    case .widevine: return Secret(Array("{\"license\":[\"Zm9v\"]".utf8) + more + [0x7D])
+    case .fairPlay: return Secret(Array("{\"CkcMessage\":\"+/v7+/v7+/v7+/v7+/v7+/v7\"".utf8) + more + [0x7D])
+    case .widevine: return Secret(Array("{\"license\":[\"+/v7+/v7+/v7+/v7+/v7+/v7\"]".utf8) + more + [0x7D])
     case .clearKey: return Secret(Array("{\"keys\":[{\"kty\":\"oct\",\"kid\":\"a\",\"k\":\"b\"}]".utf8) + more + [0x7D])
     case .playReady:
       if fields.isEmpty { return secret("<soap><License>Zm9v</License></soap>") }

@@ -257,7 +257,7 @@ def test_assetId_thatIsNoBase64OfJson_isItsOwnIdentifier(stage: Stage, text: str
     is base64 of the JSON text `{}`, so its identifier is `{}`.)"""
     cdm = CDM()
     loader(stage, cdm)
-    stage.headend.faults.add("ckc", Fault.reply(200, body=b"\xff\xfe"), always=True)
+    stage.headend.faults.add("ckc", Fault.reply(200, body=b"\xfb" * 20), always=True)
     play(stage).get_resource(f"skd://{text}")
     wanted = b"{}" if text == "e30" else text.encode()
     assert cdm.asked[0].content_id == wanted
@@ -301,7 +301,7 @@ def test_assetIdOfMediaOfTheRepository_withTraps_isReadRight(stage: Stage) -> No
 def test_assetId_ofDeepJson_isNoTrap(stage: Stage, depth: int) -> None:
     cdm = CDM()
     loader(stage, cdm)
-    stage.headend.faults.add("ckc", Fault.reply(200, body=b"\xff\xfe"))
+    stage.headend.faults.add("ckc", Fault.reply(200, body=b"\xfb" * 20))
     deep = base64.b64encode(b'{"a":' + b"[" * depth).decode()
     play(stage).get_resource(f"skd://{deep}")
     assert cdm.asked[0].content_id == deep.encode()

@@ -211,8 +211,8 @@ def test_spc_ofEverySize_arrivesWhole(stage_factory: StageFactory, size: int) ->
     stage = stage_factory()
     spc = (b"\x00\x00\x00\x01" + bytes(range(256)) * 4096)[:size]
     loader(stage, lambda request: spc, request_format=FORM)
-    stage.headend.faults.add("ckc", Fault.reply(200, body=b"\xff\xfe\xfd"))
-    assert play(stage).get_resource(SKD) == b"\xff\xfe\xfd"
+    stage.headend.faults.add("ckc", Fault.reply(200, body=b"\xfb" * 20))
+    assert play(stage).get_resource(SKD) == b"\xfb" * 20
     sent = stage.sent("ckc")[0]
     assert read_key_request(sent.header("content-type"), sent.body).spc == spc
 

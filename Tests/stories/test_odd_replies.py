@@ -26,7 +26,19 @@ from usher.testing.headend import Fault, KeySystem
 from usher.testing.headend.knobs import Certificate, Fps
 from usher.testing.headend.network.replies import Reply
 
-CASES = {"setup": 70, "heartbeat": 70, "teardown": 70, "license": 170, "v2": 80, "certificate": 60, "key": 60}
+CASES = {
+    "setup": 70,
+    "heartbeat": 70,
+    "teardown": 70,
+    "license": 170,
+    "v2": 80,
+    "certificate": 60,
+    "key": 60,
+    "renewal": 40,
+    "renewal-wv": 40,
+    "entitlement": 40,
+    "token": 40,
+}
 """The number of replies that the tests try for each operation."""
 
 STATUSES = (200,) * 14 + (201, 202, 206, 301, 307, 400, 401, 403, 404, 429, 500, 502, 503)
@@ -38,13 +50,20 @@ TYPES = (
     "text/html",
     "text/html; charset=windows-1251",
     "text/plain",
+    "image/png",
+    "application/pdf",
+    "application/json; charset=utf-16",
     "text/xml; charset=utf-8",
 )
+NOISE = bytes(number * 37 + 200 & 255 for number in range(60))
 PAGE = b"<!DOCTYPE html><html><body>Sign in</body></html>"
 FAULT = (
     b"<s:Envelope><s:Body><s:Fault><faultcode>s:Server</faultcode><faultstring>too many</faultstring>"
     b"<detail><Exception><StatusCode>0x8004c600</StatusCode></Exception></detail></s:Fault></s:Body></s:Envelope>"
 )
+CKC = b"\0\0\0\1" + NOISE[:20] + len(NOISE).to_bytes(4, "big") + NOISE
+MESSAGE = b"\x08\x02\x12" + bytes([len(NOISE)]) + NOISE
+BINARY = ("", "application/octet-stream", "application/vnd.example.license")
 TAKEN = {"true": lambda true: true, "with a mark": lambda true: b"\xef\xbb\xbf" + true}
 """Bodies with the right reply."""
 CONFIRMED = {"empty": b"", "blanks": b" \r\n", "code 0": b'{"errorCode":0}', "an object": b"{}"}
@@ -66,7 +85,24 @@ FOREIGN: dict[str, Callable[[bytes], bytes]] = {
     "nested": lambda _: b'{"error":{"code":4000,"message":"internal"}}',
     "1007": lambda _: b'{"code":"1007"}',
     "half of a JSON": lambda _: b'{"sessionToken":',
+    "UTF-16 with an umlaut": lambda _: '{"ü":1}'.encode("utf-16-le"),
+    "UTF-16 in Cyrillic": lambda _: '{"ошибка":"нет доступа"}'.encode("utf-16-be"),
+    "UTF-16 text": lambda _: "Ошибка доступа".encode("utf-16-le"),
+    "red text": lambda _: b"\x1b[31mForbidden\x1b[0m",
+    "text with a NUL": lambda _: b"access denied\0",
+    "PNG": lambda _: b"\x89PNG\r\n\x1a\n" + NOISE,
+    "PDF": lambda _: b"%PDF-1.7\n" + NOISE,
+    "zip": lambda _: b"PK\x03\x04" + NOISE,
+    "cut CKC": lambda _: b"\0\0\0\1" + NOISE,
+    "cut Widevine licence": lambda _: b"\x08\x02\x12\x7f" + NOISE,
 }
+NO_LICENSES: dict[str, bytes] = {
+    "base64 of text": b"Access denied by the server",
+    "base64 of a page": PAGE,
+    "base64 of a PNG": b"\x89PNG\r\n\x1a\n" + NOISE,
+    "base64 of one byte": b"\x07",
+}
+"""Bytes that replace the licence, the CKC or the certificate in the JSON of a reply."""
 
 REFUSALS = ("fault", "code", "code as text", "nested", "1007")
 
@@ -97,8 +133,12 @@ class Odd:
 
     def edit(self, reply: Reply) -> Reply:
         """Returns this odd reply, which it makes from the right reply of the head-end."""
-        change = TAKEN.get(self.body) or FOREIGN.get(self.body) or (lambda _: CONFIRMED[self.body])
-        body = change(reply.body or b'{"status":"OK"}')
+        if self.body in NO_LICENSES:
+            text = base64.b64encode(NO_LICENSES[self.body]).decode()
+            body = json.dumps({"CkcMessage": text, "license": [text], "certificate": text}).encode()
+        else:
+            change = TAKEN.get(self.body) or FOREIGN.get(self.body) or (lambda _: CONFIRMED[self.body])
+            body = change(reply.body or b'{"status":"OK"}')
         if self.coding in ("gzip", "x-gzip", "gzip, gzip", "gzip undeclared"):
             body = gzip.compress(body)
         if self.coding == "gzip, gzip":
@@ -114,11 +154,15 @@ class Odd:
 
 
 def odd_replies(operation: str, confirmed: bool) -> Iterator[tuple[int, Odd]]:
-    """Returns the replies for one operation. Every run gets the same replies."""
+    """Returns the replies for one operation. Every run gets the same replies.
+
+    Args:
+        confirmed: whether an object without a token confirms the request, as it does for heartbeats and teardowns.
+    """
     dice = random.Random(f"odd {operation}")
     codings = ("",) * 5 + ("identity", "gzip", "gzip", "x-gzip", "deflate", "br", "gzip, gzip", "gzip of plain")
     for number in range(CASES[operation]):
-        body = dice.choice([*TAKEN] * 2 + [*FOREIGN] + [*CONFIRMED])
+        body = dice.choice([*TAKEN] * 3 + [*FOREIGN] + [*CONFIRMED] + ([] if confirmed else [*NO_LICENSES]))
         coding = dice.choice((*codings, "gzip undeclared") if body in TAKEN else codings)
         status = dice.choice(STATUSES)
         # If a reply confirms the request, the server must have executed the request; if it refuses the request, the
@@ -309,6 +353,113 @@ def test_key_answeredOddly_reachesTheCDMOnlyIfItIsOne(odd_stage: Stage) -> None:
             assert isinstance(error, usher.UsherError), (odd, answer.result(0)[:40])
             check_error(odd, error)
         end(odd_stage, playback, number, odd)
+
+
+def renewing(stage_factory: StageFactory, *systems: KeySystem) -> Stage:
+    return stage_factory(headend={"token_rotation": "accept_previous", "enforced": set(systems), "grace": 600.0})
+
+
+@RULES
+def test_renewal_answeredOddly_reachesTheCDMOnlyIfItIsOne(stage_factory: StageFactory) -> None:
+    """Renewals keep the session alive: the library asks the host for a payload in each period. If the reply to a
+    renewal has no licence, the host gets no renewed licence and no KEPT_ALIVE."""
+    stage = renewing(stage_factory, "clearkey", "fairplay", "playready")
+    systems: list[KeySystem] = ["clearkey", "fairplay", "playready"]
+    for number, odd in odd_replies("renewal", confirmed=False):
+        system = systems[number % 3]
+        watched = Watched(odd)
+        renewed: list[usher.License] = []
+        playback = play(
+            stage,
+            number,
+            delegate=v2.delegate(stage, system, teardown_on_close=True),
+            payload=lambda request, system=system: v2.PAYLOAD[system],
+            renewed=lambda _, license, renewed=renewed: renewed.append(license),
+        )
+        v2.licence(playback, system)
+        stage.headend.faults.add("license-renewal", watched.fault(), always=True)
+        stage.advance(PERIOD_MS + 100)
+        taken = [expected_license(system, watched.right)] if odd.is_true else []
+        assert [license.data for license in renewed] == taken, (odd, renewed)
+        assert odd.is_true == bool(stage.events.all(EventType.KEPT_ALIVE, tag=number)), (
+            odd,
+            stage.events.types(number),
+        )
+        end(stage, playback, number, odd)
+    stage.headend.sessions.clear()
+
+
+@RULES
+def test_widevineRenewal_answeredOddly_reachesTheCDMOnlyIfItIsOne(stage_factory: StageFactory) -> None:
+    """The Widevine CDM renews its licence at the session manager."""
+    stage = renewing(stage_factory, "widevine")
+    for number, odd in odd_replies("renewal-wv", confirmed=False):
+        watched = Watched(odd)
+        playback = play(stage, number, delegate=v2.delegate(stage, "widevine", teardown_on_close=True))
+        v2.licence(playback, "widevine")
+        stage.headend.faults.add("renewal-wv", watched.fault())
+        answer = v2.ask(playback, "widevine", type=usher.LicenseType.RENEWAL)
+        stage.settle()
+        error = answer.exception(0)
+        if odd.is_true:
+            value = json.loads(watched.right)["license"]
+            right = base64.b64decode(value if isinstance(value, str) else value[0])
+            assert error is None and answer.result(0).data == right, (odd, error)
+        else:
+            assert isinstance(error, usher.UsherError), (odd, answer.result(0).data)
+            check_error(odd, error)
+        end(stage, playback, number, odd)
+    stage.headend.sessions.clear()
+
+
+@pytest.mark.parametrize("operation", ["entitlement", "token"])
+def test_loaderServer_answeredOddly_bringsAKeyOnlyIfItIsTheRightReply(odd_stage: Stage, operation: str) -> None:
+    """The loader asks the entitlement server for the token URL, and sends the SPC to this URL. The operation `token` is
+    the second of these requests. The right reply to it is the bytes of a test CKC, whose form the library does not
+    know: they are a CKC only without a mark, and sent as binary data."""
+    fps.ready(odd_stage)
+    cdm = fps.CDM()
+    fps.loader(odd_stage, cdm, route=usher.Route.ENTITLEMENT, entitlement_url=odd_stage.headend.entitlement_url)
+    for number, odd in odd_replies(operation, confirmed=False):
+        is_right = odd.is_true
+        if operation == "token" and odd.is_true:
+            odd = replace(odd, body="true")
+            is_right = odd.kind in BINARY
+        odd_stage.headend.faults.add("entitlement" if operation == "entitlement" else "rights", odd.fault())
+        playback = play(odd_stage, number, delegate=None)
+        answer = odd_stage.call(playback.get_resource, fps.SKD)
+        odd_stage.until(answer.done)
+        odd_stage.settle()
+        error = answer.exception(0)
+        if is_right:
+            assert error is None and cdm.opened(answer.result(0))[0], (odd, error)
+        else:
+            assert isinstance(error, usher.UsherError), (odd, answer.result(0)[:40])
+            check_error(odd, error)
+        end(odd_stage, playback, number, odd)
+
+
+@pytest.mark.parametrize("system", ["fairplay", "widevine"])
+def test_licenceOfBytes_reachesTheCDMOnlyIfTypeAndFormAllowIt(odd_stage: Stage, system: KeySystem) -> None:
+    """The licence server sends bytes, not JSON. If they have the public form of a CKC or of a Widevine licence, the CDM
+    gets them with every Content-Type; bytes of an unknown form reach the CDM only as binary data."""
+    playback = play(odd_stage, 1, delegate=odd_stage.delegate(system))
+    odd_stage.settle()
+    kinds = [kind for kind in TYPES if "utf-16" not in kind] + ["application/vnd.example.license"]
+    known = {"CKC": CKC, "message": MESSAGE}
+    others = {"unknown": NOISE, "cut CKC": CKC[:-1], "cut message": MESSAGE[:-1], "one byte": b"\x07"}
+    for kind in kinds:
+        for name, body in (known | others).items():
+            reply = Fault.reply(200, body=body, content_type=kind)
+            odd_stage.headend.faults.add("license", reply)
+            answer = v2.ask(playback, system)
+            odd_stage.settle()
+            if name in known or (name == "unknown" and kind in BINARY):
+                assert answer.result(0).data == body, (kind, name)
+            else:
+                assert isinstance(answer.exception(0), usher.ProtocolError), (kind, name, answer)
+    playback.close(usher.CloseMode.TEARDOWN)
+    odd_stage.settle()
 
 
 def test_grammar_makesFiveHundredReplies() -> None:

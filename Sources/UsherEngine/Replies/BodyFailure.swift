@@ -22,6 +22,11 @@ package enum BodyFailure: Error, Equatable, Sendable {
   case notWhole
   /// A SOAP fault.
   case fault
+  /// An image, a PDF or another file, by the reply's `Content-Type` or by its first bytes.
+  case otherFile
+  /// A CKC or a Widevine licence whose lengths do not fit.
+  case damaged
+  case tooShort
 
   package var words: String {
     switch self {
@@ -41,6 +46,9 @@ package enum BodyFailure: Error, Equatable, Sendable {
     case .noCertificate: return "the answer has no certificate"
     case .notWhole: return "the certificate is not whole"
     case .fault: return "the answer is a SOAP fault"
+    case .otherFile: return "the answer is an image or another file"
+    case .damaged: return "the licence is not whole"
+    case .tooShort: return "the answer is too short"
     }
   }
 
@@ -52,14 +60,27 @@ package enum BodyFailure: Error, Equatable, Sendable {
     let text = trimmed(body)
     guard let first = text.first else { return .empty }
     if isCompressed(body) { return .compressed }
-    if isUTF16(body) { return .utf16 }
+    if media == .utf16 || isUTF16(body) { return .utf16 }
     if first == 0x3C, text.count > 1, isMarkup(text[1]) {
       let start = UnsafeBufferPointer(rebasing: text.prefix(1024))
       return media == .html || contains(start, "<html") || contains(start, "<!doctype html") ? .webPage : .markup
     }
     if isText(text, media) { return media == .html ? .webPage : .text }
-    return media == .html && !isCKC(body) && !isProtobuf(body) ? .webPage : nil
+    if isCKC(body) || isProtobuf(body) { return nil }
+    if beginsLikeLicense(body) { return .damaged }
+    switch media {
+    case .html: return .webPage
+    case .text: return .text
+    case .file: return .otherFile
+    case .other, .utf16: return isFile(body) ? .otherFile : body.count < shortest ? .tooShort : nil
+    }
   }
+
+  /// Every licence, CKC and certificate has at least this many bytes.
+  private static var shortest: Int { 16 }
+
+  /// Checks what base64 in a reply decodes to. The type of the reply is that of the base64, not of these bytes.
+  static func isBinary(_ decoded: Secret) -> Bool { decoded.withBytes { ofBinary($0) } == nil }
 
   /// Checks a body that should be JSON or XML and is neither. Returns what the body is, or `other` if the library does
   /// not recognise it.
@@ -103,16 +124,37 @@ package enum BodyFailure: Error, Equatable, Sendable {
     }
   }
 
-  /// Whether the text begins with a byte order mark of UTF-16, or begins with ASCII characters of two bytes each.
+  /// Whether the bytes begin like a PNG, JPEG, GIF, PDF or zip file.
+  private static func isFile(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
+    switch body.prefix(4).reduce(0 as UInt32, { $0 << 8 | UInt32($1) }) {
+    case 0x8950_4E47, 0x4749_4638, 0x2550_4446, 0x504B_0304, 0xFFD8_FF00...0xFFD8_FFFF: return true
+    default: return false
+    }
+  }
+
+  /// Whether the bytes begin with a byte order mark of UTF-16, or are UTF-16 text without this mark.
   private static func isUTF16(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
     guard body.count >= 4 else { return false }
     if (body[0] == 0xFF && body[1] == 0xFE) || (body[0] == 0xFE && body[1] == 0xFF) { return true }
-    let zero = body[0] == 0 ? 0 : 1
-    for at in 0..<min(body.count, 16) {
-      let isZero = body[at] == 0
-      if isZero != (at & 1 == zero) || (!isZero && isOther(body[at])) { return false }
+    return isUTF16(body, high: 0) || isUTF16(body, high: 1)
+  }
+
+  /// Whether the bytes have no control character of two bytes, and enough of the characters that only text has often:
+  /// at least three and a sixteenth from Latin-1, or three quarters below U+1000, such as Greek, Cyrillic or Arabic.
+  /// - Parameter high: 0 if the first byte of each character is the high byte; otherwise 1.
+  private static func isUTF16(_ body: UnsafeBufferPointer<UInt8>, high: Int) -> Bool {
+    let count = body.count / 2
+    var (latin, others) = (0, 0)
+    for at in 0..<count {
+      let (upper, lower) = (body[2 * at + high], body[2 * at + 1 - high])
+      if upper == 0 {
+        if lower < 0x80 && isOther(lower) { return false }
+        latin += 1
+      } else if upper < 0x10 {
+        others += 1
+      }
     }
-    return true
+    return (latin >= 3 && latin >= count / 16) || (count >= 8 && latin + others >= count - count / 4)
   }
 
   /// Whether the byte is neither a printable ASCII character nor white space.
@@ -120,28 +162,44 @@ package enum BodyFailure: Error, Equatable, Sendable {
     byte >= 0x7F || (byte < 0x20 && !isXMLBlank(byte) && byte != 0x0C)
   }
 
-  /// Whether the bytes are text. Text has no control characters, but a binary licence always has some. Without control
-  /// characters the bytes count as text if the reply's `Content-Type` says so, if they are UTF-8, or if at most a
-  /// quarter of them is not ASCII.
+  /// Whether the bytes are text. Without control characters the bytes count as text if the reply's `Content-Type` says
+  /// so, if they are UTF-8, or if at most a quarter of them is not ASCII. With a few control characters they count as
+  /// text if they are UTF-8, or if almost all of them are printable ASCII.
   private static func isText(_ body: UnsafeBufferPointer<UInt8>, _ media: MediaType) -> Bool {
-    var high = 0
+    var (controls, high) = (0, 0)
     for byte in body where isOther(byte) {
-      if byte <= 0x7F { return false }
-      high += 1
+      if byte <= 0x7F { controls += 1 } else { high += 1 }
     }
-    return media != .other || high <= body.count / 4 || UTF8Text.isValid(body)
+    if controls > body.count / 8 { return false }
+    let isMostlyASCII = controls == 0 ? media != .other || high <= body.count / 4 : controls + high <= body.count / 6
+    return isMostlyASCII || UTF8Text.isValid(body)
   }
 
   /// Whether the bytes are a CKC as Apple specifies it: version 1, 20 bytes, the length of the payload, the payload.
+  /// White space may follow.
   private static func isCKC(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
-    guard body.count > 28, body[0] == 0, body[1] == 0, body[2] == 0, body[3] == 1 else { return false }
-    return body[24..<28].reduce(0) { $0 << 8 | Int($1) } == body.count - 28
+    guard body.count > 28, isVersion1(body) else { return false }
+    let end = body[24..<28].reduce(0) { $0 << 8 | Int($1) } + 28
+    return end <= body.count && body[end...].allSatisfy(isXMLBlank)
+  }
+
+  private static func isVersion1(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
+    body.count >= 4 && body[0] == 0 && body[1] == 0 && body[2] == 0 && body[3] == 1
+  }
+
+  /// Whether the bytes begin like a CKC or like Widevine's SignedMessage.
+  private static func beginsLikeLicense(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
+    isVersion1(body) || beginsLikeMessage(body)
+  }
+
+  private static func beginsLikeMessage(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
+    body.count > 4 && body[0] == 0x08 && body[1] < 0x80 && body[2] == 0x12
   }
 
   /// Whether the bytes are a protobuf message with a number in field 1 and bytes in field 2, as Widevine's
   /// SignedMessage.
   static func isProtobuf(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
-    guard body.count > 4, body[0] == 0x08, body[1] < 0x80, body[2] == 0x12 else { return false }
+    guard beginsLikeMessage(body) else { return false }
     var at = 0
     func number() -> Int? {
       var (value, shift) = (0, 0)

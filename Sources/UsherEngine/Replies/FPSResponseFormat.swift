@@ -70,9 +70,7 @@ package struct FPSResponseFormat: Sendable {
       for name in keyPath { found = found.flatMap { FPSResponseFormat.step($0, name) } }
     }
     guard let text = found, text.isString else { throw .noMember }
-    guard let ckc = text.withString({ Base64.decode($0) }) ?? nil else { throw .notBase64 }
-    guard ckc.count > 0 else { throw .empty }
-    return ckc
+    return try FPSResponseFormat.judged(text.withString { Base64.decode($0) } ?? nil)
   }
 
   private static func step(_ value: JSONValue, _ name: [UInt8]) -> JSONValue? {
@@ -83,19 +81,21 @@ package struct FPSResponseFormat: Sendable {
   }
 
   private static func decode(_ text: UnsafeBufferPointer<UInt8>) throws(Failure) -> Secret {
-    guard !text.isEmpty else { throw .empty }
-    guard let ckc = Base64.decode(text) else { throw .notBase64 }
-    guard ckc.count > 0 else { throw .empty }
-    return ckc
+    try judged(Base64.decode(text))
   }
 
-  /// Decodes a reply that is only base64, in one or more lines. Returns nil if the result is text or shorter than any
-  /// CKC: then the reply only looks like base64.
+  private static func judged(_ decoded: Secret?) throws(Failure) -> Secret {
+    guard let decoded else { throw .notBase64 }
+    guard decoded.count > 0 else { throw .empty }
+    guard BodyFailure.isBinary(decoded) else { throw .noMember }
+    return decoded
+  }
+
+  /// Decodes a reply that is only base64, in one or more lines. Returns nil if the result cannot be a CKC: then the
+  /// reply only looks like base64.
   private static func bareBase64(_ text: UnsafeBufferPointer<UInt8>) -> Secret? {
-    guard !text.contains(where: { $0 == 0x20 || $0 == 0x09 }), let ckc = Base64.decode(text), ckc.count >= 16 else {
-      return nil
-    }
-    return ckc.withBytes { BodyFailure.ofBinary($0) } == nil ? ckc : nil
+    guard !text.contains(where: { $0 == 0x20 || $0 == 0x09 }), let ckc = Base64.decode(text) else { return nil }
+    return BodyFailure.isBinary(ckc) ? ckc : nil
   }
 
   /// Returns the index of the first byte inside the first `<ckc>` element.

@@ -7,6 +7,10 @@ package enum MediaType: Sendable {
   /// JSON, XML or other text.
   case text
   case html
+  /// An image, sound, film, font, PDF or zip archive.
+  case file
+  /// Any type with `charset=utf-16`.
+  case utf16
 
   /// Reads the value of a `Content-Type` header.
   package init(_ value: UnsafeBufferPointer<UInt8>) {
@@ -14,6 +18,12 @@ package enum MediaType: Sendable {
     self = .other
     if MediaType.has(type, "text/") || MediaType.has(type, "json") || MediaType.has(type, "xml") { self = .text }
     if MediaType.has(type, "html") { self = .html }
+    if MediaType.has(type, "image/") || MediaType.has(type, "audio/") || MediaType.has(type, "video/")
+      || MediaType.has(type, "font/") || MediaType.has(type, "/pdf") || MediaType.has(type, "zip")
+    {
+      self = .file
+    }
+    if contains(value, "charset=utf-16") || contains(value, "charset=\"utf-16") { self = .utf16 }
   }
 
   private static func has(_ type: Slice<UnsafeBufferPointer<UInt8>>, _ word: StaticString) -> Bool {

@@ -122,7 +122,9 @@ extension ReplyDecoder {
     if root.refusalCode != nil { throw .noLicense }
     let member = root.member("license")
     let text = (member?.arrayCount ?? 0) > 0 ? member?.element(0) : member
-    guard let license = text?.withString({ Base64.decode($0) }) ?? nil, license.count > 0 else { throw .noLicense }
+    guard let license = text?.withString({ Base64.decode($0) }) ?? nil, BodyFailure.isBinary(license) else {
+      throw .noLicense
+    }
     return license
   }
 

@@ -435,7 +435,9 @@ final class CurlTransfer {
   }
 
   private func media(_ body: Secret) -> MediaType {
-    guard body.withBytes({ $0.first }) != 0x7B, let type = header("Content-Type") else { return .other }
+    // The library judges JSON without its type.
+    let isJSON = body.withBytes { $0.count > 1 && $0[0] == 0x7B && $0[1] != 0 }
+    guard !isJSON, let type = header("Content-Type") else { return .other }
     return MediaType(type)
   }
 

@@ -3,9 +3,13 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
+/// The base64 of `opaque`.
+private let coded = "+/v7+/v7+/v7+/v7+/v7+/v7"
+
 @Suite struct FPSResponseFormatTests {
   private typealias Failure = FPSResponseFormat.Failure
-  private let ckc: [UInt8] = [0, 0, 0, 1] + (0..<40).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 200) }
+  private static let opaque = [UInt8](repeating: 0xFB, count: 18)
+  private let ckc: [UInt8] = (0..<40).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 200) }
   private var text: String { String(decoding: base64(ckc), as: UTF8.self) }
 
   private func read(
@@ -43,10 +47,9 @@ import Testing
   }
 
   @Test func auto_octetsWithBlanksAround_keepThem() {
-    let octets: [UInt8] = [0x20, 0x0A, 0x00, 0xFF, 0x0A]
-    #expect(read(octets) == .success(octets))
-    #expect(read([0x7B, 0x00, 0xFF]) == .success([0x7B, 0x00, 0xFF]))
-    #expect(read([0x3C, 0x00, 0xFF]) == .success([0x3C, 0x00, 0xFF]))
+    for octets in [[0x20, 0x0A, 0x00, 0xFF] + ckc + [0x0A], [0x7B, 0x00, 0xFF] + ckc, [0x3C, 0x00, 0xFF] + ckc] {
+      #expect(read(octets) == .success(octets))
+    }
   }
 
   @Test(arguments: [
@@ -56,11 +59,12 @@ import Testing
     ("<html><body>no</body></html>", .webPage), ("<!DOCTYPE html>", .webPage), ("{", .notJSON),
     ("{'ckc':'x'}", .notJSON), ("{}", .noMember),
     (#"{"errorCode":4000}"#, .noMember),
-    (#"{"ckc":5}"#, .noMember), (#"{"ckc":null}"#, .noMember), (#"{"ckc":{"ckc":"AAAA"}}"#, .noMember),
+    (#"{"ckc":5}"#, .noMember), (#"{"ckc":null}"#, .noMember), (#"{"ckc":{"ckc":"\#(coded)"}}"#, .noMember),
     (#"{"ckc":""}"#, .empty), (#"{"ckc":"  "}"#, .empty),
     (#"{"ckc":"!"}"#, .notBase64),
     ("<ckc></ckc>", .empty), ("<ckc> \n</ckc>", .empty), ("<ckc>AAA", .noElement), ("<ckc>!</ckc>", .notBase64),
-    ("[]", .text), ("\"AAAA\"", .text),
+    ("[]", .text), ("\"\(coded)\"", .text),
+    (#"{"ckc":"QWNjZXNzIGRlbmllZA=="}"#, .noMember), ("<ckc>PGh0bWw+PC9odG1sPg==</ckc>", .noMember),
     ("VGhpcyBpcyBhIHNlbnRlbmNlIHdpdGhvdXQgYSBrZXkuCg==", .text), ("=", .text)
   ])
   func auto_noLicence_saysWhy(body: String, expected: FPSResponseFormat.Failure) {
@@ -78,36 +82,38 @@ import Testing
   @Test func named_encoding_takesThatOnly() {
     #expect(read(ckc, .raw) == .success(ckc) && read("", .raw) == .failure(.empty))
     #expect(read("text", .raw) == .failure(.text) && read("<html>", .raw) == .failure(.webPage))
-    #expect(read("AAAA", .base64) == .success([0, 0, 0]) && read(" AA AA\n", .base64) == .success([0, 0, 0]))
+    #expect(
+      read(coded, .base64) == .success(Self.opaque)
+        && read(" +/v7+/v7+/ v7+/v7+/v7+/v7\n", .base64) == .success(Self.opaque))
     #expect(
       read("", .base64) == .failure(.empty) && read("{}", .base64) == .failure(.notBase64)
         && read(ckc, .base64) == .failure(.notBase64))
     #expect(
-      read("x<ckc>AAAA</ckc>", .element) == .success([0, 0, 0]) && read("AAAA", .element) == .failure(.noElement)
+      read("x<ckc>\(coded)</ckc>", .element) == .success(Self.opaque) && read(coded, .element) == .failure(.noElement)
         && read("", .element) == .failure(.empty))
     #expect(
-      read(#"{"ckc":"AAAA"}"#, .json) == .success([0, 0, 0]) && read("AAAA", .json) == .failure(.notJSON)
+      read(#"{"ckc":"\#(coded)"}"#, .json) == .success(Self.opaque) && read(coded, .json) == .failure(.notJSON)
         && read("[]", .json) == .failure(.notJSON))
     #expect(read("", .json) == .failure(.empty) && read("{}", .json) == .failure(.noMember))
   }
 
   @Test(arguments: [
-    ("data.ckc", #"{"data":{"ckc":"AAAA"}}"#), ("Data.0.CKC", #"{"data":[{"ckc":"AAAA"}]}"#),
-    ("a.1", #"{"a":["x","AAAA"]}"#),
-    ("x", #"{"ckc":"no","x":"AAAA"}"#),
-    ("0", #"{"0":"AAAA"}"#), ("a.b.c.d", #"{"a":{"b":{"c":{"d":"AAAA"}}}}"#)
+    ("data.ckc", #"{"data":{"ckc":"\#(coded)"}}"#), ("Data.0.CKC", #"{"data":[{"ckc":"\#(coded)"}]}"#),
+    ("a.1", #"{"a":["x","\#(coded)"]}"#),
+    ("x", #"{"ckc":"no","x":"\#(coded)"}"#),
+    ("0", #"{"0":"\#(coded)"}"#), ("a.b.c.d", #"{"a":{"b":{"c":{"d":"\#(coded)"}}}}"#)
   ])
   func keyPath_leadsToTheCKC(path: String, body: String) {
     for encoding in [FPSResponseFormat.Encoding.auto, .json] {
-      #expect(read(body, encoding, path: path) == .success([0, 0, 0]))
+      #expect(read(body, encoding, path: path) == .success(Self.opaque))
     }
   }
 
   @Test(arguments: [
-    ("data.ckc", #"{"ckc":"AAAA"}"#), ("a.5", #"{"a":["AAAA"]}"#), ("a.-1", #"{"a":["AAAA"]}"#),
-    ("a.9999999999999999999999", #"{"a":["AAAA"]}"#),
-    ("a.b", #"{"a":"AAAA"}"#),
-    ("a", #"{"a":["AAAA"]}"#), ("a.b.c", #"{"a":{"b":null}}"#)
+    ("data.ckc", #"{"ckc":"\#(coded)"}"#), ("a.5", #"{"a":["\#(coded)"]}"#), ("a.-1", #"{"a":["\#(coded)"]}"#),
+    ("a.9999999999999999999999", #"{"a":["\#(coded)"]}"#),
+    ("a.b", #"{"a":"\#(coded)"}"#),
+    ("a", #"{"a":["\#(coded)"]}"#), ("a.b.c", #"{"a":{"b":null}}"#)
   ])
   func keyPath_leadingNowhere_isNoMember(path: String, body: String) {
     #expect(read(body, path: path) == .failure(.noMember))
@@ -136,7 +142,8 @@ import Testing
   @Test func hostileBody_neverTraps() {
     var dice = Dice(41)
     let pieces = [
-      "{", "}", "\"ckc\"", ":", "\"AAAA\"", "<ckc>", "</ckc>", "AAAA", "=", " ", "\n", "\u{0}", "\u{FEFF}", "License",
+      "{", "}", "\"ckc\"", ":", "\"\(coded)\"", "<ckc>", "</ckc>", coded, "=", " ", "\n", "\u{0}", "\u{FEFF}",
+      "License",
       "ä", "[", "]", "<html>"
     ]
     for _ in 0..<10_000 {

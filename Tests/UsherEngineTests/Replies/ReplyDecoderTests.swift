@@ -16,8 +16,21 @@ private let foreignBodies: [[UInt8]] =
     [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 0xAB, 0x56], [0x78, 0x9C, 0xAB, 0xAE, 5, 0], [0x28, 0xB5, 0x2F, 0xFD, 4, 0],
     [0xFF, 0xFE] + bytes("{}").flatMap { [$0, 0] }, [0xFE, 0xFF] + bytes("{}").flatMap { [0, $0] },
     bytes("{\"sessionToken\":\"t\"}").flatMap { [$0, 0] }, bytes("<html>").flatMap { [0, $0] },
-    bytes("Zugang f") + [0xFC] + bytes("r Kunden")
+    bytes("Zugang f") + [0xFC] + bytes("r Kunden"), utf16("St\u{F6}rung"), utf16("{\"\u{FC}\":1}"),
+    utf16("{\"\u{43E}\u{448}\u{438}\u{431}\u{43A}\u{430}\":\"\u{441}\u{435}\u{430}\u{43D}\u{441}\"}"),
+    utf16("\u{41E}\u{448}\u{438}\u{431}\u{43A}\u{430} \u{434}\u{43E}\u{441}\u{442}\u{443}\u{43F}\u{430}"),
+    bytes("\u{1B}[31mForbidden"), bytes("access denied\0"),
+    bytes("\u{1B}[31m\u{41E}\u{448}\u{438}\u{431}\u{43A}\u{430}"), [7],
+    [0x89, 0x50, 0x4E, 0x47, 13, 10, 26, 10] + noise, bytes("%PDF-1.7\n") + noise, [0x50, 0x4B, 3, 4] + noise,
+    [0xFF, 0xD8, 0xFF, 0xE0] + noise
   ]
+
+private let noise = (0..<40).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 200) }
+
+/// UTF-16 without a byte order mark, the low byte of each character first.
+private func utf16(_ text: String) -> [UInt8] {
+  text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
+}
 
 @Suite struct ReplyDecoderTests {
   private func response(_ status: Int32, _ body: String, retryAfter: Milliseconds? = nil) -> HTTPOutcome {
@@ -292,20 +305,60 @@ private let foreignBodies: [[UInt8]] =
   }
 
   @Test(arguments: [
-    (KeySystem.fairPlay, ckc), (.widevine, signedMessage), (.fairPlay, [0x43, 0x4B, 0x43, 0x31, 0, 0xFF, 1]),
-    (.widevine, [0x0A, 0x01, 0x00, 0xFE])
+    (KeySystem.fairPlay, ckc), (.fairPlay, ckc + [13, 10]), (.widevine, signedMessage)
   ])
   func octets_areTheLicence(keySystem: KeySystem, body: [UInt8]) {
     #expect(reply(license(keySystem, body))?.data.isEqual(to: Secret(body)) == true)
     #expect(reply(license(keySystem, body, .text))?.data.isEqual(to: Secret(body)) == true)
   }
 
-  @Test func octets_sentAsAWebPage_areTakenIfTheirFormIsKnown() {
-    #expect(reply(license(.fairPlay, Self.ckc, .html)) != nil)
-    #expect(reply(license(.widevine, Self.signedMessage, .html)) != nil)
-    for body in [Self.ckc + [0], Array(Self.signedMessage.dropLast()), [0x43, 0, 0xFF, 1]] {
+  @Test func octets_ofAFormThatIsNotPublic_areTakenIfTheirTypeIsBinary() {
+    for body in [noise, bytes("CKC1") + noise] {
+      #expect(reply(license(.fairPlay, body))?.data.isEqual(to: Secret(body)) == true)
+      #expect(failure(license(.fairPlay, body, .text))?.message == "the answer is text")
       #expect(failure(license(.fairPlay, body, .html))?.message == "the answer is a web page")
+      #expect(failure(license(.fairPlay, body, .file))?.message == "the answer is an image or another file")
+      #expect(failure(license(.fairPlay, body, .utf16))?.message == "the answer is UTF-16 text")
     }
+  }
+
+  @Test func octets_sentAsAWebPage_areTakenIfTheirFormIsKnown() {
+    for media in [MediaType.html, .file] {
+      #expect(reply(license(.fairPlay, Self.ckc, media)) != nil)
+      #expect(reply(license(.widevine, Self.signedMessage, media)) != nil)
+    }
+  }
+
+  @Test func octets_withLengthsThatDoNotFit_areNoLicence() {
+    for body in [
+      Self.ckc + [0], Array(Self.ckc.dropLast()), Array(Self.ckc.prefix(20)), Array(Self.signedMessage.dropLast())
+    ] {
+      for media in [MediaType.other, .text, .html] {
+        #expect(failure(license(.fairPlay, body, media))?.message == "the licence is not whole")
+      }
+      let text = String(decoding: base64(body), as: UTF8.self)
+      #expect(failure(license(.fairPlay, "{\"ckc\":\"\(text)\"}"))?.message == "the answer has no CKC")
+      #expect(failure(license(.widevine, "{\"license\":[\"\(text)\"]}"))?.message == "the answer has no license")
+    }
+  }
+
+  @Test(arguments: foreignBodies)
+  func foreignBody_asBase64_neverReachesTheCDM(body: [UInt8]) {
+    let text = String(decoding: base64(body), as: UTF8.self)
+    #expect(failure(license(.fairPlay, "{\"CkcMessage\":\"\(text)\"}"))?.message == "the answer has no CKC")
+    #expect(failure(license(.fairPlay, "<ckc>\(text)</ckc>"))?.message == "the answer has no CKC")
+    for json in ["{\"license\":[\"\(text)\"]}", "{\"license\":\"\(text)\"}"] {
+      #expect(failure(license(.widevine, json))?.message == "the answer has no license")
+    }
+  }
+
+  @Test(arguments: [
+    ("image/png", MediaType.file), ("Application/PDF", .file), ("application/zip; x=y", .file), ("video/mp4", .file),
+    ("application/json; charset=UTF-16LE", .utf16), ("text/plain; charset=\"utf-16\"", .utf16), ("text/html", .html),
+    ("image/svg+xml", .file), ("application/octet-stream", .other), ("text/plain; charset=utf-8", .text), ("", .other)
+  ])
+  func contentType_isRead(value: String, expected: MediaType) {
+    #expect(withBytes(bytes(value)) { MediaType($0) } == expected)
   }
 
   @Test func textOfAnotherCharset_isKnownByItsContentType() {
@@ -323,7 +376,10 @@ private let foreignBodies: [[UInt8]] =
     ] {
       #expect(reply(license(.fairPlay, body))?.data.isEqual(to: Secret(Self.ckc)) == true)
     }
-    #expect(self.text(reply(license(.fairPlay, "{\"ckc\":\"AAAA\",\"sessionToken\":\"t\"}"))?.fields.token) == "t")
+    #expect(
+      self.text(
+        reply(license(.fairPlay, "{\"ckc\":\"+/v7+/v7+/v7+/v7+/v7+/v7\",\"sessionToken\":\"t\"}"))?.fields.token) == "t"
+    )
   }
 
   private func text(_ secret: Secret?) -> String { UsherEngineTests.text(secret) }
@@ -352,15 +408,11 @@ private let foreignBodies: [[UInt8]] =
     if case .failure(let failure) = decoding { return failure } else { return nil }
   }
 
-  @Test(arguments: [("Zm9vYg==", "foob"), ("Zm9vYg", "foob"), ("-_-_", "\u{FB}")])
-  func fairPlay_ckcInAnyBase64_isDecoded(ckc: String, expected: String) {
+  @Test(arguments: ["-_v7-_v7-_v7-_v7-_v7-w==", "-_v7-_v7-_v7-_v7-_v7-w", "+/v7+/v7+/v7+/v7+/v7+w=="])
+  func fairPlay_ckcInAnyBase64_isDecoded(ckc: String) {
     let read = reply(license(.fairPlay, "{\"CkcMessage\":\"\(ckc)\",\"sessionToken\":\"t\"}"))
     #expect(text(read?.fields.token) == "t")
-    if expected == "foob" { #expect(text(read?.data) == "foob") } else { #expect(read?.data.count == 3) }
-  }
-
-  @Test func fairPlay_octets_areTheCKC() {
-    #expect(text(reply(license(.fairPlay, "\u{1}binary ckc"))?.data) == "\u{1}binary ckc")
+    #expect(read?.data.isEqual(to: Secret([UInt8](repeating: 0xFB, count: 16))) == true)
   }
 
   @Test(arguments: [
@@ -372,11 +424,15 @@ private let foreignBodies: [[UInt8]] =
   }
 
   @Test func widevine_arrayOrString_isDecoded() {
+    let message = String(decoding: base64(Self.signedMessage), as: UTF8.self)
     let first = reply(
-      license(.widevine, #"{"status":"OK","errorCode":0,"license":["Zm9v","YmFy"],"sessionDrmEnforced":false}"#))
-    #expect(text(first?.data) == "foo" && first?.fields.enforced == false)
-    let renewal = reply(license(.widevine, #"{"sessionToken":"t2","license":"YmFy"}"#))
-    #expect(text(renewal?.data) == "bar" && text(renewal?.fields.token) == "t2" && renewal?.fields.enforced == nil)
+      license(
+        .widevine, #"{"status":"OK","errorCode":0,"license":["\#(message)","YmFy"],"sessionDrmEnforced":false}"#))
+    #expect(first?.data.isEqual(to: Secret(Self.signedMessage)) == true && first?.fields.enforced == false)
+    let renewal = reply(license(.widevine, #"{"sessionToken":"t2","license":"\#(message)"}"#))
+    #expect(
+      renewal?.data.isEqual(to: Secret(Self.signedMessage)) == true && text(renewal?.fields.token) == "t2"
+        && renewal?.fields.enforced == nil)
   }
 
   @Test func widevine_errorInsideSuccess_isRefused() {
@@ -390,8 +446,8 @@ private let foreignBodies: [[UInt8]] =
   }
 
   @Test func widevine_octets_passUnchanged() {
-    let read = reply(license(.widevine, "\u{8}\u{2}octets"))
-    #expect(text(read?.data) == "\u{8}\u{2}octets" && read?.fields.token == nil)
+    let read = reply(license(.widevine, Self.signedMessage))
+    #expect(read?.data.isEqual(to: Secret(Self.signedMessage)) == true && read?.fields.token == nil)
   }
 
   @Test func playReady_customData_bringsTheToken() {
@@ -433,9 +489,11 @@ private let foreignBodies: [[UInt8]] =
   }
 
   @Test func license_withAnUnusableSessionToken_isProtocolError() {
-    #expect(failure(license(.fairPlay, #"{"CkcMessage":"Zm9v","sessionToken":7}"#))?.status == .protocolError)
+    #expect(
+      failure(license(.fairPlay, #"{"CkcMessage":"+/v7+/v7+/v7+/v7+/v7+/v7","sessionToken":7}"#))?.status
+        == .protocolError)
     #expect(failure(license(.clearKey, #"{"keys":[{"k":"b"}],"sessionToken":{}}"#))?.status == .protocolError)
-    #expect(reply(license(.fairPlay, #"{"CkcMessage":"Zm9v","sessionToken":null}"#)) != nil)
+    #expect(reply(license(.fairPlay, #"{"CkcMessage":"+/v7+/v7+/v7+/v7+/v7+/v7","sessionToken":null}"#)) != nil)
   }
 
   // MARK: Certificates
@@ -452,7 +510,9 @@ private let foreignBodies: [[UInt8]] =
 
   @Test func certificate_ofAnyForm_isTaken() {
     let long = [0x30, 0x82, 0x01, 0x00] + [UInt8](repeating: 7, count: 256)
-    for body in [[0x30, 0x03, 1, 2, 3], long, long + [0], long + long, [0x0A, 1], [0x0A, 0xFF, 0, 0x30]] as [[UInt8]] {
+    for body in [[0x30, 0x03, 1, 2, 3], long, long + [0], long + long, noise, [0x0A, 0xFF, 0, 0x30] + noise]
+      as [[UInt8]]
+    {
       #expect(octets(certificate(body)) == body && octets(certificate(body, status: 202)) == body)
     }
     let text = String(decoding: base64(long), as: UTF8.self)
