@@ -162,6 +162,7 @@ static void sync_main_thread(int32_t callbacks) {
     int32_t state = USHER_SESSION_NONE, status = USHER_E_STATE;
     usher_playback_session_state(playback, &state);
     tell(state == USHER_SESSION_ACTIVE, "sync play, %s: returns with the session", mode_name(callbacks));
+    fault("{\"route\":\"teardown\",\"fault\":{\"kind\":\"delay\",\"ms\":100}}");
     if (way == 0) status = usher_playback_close(playback, USHER_CLOSE_DEFAULT);
     if (way == 1) status = usher_playback_free(playback);
     if (way == 2) status = usher_player_stop(player, USHER_CLOSE_DEFAULT);

@@ -267,6 +267,10 @@ static void on_server(const usher_server_request *request, void *user_data) {
   entitlement.token_kind = USHER_TOKEN_DEVICE_BOUND;
   answers(USHER_OK, usher_complete_entitlement(request->completion, &entitlement), "an entitlement server of the host");
 }
+static void on_token_url(const usher_server_request *request, void *header) {
+  tell(request->entitlement_id_size == 3 && memcmp(request->entitlement_id, "one", 3) == 0, "the entitlement's id");
+  answers(USHER_OK, usher_complete_server(request->completion, enforced_url(), (const char *)header), "a token URL");
+}
 static void on_ckc(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
   (void)playback, (void)tag;
   if (response->error.status == USHER_E_CLOSED) add((int *)user_data, 1);
@@ -308,6 +312,15 @@ static void loader_story(void) {
   status = usher_playback_get_resource(playback, (const uint8_t *)"skd://two", 9, 0, NULL);
   tell(status != USHER_OK && status != USHER_E_CALLBACK, "the host's entitlement server is asked, and names no URL: %s",
       usher_status_name(status));
+  options.server = NULL;
+  options.route = USHER_ROUTE_ENTITLEMENT;
+  options.token_url = on_token_url;
+  options.user_data = header;
+  options.extra_headers = NULL;
+  answers(USHER_OK, usher_context_add_loader(context, &options, &loader), "a loader whose host gets the token URLs");
+  answers(USHER_OK, usher_playback_get_resource(playback, (const uint8_t *)"skd://one", 9, 0, &response),
+      "a CKC from the host's token URL");
+  tell(strncmp(text_of(response), "CKC1", 4) == 0, "this CKC");
   answers(USHER_OK, usher_loader_free(loader), "usher_loader_free");
   answers(USHER_OK, usher_loader_free(NULL), "of none");
   answers(USHER_E_DECLINED, usher_playback_get_resource(playback, (const uint8_t *)"skd://one", 9, 0, NULL),
@@ -340,6 +353,31 @@ static void of_a_playback(void) {
   answers(USHER_OK, usher_playback_wait_session(other, 0, NULL), "a clear item");
   usher_playback_session_state(other, &state);
   tell(state == USHER_SESSION_NONE && held() == 1, "a clear item has no session");
+  usher_context_free(context);
+}
+
+/* The server refuses set-up and asks the client to wait. Then a licence request fails for the same reason. */
+static void refused_setup(void) {
+  usher_context *context = observed();
+  usher_license_request request = a_request(USHER_KEY_SYSTEM_FAIRPLAY);
+  usher_response_info info = USHER_RESPONSE_INFO_INIT;
+  usher_response *response = NULL;
+  usher_playback *playback;
+  fault("{\"route\":\"setup\",\"fault\":{\"kind\":\"reply\",\"status\":503,\"headers\":{\"Retry-After\":\"7\"}}}");
+  playback = start(context, new_delegate(context, license_url()), content_token());
+  answers(USHER_E_HTTP, usher_playback_wait_session(playback, 0, &response), "set-up is refused");
+  answers(USHER_OK, usher_response_get(response, &info), "the error of set-up");
+  tell(info.error.status == USHER_E_HTTP && info.error.http_status == 503 && info.error.must_stop == 1 &&
+           info.error.operation == USHER_OPERATION_SETUP && info.error.already_reported == 0 &&
+           info.error.tls_fault == USHER_TLS_FAULT_NONE,
+      "wait_session gives the whole error");
+  tell(info.error.retry_after_ms == 7000, "it has the time of Retry-After");
+  usher_response_free(response);
+  response = NULL;
+  answers(USHER_E_HTTP, usher_playback_get_license(playback, &request, &response), "a licence without a session");
+  tell(usher_response_get(response, &info) == USHER_OK && info.error.already_reported == 1,
+      "the error of the licence request is reported already");
+  usher_response_free(response);
   usher_context_free(context);
 }
 
@@ -462,6 +500,7 @@ int main(void) {
   customer_story();
   loader_story();
   of_a_playback();
+  refused_setup();
   contents();
   clear_key();
   nothing_held("every delegate");

@@ -92,6 +92,7 @@ int main(int argc, char **argv) {
     else
       tell(WEXITSTATUS(status) == 42, "%s: exit code %d after %.1f s", ways[index], WEXITSTATUS(status),
           now_s() - since);
+    if (index == 0) tell(held() == 1, "the process did not close its context, so the head-end holds the session");
   }
   return failed != 0;
 }

@@ -277,9 +277,15 @@ void clear_streams() {
       usher::status::no_delegate, [&] { return one.play(item); }, "an encrypted stream needs one");
 }
 
-/* Set-up and teardown block the calling thread. */
-void synchronous() {
-  usher::context context;
+/* With this delay, a call that does not wait for the teardown returns before the slot is free. */
+void delay_teardown() { fault("{\"route\":\"teardown\",\"fault\":{\"kind\":\"delay\",\"ms\":100}}"); }
+
+/* Set-up and teardown block the calling thread, also the pumping thread. */
+void synchronous(usher::callback_mode callbacks) {
+  usher::context_options mode;
+  mode.callbacks = callbacks;
+  usher::context context(mode);
+  if (callbacks == usher::callback_mode::pumped) context.pump();
   auto options = server();
   options.sync_setup_teardown = true;
   auto delegate = context.new_ssp_delegate(options);
@@ -287,9 +293,11 @@ void synchronous() {
     auto player = context.new_player();
     auto playback = player.play(item_of(delegate));
     tell(playback.state() == usher::session_state::active, "sync: play returns with the session");
+    delay_teardown();
     player.stop();
     tell(held() == 0, "sync: stop returns when the slot is free");
     playback = player.play(item_of(delegate));
+    delay_teardown();
   }
   tell(held() == 0, "sync: the destructors return when the slot is free");
 }
@@ -423,7 +431,8 @@ int delegates() {
   ssp_v2();
   ssp_v2_stop_then_teardown();
   clear_streams();
-  synchronous();
+  synchronous(usher::callback_mode::threaded);
+  synchronous(usher::callback_mode::pumped);
   multi_instance();
   of_a_playback();
   nothing_held("delegates");

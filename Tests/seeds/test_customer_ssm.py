@@ -115,6 +115,8 @@ def test_heartbeatRefused_theApplicationEndsThePlayback(
         host.says("heartbeat(): 40", "PLAYBACK_CLOSED")
         host.ends()
         assert len(host.said("heartbeat(): 40")) == 1
+    sent = headend.journal.routes()
+    assert (sent.count("heartbeat"), sent.count("teardown")) == (1, 0), sent
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

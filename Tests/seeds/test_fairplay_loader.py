@@ -87,6 +87,7 @@ def test_urlHasNothing_theApplicationKnowsTheContent(
     """The `skd:` URL has no content id; the application knows the content in another way. The key server gets the SPC
     for this content."""
     assert load(language, "1", headend.fps_url, "skd://", known=CONTENT) == played(clips)
+    assert [entry.route for entry in routes(headend)] == ["ckc"]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

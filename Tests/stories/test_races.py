@@ -261,10 +261,14 @@ def test_setup_withAControlCharacterInTheToken_isRefused(stage: Stage) -> None:
 
 
 def test_setup_redirected_isRefused(stage: Stage) -> None:
-    stage.headend.faults.add("setup", Fault.redirect(stage.headend.ssm_url + "/v1/sessions/setup"))
+    """The head-end redirects the set-up. The library does not follow; the error names the target, without its query."""
+    target = "https://portal.example/sign-in"
+    stage.headend.faults.add("setup", Fault.redirect(target + "?device=1"))
     stage.play()
     stage.settle()
-    assert isinstance(stage.events.error(E.SETUP_ERROR), usher.RedirectError)
+    error = stage.events.error(E.SETUP_ERROR)
+    assert isinstance(error, usher.RedirectError)
+    assert f"the server redirects to {target}" in str(error) and "device" not in str(error)
     assert stage.routes() == ["setup"]
 
 

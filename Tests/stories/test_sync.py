@@ -74,7 +74,11 @@ def test_syncPlayback_freedOrStopped_waitsForTheTeardownAtMost3s(stage: Stage, e
     (SSM v1 page), or after 3 s if the head-end does not reply."""
     player = stage.player
     playback = stage.play(sync_setup_teardown=True)
+    stage.headend.faults.add("teardown", Fault.stall("after"))
     ending = stage.call(SYNC_ENDS[end], stage, playback)
+    stage.headend.wait_held()
+    assert stage.still_waiting(ending)
+    stage.headend.release()
     ending.result(10)
     assert stage.routes() == ["setup", "teardown"]
     if end != "stop":
