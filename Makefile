@@ -5,7 +5,8 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo generate test lint format faults floods sanitize fuzz bench profile model simulate mutants build clean
+.PHONY: help demo generate test lint format faults floods sanitize fuzz bench profile model simulate mutants release
+.PHONY: build clean
 .PHONY: packages hosts host-packages
 .SECONDARY:
 
@@ -45,6 +46,7 @@ help:
 	@echo '  make faults    every fault on every operation; writes docs/faults.md (minutes; needs network namespaces)'
 	@echo '  make hosts     mpv, GStreamer and others with their plug-ins; writes docs/hosts.md (minutes)'
 	@echo '  make floods    servers that send without end, 5 s each: how late other heartbeats are (minutes; SECONDS=20)'
+	@echo '  make release   `swift build -c release`, which must work without a warning (minutes)'
 	@echo '  make model     every order of events in the state machines; writes docs/model.md (SECONDS=120)'
 	@echo '  make simulate  the engine in random stories: 10,000 screens for 24 hours of virtual time'
 	@echo '                 (minutes; SEED=N repeats one story)'
@@ -109,6 +111,13 @@ endif
 
 model: packages
 	@SECONDS_TO_SEARCH=$(or $(SECONDS),120) scripts/model
+
+# A folder of its own, so that SwiftPM compiles everything and repeats every warning.
+release: packages
+	@mkdir -p build && rm -rf .build-release
+	@swift build -c release --scratch-path .build-release >build/release.log 2>&1 || { cat build/release.log; exit 1; }
+	@! grep -E '^/.*(warning|error): ' build/release.log
+	@echo 'swift build -c release: no warning'
 
 fuzz: packages
 	@$(PYTHON) Tests/fuzz/run --seconds $(or $(SECONDS),60) $(TARGETS)
@@ -184,7 +193,8 @@ $(bench): $(benches) $(shipped) | packages
 # ----------------------------------------------------------------------------------------------------------------------
 
 clean:
-	rm -rf build .build .build-embedded .build-checked-* .build-shipped-* .venv .venv-bench .hypothesis .pytest_cache \
+	rm -rf build .build .build-release
+	rm -rf .build-embedded .build-checked-* .build-shipped-* .venv .venv-bench .hypothesis .pytest_cache \
 	  bindings/python/build bindings/python/src/usher.egg-info bindings/python/.hypothesis \
 	  bindings/python/.mypy_cache bindings/python/.ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
