@@ -190,11 +190,10 @@ USHER_API int32_t usher_context_begin_close(usher_context *context, uint32_t tim
 /**
  * Frees a context: closes the playbacks that are still open, runs the callbacks that are due, and ends its threads. It
  * waits for servers until the time limit of the last usher_context_close() or usher_context_begin_close() has passed,
- * counted from that call. Without such a call it waits as long as the playbacks need: the longest
- * `teardown_timeout_ms` of their delegates, or twice this time if a reply may still bring a session token, and at most
- * 6000 ms. On the manual clock this function moves the clock itself. When it has returned, no callback of the context
- * runs or will run. The handles of the context's players, playbacks and delegates are then invalid
- * (USHER_E_INVALID_HANDLE); you need not free them. NULL is a no-op.
+ * counted from that call. Without such a call it waits at most twice the longest `teardown_timeout_ms` of the
+ * delegates that played (for one reply and one teardown), and at most 6000 ms. On the manual clock this function moves
+ * the clock itself. When it has returned, no callback of the context runs or will run. The handles of the context's
+ * players, playbacks and delegates are then invalid (USHER_E_INVALID_HANDLE); you need not free them. NULL is a no-op.
  *
  * When this function has returned, all threads of the context have ended, with one exception: threads that look up a
  * host name, if the name server does not answer. There are at most 32 such threads, two for each name. They do not

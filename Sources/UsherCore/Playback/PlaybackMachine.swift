@@ -182,7 +182,6 @@ package struct PlaybackMachine {
   }
   package mutating func isKeepAliveRetry() -> Bool { session.isRetry }
   package mutating func connectsAgainFrom() -> Milliseconds { session.connectsAgainFrom }
-  package mutating func awaitsSessionReply() -> Bool { session.awaitsReply }
   package mutating func isSessionActive() -> Bool { session.isActive }
 
   /// The states of a session as the header numbers them (`USHER_SESSION_…`).

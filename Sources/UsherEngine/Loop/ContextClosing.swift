@@ -52,7 +52,16 @@ final class ContextClosing {
     return !hasBegun
   }
 
-  func playbackAdded() { openCount += 1 }
+  /// How long the end of the context waits if the host has stated no time limit: long enough for one reply and one
+  /// teardown at the longest time-out that a playback of this context has had.
+  var longest: Milliseconds { min(longestTeardown &+ longestTeardown, Self.standardLimit) }
+  private var longestTeardown: Milliseconds = 0
+
+  /// - Parameter teardown: the playback's time-out for a teardown.
+  func playbackAdded(teardown: Milliseconds) {
+    openCount += 1
+    longestTeardown = max(longestTeardown, teardown)
+  }
 
   /// Called when a step has changed the machine of a playback.
   func playbackChanged(from before: PlaybackMachine.Standing, to after: PlaybackMachine.Standing) {

@@ -260,27 +260,14 @@ extension Engine {
   /// teardown), because the host no longer pumps. On the manual clock, the function moves the clock.
   package func finishClosing() {
     beginClosing()
-    let stated = closing.limit
-    let limit = stated ?? sync { self.longestClose() }
-    if options.isManualClock { return moveClockUntilClosed(within: limit) }
+    let longest = sync { self.closing.longest }
+    if options.isManualClock { return moveClockUntilClosed(within: closing.limit ?? longest) }
     // An earlier call that waited has used a part of the time.
-    let left = stated == nil ? limit : closing.left
+    let left = closing.limit == nil ? longest : closing.left
     guard let pump = calls.pump else { return waitUntilClosed(within: left) }
     let closed = Wait<Status>(onEnd: { pump.wake() })
     waitForAllClosed(closed, within: left)
     pump.serve { !closed.isEnded }
-  }
-
-  /// How long the end of the context waits if the host has stated no limit: the time-out of a teardown, or twice this
-  /// time if a reply in flight may bring the token first.
-  private func longestClose() -> Milliseconds {
-    var longest: Milliseconds = 0
-    for id in playbacks.sortedIDs {
-      guard let entry = playbacks[id] else { continue }
-      let teardown = entry.delegate.policy.teardownTimeout
-      longest = max(longest, entry.machine.awaitsSessionReply() ? teardown &+ teardown : teardown)
-    }
-    return min(longest, ContextClosing.standardLimit)
   }
 
   private func moveClockUntilClosed(within timeout: Milliseconds) {

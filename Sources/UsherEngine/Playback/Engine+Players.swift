@@ -60,7 +60,7 @@ extension Engine {
       let entry = PlaybackEntry(id: id, player: player, host: host, item: item, shared: playback, callbacks: callbacks)
       if let mapped { entry.mappedTokens.append((item.contentID, mapped.pin)) }
       self.playbacks.insert(entry)
-      self.closing.playbackAdded()
+      self.closing.playbackAdded(teardown: entry.delegate.policy.teardownTimeout)
       if self.closing.hasBegun || self.players[player] == nil { return self.close(entry, nil, .closed) }
       self.perform(self.players[player]?.play(id) ?? [])
     }

@@ -46,7 +46,7 @@ package enum BodyFailure: Error, Equatable, Sendable {
     case .noCertificate: return "the answer has no certificate"
     case .notWhole: return "the certificate is not whole"
     case .fault: return "the answer is a SOAP fault"
-    case .otherFile: return "the answer is an image or another file"
+    case .otherFile: return "the answer is a file"
     case .damaged: return "the licence is not whole"
     case .tooShort: return "the answer is too short"
     }
@@ -126,8 +126,10 @@ package enum BodyFailure: Error, Equatable, Sendable {
 
   /// Whether the bytes begin like a PNG, JPEG, GIF, PDF or zip file.
   private static func isFile(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
-    switch body.prefix(4).reduce(0 as UInt32, { $0 << 8 | UInt32($1) }) {
-    case 0x8950_4E47, 0x4749_4638, 0x2550_4446, 0x504B_0304, 0xFFD8_FF00...0xFFD8_FFFF: return true
+    guard body.count >= 4 else { return false }
+    switch (body[0], body[1]) {
+    case (0x89, 0x50), (0x25, 0x50), (0x47, 0x49), (0x50, 0x4B): return body[2] < 0x50 && body[3] < 0x50
+    case (0xFF, 0xD8): return body[2] == 0xFF
     default: return false
     }
   }

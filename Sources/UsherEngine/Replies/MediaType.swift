@@ -14,24 +14,26 @@ package enum MediaType: Sendable {
 
   /// Reads the value of a `Content-Type` header.
   package init(_ value: UnsafeBufferPointer<UInt8>) {
-    let type = value.prefix { $0 != 0x3B }
+    let type = UnsafeBufferPointer(rebasing: value.prefix { $0 != 0x3B })
     self = .other
-    if MediaType.has(type, "text/") || MediaType.has(type, "json") || MediaType.has(type, "xml") { self = .text }
-    if MediaType.has(type, "html") { self = .html }
-    if MediaType.has(type, "image/") || MediaType.has(type, "audio/") || MediaType.has(type, "video/")
-      || MediaType.has(type, "font/") || MediaType.has(type, "/pdf") || MediaType.has(type, "zip")
-    {
-      self = .file
-    }
-    if contains(value, "charset=utf-16") || contains(value, "charset=\"utf-16") { self = .utf16 }
+    if contains(type, "text/") || contains(type, "json") || contains(type, "xml") { self = .text }
+    if contains(type, "html") { self = .html }
+    if MediaType.isMedium(type) || contains(type, "/pdf") || contains(type, "zip") { self = .file }
+    if contains(value, "utf-16") { self = .utf16 }
   }
 
-  private static func has(_ type: Slice<UnsafeBufferPointer<UInt8>>, _ word: StaticString) -> Bool {
-    contains(UnsafeBufferPointer(rebasing: type), word)
+  /// Whether the type begins like image, audio, video or font.
+  private static func isMedium(_ type: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard type.count > 2 else { return false }
+    switch (type[0] | 0x20, type[1] | 0x20) {
+    case (0x69, 0x6D), (0x61, 0x75), (0x76, 0x69), (0x66, 0x6F): return true
+    default: return false
+    }
   }
 }
 
 /// Returns whether the text has this word in any letter case. The caller passes the word in lower case.
+@inline(never)
 func contains(_ text: UnsafeBufferPointer<UInt8>, _ word: StaticString) -> Bool {
   findIgnoringCase(word, in: text) != nil
 }

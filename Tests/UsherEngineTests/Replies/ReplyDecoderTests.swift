@@ -317,7 +317,7 @@ private func utf16(_ text: String) -> [UInt8] {
       #expect(reply(license(.fairPlay, body))?.data.isEqual(to: Secret(body)) == true)
       #expect(failure(license(.fairPlay, body, .text))?.message == "the answer is text")
       #expect(failure(license(.fairPlay, body, .html))?.message == "the answer is a web page")
-      #expect(failure(license(.fairPlay, body, .file))?.message == "the answer is an image or another file")
+      #expect(failure(license(.fairPlay, body, .file))?.message == "the answer is a file")
       #expect(failure(license(.fairPlay, body, .utf16))?.message == "the answer is UTF-16 text")
     }
   }
