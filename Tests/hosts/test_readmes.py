@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,6 +14,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from hosts.conftest import Clip
 from hosts.mpv import PATIENCE_S, until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,6 +25,21 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def test_installation_isFoundByMpv(built: Path, tmp_path: Path, clips: dict[str, Clip]) -> None:
+    """mpv finds the plug-in in the installed folder, and the plug-in finds libusher beside it."""
+    prefix = tmp_path / "prefix"
+    command = ["cmake", "--install", str(built), "--prefix", str(prefix)]
+    subprocess.run(command, check=True, timeout=PATIENCE_S, capture_output=True)
+    shutil.copy(os.environ["USHER_LIBRARY"], prefix / "lib" / "libusher.so.0")
+    words = ["mpv", "--vo=null", "--no-audio", "--script-opts=usher-slate=0", str(clips["preview"].file)]
+    environment = {**os.environ, "MPV_HOME": str(prefix / "etc" / "mpv")}
+    done = subprocess.run(words, env=environment, timeout=PATIENCE_S, capture_output=True, text=True)
+    assert "Set usher-license" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 2
+    program = [str(prefix / "bin" / "usher"), "--version"]
+    assert subprocess.run(program, check=True, timeout=PATIENCE_S, capture_output=True).stdout.startswith(b"usher ")
 
 
 @pytest.mark.parametrize(
