@@ -4,6 +4,7 @@ it."""
 from __future__ import annotations
 
 import base64
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +89,8 @@ def program(examples: Examples, who: str) -> list[str]:
     name, _, language = who.partition(".")
     if language == "py":
         return [examples.python, str(demo.ROOT / "examples" / "python" / who)]
-    return [str(examples.build / f"usher-{name.replace('_', '-')}")]
+    folder = examples.build_cpp if language == "cpp" else examples.build
+    return [str(folder / f"usher-{name.replace('_', '-')}")]
 
 
 def steps(journal: list[dict[str, Any]]) -> list[str]:
@@ -106,6 +108,8 @@ def tell(examples: Examples) -> None:
     for language in ("c", "py"):
         for story in (default, common, ssp, ssp_v2, multi_instance, customer):
             story(stage, f"{story.__name__}.{language}")
+    multi_instance(stage, "multi_instance.cpp")
+    loaded(stage, "loaded.c")
     examples.claim(
         not stage.headend.ask("sessions?state=active")["active"],
         "delegates: no session is held afterwards",
@@ -148,6 +152,17 @@ def ssp(stage: Stage, who: str) -> None:
     journal, table, output = stage.play(who, stage.clip, *places)
     stage.claim_picture(who, output)
     kept_alive(stage, who, journal, table, ["setup", "license", "heartbeat", "teardown"], "setup")
+
+
+def loaded(stage: Stage, who: str) -> None:
+    """Plays with libusher loaded by dlopen(). The program itself needs no libusher."""
+    needed = subprocess.run(["readelf", "-d", *program(stage.examples, who)], capture_output=True, text=True).stdout
+    stage.examples.claim("NEEDED" in needed and "libusher" not in needed, f"{who} is not linked with libusher", needed)
+    places = [stage.headend.license_url, stage.headend.ssm_url, stage.token("clip"), stage.kid(who, stage.media)]
+    journal, table, output = stage.play(who, str(stage.examples.library), stage.clip, *places)
+    stage.claim_picture(who, output)
+    kept_alive(stage, who, journal, table, ["setup", "license", "heartbeat", "teardown"], "setup")
+    stage.play(who, "/no/libusher.so.0", stage.clip, *places, code_wanted=1)
 
 
 def ssp_v2(stage: Stage, who: str) -> None:

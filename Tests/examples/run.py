@@ -37,6 +37,7 @@ class Examples:
 
     def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
         self.failed = 0
+        self.library = Path(arguments.library).resolve()
         self.python, self.build, self.build_cpp, self.folder = (
             str(arguments.python),
             Path(arguments.build),
