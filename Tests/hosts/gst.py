@@ -106,8 +106,11 @@ class Player:
     def say(self, line: str) -> None:
         """Gives the player a command."""
         assert self.process.stdin is not None
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise AssertionError(f"the player has ended with {self.wait()}:\n{self.text}") from None
 
     def quit(self, seconds: float = PATIENCE_S) -> int:
         """Ends the player, and returns its exit code."""

@@ -218,6 +218,7 @@ gboolean usher_settings_complete(UsherSettings *settings, GError **error) {
     const UsherSetting *setting = &usher_setting_list[i];
     if (!is_text(setting) && !is_set(settings, setting)) *number_of(settings, setting) = setting->standard;
   }
+  if (settings->screen && !*settings->screen) replace_text(&settings->screen, NULL);
   if (settings->playback) return TRUE;
   if (!settings->license_url || !*settings->license_url)
     return refuse(error, "The option license is not set: the URL of the licence server.");
