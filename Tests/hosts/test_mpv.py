@@ -7,7 +7,6 @@ import http.server
 import os
 import random
 import re
-import select
 import signal
 import socket
 import threading
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 from hosts.conftest import Clip, Row
 from hosts.mpv import PATIENCE_S, Mpv, image_output, options, pictures, until
+from hosts.terminal import Terminal
 
 from usher.testing.headend import Fault, HeadEnd, Session, SessionState
 
@@ -535,35 +535,6 @@ def test_end_tearsDown(
         assert player.wait() == (4 if name.startswith("SIG") else 0), player.text
     theatre.server.assert_clean()
     row("ends", HOST, name, "nothing: the plug-in tears the session down at once")
-
-
-class Terminal:
-    """A pseudo terminal. A thread reads what the player prints, so that the player never waits for the terminal."""
-
-    def __init__(self) -> None:
-        self.outer, self.inner = os.openpty()
-        self._closing = threading.Event()
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
-
-    def _read(self) -> None:
-        while not self._closing.is_set():
-            if select.select([self.outer], [], [], 0.05)[0]:
-                with contextlib.suppress(OSError):
-                    os.read(self.outer, 65536)
-        os.close(self.outer)  # the kernel sends SIGHUP
-
-    def close(self) -> None:
-        if not self._closing.is_set():
-            os.close(self.inner)
-            self._closing.set()
-            self._reader.join()
-
-    def __enter__(self) -> Terminal:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 @pytest.mark.parametrize("name", ["Ctrl-C", "the terminal closes", "SIGTERM"])

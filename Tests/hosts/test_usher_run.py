@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hosts.conftest import Clip, Row
 from hosts.mpv import PATIENCE_S, QUIET, image_output, pictures, until
+from hosts.terminal import Terminal
 
 from usher.testing.headend import Fault, HeadEnd, SessionState
 
@@ -32,16 +33,25 @@ class Runs:
         self.token_file = folder / "token"
         self.started: list[subprocess.Popen[bytes]] = []
 
-    def start(self, clip: Path | str, content_id: str, *player: str | Path, **options: Any) -> subprocess.Popen[bytes]:
-        """Starts `usher run` in a session of its own, as a desktop does."""
+    def start(
+        self, clip: Path | str, content_id: str, *player: str | Path, terminal: int | None = None, **options: Any
+    ) -> subprocess.Popen[bytes]:
+        """Starts `usher run` in a session of its own, as a desktop does. `terminal`: the descriptor of a pseudo
+        terminal that becomes its controlling terminal."""
         self.token_file.write_text(self.server.content_token(content_id=content_id) + "\n")
         values = {"license": self.server.license_url("clearkey"), "ssm": self.server.ssm_url}
         values |= {"token-file": self.token_file, **{name.replace("_", "-"): value for name, value in options.items()}}
         ours = [f"--{name}={value}" for name, value in values.items() if value is not None]
         command = [str(self.program), "run", *ours, str(clip), "--", *map(str, player)]
+        if terminal is not None:
+            command = ["setsid", "--ctty", *command]
         out = (self.folder / f"out-{len(self.started)}").open("wb")
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL if terminal is None else terminal,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=terminal is None,
         )
         out.close()
         self.started.append(process)
@@ -175,6 +185,49 @@ def test_signal_isForwarded(runs: Runs, clips: dict[str, Clip], row: Row, number
     assert f"got {number.name}" in runs.text(process)
     runs.until_free()
     row("ends", HOST, f"{number.name} to usher run", "nothing: the player ends, then the session is torn down")
+
+
+def test_ctrlC_comesOnce(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
+    """The player gets SIGINT once when the viewer presses Ctrl-C: from the terminal, and not also from `usher run`."""
+    clip, count = clips["progressive"], runs.folder / "count"
+    script = f"trap 'echo x >>{count}' INT; echo ready >{count}.ready; while [ ! -e {count}.end ]; do sleep 0.05; done"
+    with Terminal() as terminal:
+        process = runs.start(clip.file, clip.content.content_id, "sh", "-c", script, "{clip}", terminal=terminal.inner)
+        until(lambda: Path(f"{count}.ready").exists(), "the player is ready")
+        os.write(terminal.outer, b"\x03")
+        until(count.exists, "the player gets SIGINT")
+        time.sleep(0.3)  # a second SIGINT would come at once
+        Path(f"{count}.end").touch()
+        process.wait(PATIENCE_S)
+    assert count.read_text() == "x\n"
+    runs.until_free()
+    row("ends", HOST, "Ctrl-C in a terminal", "nothing: the player ends, then the session is torn down")
+
+
+def test_death_endsThePlayer(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
+    """`usher run` ends the player and says why when the head-end has died and the session must have expired."""
+    clip = clips["progressive"]
+    script = "echo ready; while :; do sleep 0.05; done"
+    process = runs.start(clip.file, clip.content.content_id, "sh", "-c", script, "{clip}", quit_timeout=1)
+    until(lambda: "ready" in runs.text(process), "the player is ready")
+    runs.server.stop()
+    assert process.wait(PATIENCE_S) == 4
+    assert len(runs.text(process).split("usher: ")[1]) > 20, runs.text(process)
+    row("trouble", HOST, "the head-end dies", "ends the player when the session must have expired; exit code 4")
+
+
+@pytest.mark.parametrize("limit_s", [1, 2])
+def test_teardown_isBounded(runs: Runs, clips: dict[str, Clip], row: Row, limit_s: int) -> None:
+    """`usher run` ends at most one second after --quit-timeout when the head-end does not answer the teardown."""
+    clip = clips["progressive"]
+    runs.server.faults.add("teardown", Fault.stall(), always=True)
+    process = runs.start(clip.file, clip.content.content_id, "true", "{clip}", quit_timeout=limit_s)
+    runs.server.wait_held(1, PATIENCE_S)
+    begin = time.monotonic()
+    assert process.wait(PATIENCE_S) == 0
+    assert time.monotonic() - begin < limit_s + 1
+    assert "did not confirm the end of the stream" in runs.text(process)
+    row("trouble", HOST, "no reply to the teardown", "ends at --quit-timeout, prints a warning")
 
 
 def test_usherRunDies_playerEnds(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
