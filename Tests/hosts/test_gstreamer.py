@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.server
 import io
+import os
 import random
 import re
 import signal
@@ -311,6 +312,73 @@ def test_inspect_documentsTheElement(room: Room) -> None:
     assert "Generic/Decryptor" in done.stdout
 
 
+def built_app(room: Room) -> Path:
+    """Builds gst_app.c."""
+    program = room.folder / "gst_app"
+    library = Path(os.environ["USHER_LIBRARY"]).resolve()
+    flags = subprocess.run(
+        ["pkg-config", "--cflags", "--libs", "gstreamer-1.0"], check=True, capture_output=True, text=True
+    ).stdout.split()
+    here = Path(__file__).parent
+    command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", str(here / "gst_app.c"), "-o", str(program)]
+    command += ["-I", str(here.parents[1] / "include"), str(library), f"-Wl,-rpath,{library.parent}", *flags]
+    subprocess.run(command, check=True, timeout=120)
+    return program
+
+
+@pytest.mark.parametrize("shared", ["context", "playback"])
+def test_application_sharesItsObjects(room: Room, clips: dict[str, Clip], row: Row, shared: str) -> None:
+    """An application answers GST_MESSAGE_NEED_CONTEXT with its own usher context or playback. The plug-in uses it, and
+    closes only the sessions that it has made itself."""
+    clip = clips["dash-two-keys"]
+    places = [clip.file.as_uri(), room.server.license_url("clearkey"), room.server.ssm_url, room.token(clip)]
+    done = subprocess.run(
+        [str(built_app(room)), shared, *places],
+        env=environment(room.built),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"eos, {clip.content.frames} pictures" in done.stdout, done.stdout + done.stderr
+    owner = "active" if shared == "playback" else "not active"
+    assert f"the application's session is {owner}" in done.stdout
+    assert "app SESSION_STARTED" in done.stdout and "app PLAYBACK_CLOSED" in done.stdout
+    assert room.count("setup") == 1 and room.count("teardown") == 1
+    room.until_ended()
+    room.server.assert_clean()
+    row("content", f"{HOST}, an application's own usher {shared}", clip.name, "every picture arrives")
+
+
+def test_sspV2_playsUnderASession(head_end: Callable[..., HeadEnd], room: Room, clips: dict[str, Clip]) -> None:
+    """The setting ssp-version is 2; the licence request sets the session up."""
+    clip = clips["cenc"]
+    player = room.play(
+        clip, usher={"ssp_version": 2, "license": room.server.license_url("clearkey", api="v2")}, fast=False
+    )
+    player.until("end")
+    assert player.quit() == 0, player.text
+    assert player.hash("pictures") == expected(clip)
+    routes = room.server.journal.routes()
+    assert (routes[0], routes[-1], "setup" in routes) == ("license", "teardown", False)
+    room.until_ended()
+
+
+def test_enforcedRenewals_keepTheItemPlaying(
+    head_end: Callable[..., HeadEnd], tmp_path: Path, built: Path, clips: dict[str, Clip]
+) -> None:
+    """The operator enforces renewals; the plug-in makes the payloads, and the item plays to its end."""
+    room = Room(head_end(enforced=frozenset({"clearkey"})), tmp_path, built)
+    clip = clips["dash-two-keys"]
+    player = room.play(clip, fast=False)
+    player.until("end")
+    assert player.quit() == 0, player.text
+    assert not player.lines("error"), player.text
+    assert room.count("license-renewal") >= 3
+    room.until_ended()
+    room.server.assert_clean()
+
+
 # ---- trouble ---------------------------------------------------------------------------------------------------------
 
 LIMIT = "Too many devices are playing on this account right now."
@@ -364,6 +432,54 @@ def test_licenseForOtherKeys_noPicture(room: Room, clips: dict[str, Clip], row: 
     row("trouble", HOST, "the licence has other keys", "words on the bus, no picture")
 
 
+def damaged(clip: Clip, how: str, folder: Path) -> Path:
+    """Writes a damaged copy of a clip."""
+    data = bytearray(clip.file.read_bytes())
+    if how == "text":
+        data = bytearray(b"This is no film.\n" * 1000)
+    elif how == "cut in moov":
+        del data[600:]
+    elif how == "cut":
+        del data[len(data) // 2 :]
+    elif how == "other key id":
+        at = data.index(b"tenc")
+        data[at + 12 : at + 28] = bytes(16)
+        at = data.index(b"pssh")
+        data[at + 24 + 4 : at + 24 + 20] = bytes(16)
+    elif how == "IVs of 255 bytes":
+        data[data.index(b"tenc") + 11] = 255
+    elif how == "subsamples too long":
+        at = data.index(b"senc") + 12  # version and flags, count of samples, then IV (8), count, clear, encrypted
+        data[at + 8 + 2 : at + 8 + 8] = b"\xff" * 6
+    file = folder / "damaged.mp4"
+    file.write_bytes(data)
+    return file
+
+
+@pytest.mark.parametrize(
+    "how", ["text", "cut in moov", "cut", "other key id", "IVs of 255 bytes", "subsamples too long"]
+)
+def test_damagedFile_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row, how: str) -> None:
+    """A file is no film, is cut, or its boxes lie; the viewer sees words or the part that is there, and the next item
+    plays."""
+    clip = clips["cenc"]
+    player = room.play(clip, damaged(clip, how, room.folder).as_uri())
+    if how == "cut":
+        player.until("end")
+        assert player.hash("pictures")[0] < 100
+        result = "plays the part that is there"
+    else:
+        assert player.error()
+        assert not player.lines("pictures")
+        result = "words on the bus, no picture"
+    player.say(f"open {clip.file.as_uri()} token={room.token(clip)}")
+    player.until("end", 2 if how == "cut" else 1)
+    assert player.quit() == 0, player.text
+    assert player.lines("pictures")[-1].split()[3] == clip.content.frames_sha256
+    room.until_ended()
+    row("trouble", HOST, f"a file that is damaged: {how}", result)
+
+
 FAULTS = {
     "garbage": Fault.html_page(),
     "text": Fault.non_json(),
@@ -406,7 +522,8 @@ def test_muteServer_stopAndZapAtOnce(room: Room, clips: dict[str, Clip], row: Ro
     assert player.quit() == 0, player.text
     assert player.hash("pictures") == expected(clip)
     room.until_ended()
-    row("trouble", HOST, f"the server is mute at {route}", "stop returns at once; the next item plays")
+    what = {"setup": "the set-up", "license": "the licence request"}[route]
+    row("trouble", HOST, f"no reply to {what}", "stop returns at once; the next item plays")
 
 
 def test_slowServer_playsLater(room: Room, clips: dict[str, Clip]) -> None:
@@ -445,7 +562,7 @@ def test_quitWithMuteServer_endsInTime_andSaysIt(room: Room, clips: dict[str, Cl
     assert player.lines("The server has not answered in time")
     assert player.longest_ms() < 50
     room.server.release()
-    row("trouble", HOST, "the server is mute at teardown", "the player ends within its limit, and says it")
+    row("trouble", HOST, "quit, and no reply to the teardown", "the player ends within its limit, and says it")
 
 
 # ---- playing ---------------------------------------------------------------------------------------------------------

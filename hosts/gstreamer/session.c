@@ -28,6 +28,8 @@ typedef struct {
   gint code;
   gchar *text, *debug;
   GstStructure *details;
+  /* Not NULL: the log of this host says why an option was refused, which replaces `text`. */
+  UsherHost *refused_by;
 } Failure;
 
 struct UsherSession {
@@ -97,11 +99,18 @@ static void failure_free(Failure *failure) {
   g_free(failure->text);
   g_free(failure->debug);
   if (failure->details) gst_structure_free(failure->details);
+  usher_host_unref(failure->refused_by);
   g_free(failure);
 }
 
 /* Posts the error on the bus and frees it. */
 static void failure_post(Failure *failure, GstElement *element) {
+  gchar *problem = failure->refused_by ? usher_host_take_problem(failure->refused_by) : NULL;
+  if (problem) {
+    g_free(failure->text);
+    failure->text = g_strdup_printf("The session cannot begin: %s.", problem);
+  }
+  g_free(problem);
   gst_element_message_full_with_details(element, GST_MESSAGE_ERROR, failure->domain, failure->code,
       g_steal_pointer(&failure->text), g_steal_pointer(&failure->debug), "session.c", GST_FUNCTION, __LINE__,
       g_steal_pointer(&failure->details));
@@ -508,13 +517,12 @@ static void fail_settings(UsherSession *session, const GError *wrong) {
 }
 
 static void fail_status(UsherSession *session, int32_t status) {
-  gchar *problem = session->host ? usher_host_take_problem(session->host) : NULL;
-  gchar *text = g_strdup_printf("The session cannot begin: %s.", problem ? problem : usher_status_message(status));
-  usher_session_fail(session, GST_RESOURCE_ERROR,
-      status == USHER_E_INVALID_ARGUMENT ? GST_RESOURCE_ERROR_SETTINGS : GST_RESOURCE_ERROR_FAILED, text,
-      usher_status_name(status));
+  gchar *text = g_strdup_printf("The session cannot begin: %s.", usher_status_message(status));
+  gint code = status == USHER_E_INVALID_ARGUMENT ? GST_RESOURCE_ERROR_SETTINGS : GST_RESOURCE_ERROR_FAILED;
+  Failure *failure = failure_new(GST_RESOURCE_ERROR, code, text, usher_status_name(status), NULL);
+  if (session->host) failure->refused_by = usher_host_ref(session->host);
+  fail_with(session, failure);
   g_free(text);
-  g_free(problem);
 }
 
 static gboolean shares(const UsherSession *session, const UsherSettings *asked, guint group, GstElement *top) {
