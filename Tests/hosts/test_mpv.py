@@ -333,6 +333,18 @@ def test_garbage_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Ro
     row("trouble", HOST, f"the set-up gets: {fault.label}", "says on the screen that it cannot play")
 
 
+@pytest.mark.parametrize("fault", [Fault.html_page(), Fault.empty_body(), Fault.status(403), Fault.reply(200, body={})])
+def test_garbage_isNoLicense(theatre: Theatre, clips: dict[str, Clip], row: Row, fault: Fault) -> None:
+    """mpv says why it does not play when the reply to the licence request has no keys; the slot is free again."""
+    theatre.server.faults.add("license", fault, always=True)
+    theatre.give_token(clips["progressive"].content.content_id)
+    player = theatre.play("--idle", clips["progressive"].file)
+    words = until(lambda: osd(player), "words on the screen")
+    assert len(words) > 20, words
+    theatre.until_ended()
+    row("trouble", HOST, f"the licence request gets: {fault.label}", "says on the screen that it cannot play")
+
+
 def test_slow_playsLater(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
     """mpv plays an item when the head-end takes two seconds for each reply; mpv meanwhile answers commands at once."""
     clip = clips["progressive"]

@@ -99,7 +99,7 @@ static void refuse_for_option(struct plugin *plugin, const char *words) {
   refuse(plugin, complain_once);
 }
 
-/* Adds an option to those that mpv passes to libavformat for this file; the user's own ones stay. */
+/* Adds an option to those that mpv passes to libavformat for this file. The options of the user stay. */
 static bool add_demuxer_option(struct plugin *plugin, const char *name, char *value) {
   mpv_node now = {0}, values[64];
   char *keys[64];

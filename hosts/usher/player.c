@@ -149,7 +149,7 @@ static void make_arguments(
   for (size_t i = 0; command[i]; i++) {
     bool is_clip = strcmp(command[i], CLIP) == 0;
     bool before_clip = strcmp(command[i], "-i") == 0 && command[i + 1] && strcmp(command[i + 1], CLIP) == 0;
-    if (file && kind == PLAYER_FFMPEG && before_clip) continue; /* {clip} brings its own -i */
+    if (file && kind == PLAYER_FFMPEG && before_clip) continue; /* add_script_input() adds another -i */
     if (file && kind == PLAYER_FFMPEG && is_clip) add_script_input(out, file);
     else if (strstr(command[i], KEYS_FILE)) add_replaced(out, command[i], KEYS_FILE, file ? file : "");
     else add_replaced(out, command[i], CLIP, clip);
