@@ -11,6 +11,8 @@ final class ModelTransport: Transport {
     let path: String
     /// The tokens in the authorisation header.
     let tokens: [String]
+    /// Whether the engine asked for a new connection.
+    let isFresh: Bool
     var sessionToken: Token? { tokens.last.flatMap { Token($0.utf8) } }
   }
   /// A reply on the network. `answer` is what the head-end answered; nil if the network made the reply itself or
@@ -60,7 +62,7 @@ final class ModelTransport: Transport {
   /// How long it takes to open a connection; 0: the engine sends requests at once.
   private var connectTime: Milliseconds = 0
   /// The requests that wait for a connection.
-  private var connecting: [TransferID: HTTPRequest] = [:]
+  private var connecting: [TransferID: (request: HTTPRequest, isFresh: Bool)] = [:]
   private var connections: [Milliseconds] = []
   private(set) var journal: [Call] = []
   private(set) var complaints: [String] = []
@@ -84,7 +86,7 @@ final class ModelTransport: Transport {
     monitor.locked {
       running.insert(id)
       mostAtOnce = max(mostAtOnce, running.count)
-      connecting[id] = request
+      connecting[id] = (request, isFresh)
       connect(id)
     }
   }
@@ -160,8 +162,8 @@ final class ModelTransport: Transport {
 
   /// Sends the request over the first connection that is established.
   private func send(_ id: TransferID) {
-    guard let request = connecting.removeValue(forKey: id) else { return }
-    let call = Call(time: now, path: Self.path(request), tokens: Self.tokens(request))
+    guard let (request, isFresh) = connecting.removeValue(forKey: id) else { return }
+    let call = Call(time: now, path: Self.path(request), tokens: Self.tokens(request), isFresh: isFresh)
     journal.append(call)
     judge(call)
     after(dice.upTo(latencyMost)) { [self] in arrive(id, call) }

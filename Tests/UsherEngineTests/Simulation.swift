@@ -68,12 +68,15 @@ final class Simulation {
 
   func playback(_ id: UInt64) -> PlaybackShared { shared[id] ?? PlaybackShared(id) }
 
-  func license(_ id: UInt64, renewal: Bool = false, timeout: Milliseconds? = nil) {
+  func license(
+    _ id: UInt64, _ keySystem: KeySystem = .fairPlay, payload: [UInt8] = Array("spc".utf8), renewal: Bool = false,
+    timeout: Milliseconds? = nil
+  ) {
     let number = licensesAsked
     licensesAsked += 1
     let answers = answers
     let isAccepted = engine.requestLicense(
-      playback(id), .fairPlay, isRenewal: renewal, payload: secret("spc"), timeout: timeout,
+      playback(id), keySystem, isRenewal: renewal, payload: Secret(payload), timeout: timeout,
       isBlocking: false
     ) {
       answers.add((id, number, $0.error.status))

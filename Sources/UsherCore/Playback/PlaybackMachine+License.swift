@@ -140,6 +140,17 @@ extension PlaybackMachine {
     return .sendLicense(request, license.id, content: content, session: token, renewal: isRenewal)
   }
 
+  /// Whether the server may set up a session when it answers this licence request. So the request must not be repeated
+  /// if its reply was lost.
+  package func mayOpenSession(_ request: RequestID) -> Bool {
+    if session.isOpening(request) { return true }
+    // A request for the service certificate, without a session token.
+    guard policy.opening == .license, hasSSM, let license = licenses.first(where: { $0.isInFlight(request) }),
+      case .inFlight(_, .sessionless) = license.phase
+    else { return false }
+    return license.isAuxiliary
+  }
+
   /// Called when the host's hooks have prepared a request, which may have taken a long time. Returns the newest session
   /// token if another reply has replaced the token of the request meanwhile; otherwise nil.
   package mutating func licenseAuthorised(_ request: RequestID) -> Secret? {

@@ -37,6 +37,9 @@ extension PlaybackMachine {
       case .opening: return openingDenied(index, request, failure, origin, ownTeardowns: ownTeardowns, now: now)
       case .carriesToken(let generation): return deniedInSession(index, failure, origin, generation, now: now)
       case .sessionless:
+        if failure.mayHaveTakenEffect, mayOpenSession(request) {
+          return openingFailed(index, request, failure, origin, now: now)
+        }
         if mayRepeat(index, failure) {
           licenses[index].phase = .waiting
           licenses[index].resends += 1
@@ -185,8 +188,8 @@ extension PlaybackMachine {
       let actions = reauthorise(index, Denial(failure: failure, origin: origin, generation: 0))
       return actions + perform(session.openingFailed(request, orphanPossible: false), now: now) + sendWaiting(now: now)
     }
-    let license = licenses.remove(at: index)
     if failure.token != nil {
+      let license = licenses.remove(at: index)
       // The reply has a session token but no licence. The machine keeps this session alive, and tears it down when the
       // playback closes.
       var fields = SessionFields()
@@ -195,6 +198,14 @@ extension PlaybackMachine {
         session.setupReplied(request, .success(fields), ownTeardowns: ownTeardowns, now: now), now: now)
       return withFollowUps(opened + denied(license, failure, origin, now: now), now: now)
     }
+    return openingFailed(index, request, failure, origin, now: now)
+  }
+
+  /// Called when a request that could open the session has failed and will not be retried.
+  private mutating func openingFailed(
+    _ index: Int, _ request: RequestID, _ failure: WireFailure, _ origin: Origin, now: Milliseconds
+  ) -> [Action] {
+    let license = licenses.remove(at: index)
     let isLost = failure.mayHaveTakenEffect && policy.opening == .license
     mayHaveOrphan = mayHaveOrphan || isLost
     var actions: [Action] = []

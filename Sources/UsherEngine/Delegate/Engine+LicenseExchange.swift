@@ -57,7 +57,7 @@ extension Engine {
     for token in message.tokens { secrets.note(token, of: entry) }
     let isBounded = job.isRenewal && entry.machine.session.period > 0
     message.isRetry = isBounded && entry.machine.session.isRetry
-    message.opensSession = entry.machine.session.isOpening(request.id)
+    message.opensSession = entry.machine.mayOpenSession(request.id)
     job.transfer = requests.send(
       message, for: .license(entry.id, request.id, request.license),
       atMost: isBounded ? entry.machine.keepAliveTimeout(now: clock.now) : .never,

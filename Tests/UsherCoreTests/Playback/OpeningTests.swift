@@ -120,6 +120,34 @@ import Testing
     #expect(p.take() == ["license 1 c1", "got 1", "started", "license 2 c1,t1"])
   }
 
+  /// The server may open a session when it answers the request for the service certificate. If it ends the connection
+  /// instead of replying, the machine does not repeat the request.
+  @Test func serviceCertificate_whoseReplyIsLost_isNotRepeated_andMayBeAnOrphan() {
+    var p = v2()
+    p.ask(1, .widevine, auxiliary: true)
+    var failure = WireFailure(.transport, mayHaveTakenEffect: true)
+    failure.endedKeptConnection = true
+    p.failed(1, failure)
+    #expect(p.take() == ["license 1 c1", "failed 1: TRANSPORT"])
+    #expect(p.lastError?.orphanPossible == true)
+    p.ask(2, .widevine)
+    p.licensed(2, token: "t2")
+    #expect(p.take() == ["license 2 c1", "started", "got 2"])
+    p.close(.leave)
+    #expect(p.take().contains("closed, orphan possible"))
+  }
+
+  /// A refused request for the service certificate has opened no session.
+  @Test func serviceCertificate_refused_isNoOrphan() {
+    var p = v2()
+    p.ask(1, .widevine, auxiliary: true)
+    p.denied(1, 0, http: 403)
+    #expect(p.take() == ["license 1 c1", "failed 1: HTTP"])
+    #expect(p.lastError?.orphanPossible == false)
+    p.close(.teardown)
+    #expect(p.take().contains("closed"))
+  }
+
   @Test(arguments: [(Int64(1007), Int32(200)), (0, 403), (0, 500), (4027, 400)])
   func refusalWithAToken_isASessionThatIsGivenBack(_ code: Int64, _ http: Int32) {
     var p = v2(callback: true)

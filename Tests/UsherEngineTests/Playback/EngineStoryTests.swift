@@ -31,6 +31,21 @@ import Testing
     s.finish()
   }
 
+  /// The first licence request of SSP V2, and a request for the service certificate before it, may open a session. The
+  /// engine sends them over new connections, since it does not know whether the server keeps connections.
+  @Test(arguments: [[0x08, 0x04], [0x08, 0x01]] as [[UInt8]])
+  func firstRequest_thatMayOpenASession_usesANewConnection(payload: [UInt8]) throws {
+    let s = try simulation()
+    var policy = steady
+    policy.opening = .license
+    s.addPlayer(1)
+    s.play(1, on: 1, Simulation.delegate(policy))
+    s.license(1, .widevine, payload: payload)
+    s.pass(10)
+    #expect(s.network.calls.map(\.isFresh) == [true])
+    s.finish()
+  }
+
   @Test func zap_tearsDownBeforeTheNextSetup() throws {
     let s = try simulation(HeadEnd(limit: 1), latency: 300)
     s.addPlayer(1)
