@@ -182,7 +182,7 @@ package struct PlaybackMachine {
   }
   package mutating func isKeepAliveRetry() -> Bool { session.isRetry }
   package mutating func connectsAgainFrom() -> Milliseconds { session.connectsAgainFrom }
-  package mutating func isSessionActive() -> Bool { session.isActive }
+  package mutating func sendsKeepAliveByTimer() -> Bool { session.sendsKeepAliveByTimer }
 
   /// The states of a session as the header numbers them (`USHER_SESSION_…`).
   package enum SessionState: Int32, Sendable {

@@ -24,6 +24,16 @@ extension SSMSession {
     }
   }
 
+  /// Whether the session sends a keep-alive when its timer fires. While the session waits for the host's renewal, the
+  /// timer is a time limit instead.
+  package var sendsKeepAliveByTimer: Bool {
+    guard isActive else { return false }
+    switch beat {
+    case .waiting, .retrying: return true
+    case .asked, .off, .inFlight, .refused: return false
+    }
+  }
+
   private mutating func beatDue(now: Milliseconds) -> [Action] {
     switch beat {
     case .waiting(let sendAt):

@@ -213,7 +213,7 @@ package final class Engine {
   /// handle all replies that arrived in time.
   func sendDueKeepAlives() {
     for id in timers.dueSessions(now: clock.now) {
-      guard let entry = playbacks[id], entry.machine.isSessionActive() else { continue }
+      guard let entry = playbacks[id], entry.machine.sendsKeepAliveByTimer() else { continue }
       timers.cancel(entry.sessionTimer)
       sessionTimerFired(id)
     }

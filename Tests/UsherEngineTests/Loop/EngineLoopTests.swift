@@ -103,6 +103,28 @@ import Testing
     s.finish()
   }
 
+  /// The host renews the licence before the time limit for the renewal. The reply arrives in time, but the I/O thread
+  /// is late, and the transport reads the sockets in four parts. The engine does not report the renewal as missed.
+  @Test func renewal_repliedInTimeWhileTheTransportReads_isNotMissed() throws {
+    let network = ModelTransport(HeadEnd(leasePeriods: 3), isEnforced: true, seed: 7, latencyMost: 0)
+    let s = try #require(Simulation(network))
+    var policy = SSPPolicy()
+    policy.jitter = 0
+    s.addPlayer(1)
+    s.play(1, on: 1, Simulation.delegate(policy), renews: false)
+    s.license(1)
+    while !s.kinds(1).contains(.renewalDue), s.now < 60_000 { s.pass(10) }
+    s.pass(network.look { $0.period } - 500)
+    network.setLatency(100)
+    s.license(1, renewal: true)
+    network.setReadParts(3)
+    s.delay(1000)
+    #expect(network.reads.count > 3)
+    #expect(s.kinds(1).contains(.keptAlive))
+    #expect(!s.kinds(1).contains(.heartbeatError))
+    s.finish()
+  }
+
   // MARK: Commands
 
   /// While the I/O thread is busy, another thread submits more commands than the queue can hold. The submitting thread
