@@ -162,6 +162,24 @@ def test_beginClose_whileTheHeadEndIsMute_saysSoAtTheTimeLimit(stage: Stage) -> 
     stage.headend.release()
 
 
+@pytest.mark.leaves_session
+def test_contextFreed_afterContextClosed_doesNotWait(stage: Stage) -> None:
+    """CONTEXT_CLOSED reports that the time limit has passed while a teardown has no reply. On the manual clock, too,
+    usher_context_free() then does not wait for the reply."""
+    stage.play(tag="a")
+    stage.settle()
+    stage.headend.faults.add("teardown", Fault.stall("before"), always=True)
+    stage.context.begin_close(1_000)
+    stage.headend.wait_held()
+    stage.context.advance(1_000)
+    stage.until(lambda: "CONTEXT_CLOSED" in stage.events.types())
+    began = time.monotonic()
+    stage.context.close()
+    assert time.monotonic() - began < 0.9, "the library waits in steps of one second"
+    assert stage.events.types("a")[-3:] == ["TEARDOWN_ERROR", "SESSION_ENDED", "PLAYBACK_CLOSED"]
+    stage.headend.release()
+
+
 def test_beginClose_onThePumpingThread_isHeardInThePump(stage_factory: StageFactory) -> None:
     """A pumping host calls begin_close() and then continues to pump; it gets CONTEXT_CLOSED after the teardown."""
     stage = stage_factory(clock="system", callbacks="pumped")

@@ -177,8 +177,8 @@ USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_m
 
 /**
  * Begins what usher_context_close() does, and returns at once. USHER_EVENT_CONTEXT_CLOSED follows when all playbacks
- * are closed, or when the time limit has passed. After this event usher_context_free() does not wait for servers. Each
- * call of this function leads to one such event.
+ * are closed, or when the time limit of this call has passed. After this event usher_context_free() does not wait for
+ * servers, unless a later call has set another time limit. Each call of this function leads to one such event.
  *
  * @param context     the context to close.
  * @param timeout_ms  time limit on the context's clock, ms, also for usher_context_free(). 0: the default, 6000.

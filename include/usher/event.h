@@ -58,9 +58,8 @@ extern "C" {
     this fact, and set `device_registered` of usher_loader_options when the program starts again. */
 #define USHER_EVENT_DEVICE_REGISTERED 14
 /** The close that usher_context_begin_close() began has ended. `error.status` is USHER_OK if all playbacks are closed,
-    or USHER_E_TIMEOUT if the time limit has passed; usher_context_free() then closes the other playbacks and does not
-    wait for servers. The event belongs to no playback; observers on other threads may still receive events of playbacks
-    after it. */
+    or USHER_E_TIMEOUT if the time limit has passed; usher_context_free() then closes the other playbacks. The event
+    belongs to no playback; observers on other threads may still receive events of playbacks after it. */
 #define USHER_EVENT_CONTEXT_CLOSED 15
 
 /** One event. The struct and everything it points to live until the observer returns. */

@@ -60,7 +60,7 @@ public func usher_context_close(
     let object = try borrow(context, as: ContextObject.self)
     object.beginClosing(within: Milliseconds(timeout_ms))
     try refuseToWait(object.engine)
-    let open = object.engine.waitUntilClosed()
+    let open = object.engine.waitUntilClosed(atMost: Milliseconds(timeout_ms))
     out_open?.pointee = UInt32(clamping: open)
     if open > 0 { throw UsherError(.timeout) }
     object.engine.settleCallbacks()
@@ -73,7 +73,7 @@ public func usher_context_begin_close(_ context: OpaquePointer!, _ timeout_ms: U
   report(context) { () throws(UsherError) in
     let object = try borrow(context, as: ContextObject.self)
     object.beginClosing(within: Milliseconds(timeout_ms))
-    object.engine.reportClosed()
+    object.engine.reportClosed(within: Milliseconds(timeout_ms))
   }
 }
 

@@ -13,38 +13,40 @@ final class ContextClosing {
   /// How many closed playbacks wait for the reply to a set-up or heartbeat, because it may have a session token.
   private(set) var awaitedCount = 0
   private let timers: Timers
+  private let clock: Clock
   private var waits: [Wait<Status>] = []
-  /// The real time at which the time limit for closing passes; 0: the host has not asked to close.
-  private let end = Atomic<Int64>(0)
-  /// Any thread: the time limit for closing, as the host's last call stated it; nil: the host has stated none.
-  var limit: Milliseconds? {
-    let last = lastLimit.load(ordering: .acquiring)
-    return last == 0 ? nil : last
-  }
-  private let lastLimit = Atomic<Milliseconds>(0)
+  /// When the time limit of the host's last call for closing passes, on the context's clock; `never`: the host has asked
+  /// to close without a time limit; 0: it has not asked.
+  private let end = Atomic<Milliseconds>(0)
   /// The default time limit: long enough for one reply and one teardown at their default time limits.
-  static var standardLimit: Milliseconds { 6000 }
+  private static var standardLimit: Milliseconds { 6000 }
 
-  init(timers: Timers) { self.timers = timers }
+  init(timers: Timers, clock: Clock) {
+    self.timers = timers
+    self.clock = clock
+  }
+
+  /// The time limit of a call; 0 stands for the default.
+  static func limit(_ given: Milliseconds) -> Milliseconds { given == 0 ? standardLimit : given }
 
   var isDone: Bool { openCount == 0 && awaitedCount == 0 }
 
   /// Any thread: notes that the host asks to close the context.
   /// - Parameter limit: the time limit, counted from now; 0: the default time limit. nil: the time limit of an earlier
-  ///   call stays valid. If there was no earlier call, the default time limit begins now.
+  ///   call stays valid.
   func noteRequest(within limit: Milliseconds?) {
-    let limit = limit.map { $0 == 0 ? Self.standardLimit : $0 }
-    let new = monotonicMilliseconds() &+ Int64(clamping: limit ?? Self.standardLimit)
-    guard let limit else { return _ = end.compareExchange(expected: 0, desired: new, ordering: .acquiringAndReleasing) }
-    lastLimit.store(limit, ordering: .releasing)
-    end.store(new, ordering: .releasing)
+    if limit == nil, isRequested { return }
+    end.store(limit.map { clock.now.adding(Self.limit($0)) } ?? .never, ordering: .releasing)
   }
 
   /// Any thread: whether the host has asked to close.
   var isRequested: Bool { end.load(ordering: .acquiring) != 0 }
 
-  /// Any thread: how much real time is left until the time limit passes.
-  var left: Milliseconds { Milliseconds(max(0, end.load(ordering: .acquiring) &- monotonicMilliseconds())) }
+  /// Any thread: how much time is left until the time limit passes; nil: the host has stated none.
+  var left: Milliseconds? {
+    let end = end.load(ordering: .acquiring)
+    return end == 0 || end == .never ? nil : end.since(clock.now)
+  }
 
   /// - Returns: false if closing had begun before.
   func begin() -> Bool {

@@ -89,7 +89,7 @@ package final class Engine {
     self.transport = transport
     self.idle = idle
     self.clock = clock
-    closing = ContextClosing(timers: timers)
+    closing = ContextClosing(timers: timers, clock: clock)
     self.calls = calls
     replies = ReplyReader(transport, clock)
     secrets = ContextSecrets(proxy: options.transport.proxy)

@@ -221,13 +221,14 @@ extension Engine {
 
   /// Any thread, not in a callback, after `beginClosing`: waits until all playbacks are closed, or until the time limit
   /// has passed. It also waits for replies that may bring a session token, and tears such a session down.
+  /// - Parameter limit: 0: the default time.
   /// - Returns: how many playbacks are still open.
-  package func waitUntilClosed() -> Int {
-    waitUntilClosed(within: closing.limit ?? ContextClosing.standardLimit)
+  package func waitUntilClosed(atMost limit: Milliseconds) -> Int {
+    waitForAllClosed(within: ContextClosing.limit(limit))
     return sync { self.closing.openCount }
   }
 
-  private func waitUntilClosed(within timeout: Milliseconds) {
+  private func waitForAllClosed(within timeout: Milliseconds) {
     let wait = Wait<Status>()
     waitForAllClosed(wait, within: timeout)
     _ = wait.wait()
@@ -235,10 +236,11 @@ extension Engine {
 
   /// Any thread, after `beginClosing`: emits CONTEXT_CLOSED when all playbacks are closed, or when the time limit has
   /// passed.
-  package func reportClosed() {
+  /// - Parameter limit: 0: the default time.
+  package func reportClosed(within limit: Milliseconds) {
     // The I/O thread ends the wait.
     let wait = Wait<Status>(onEnd: { self.events.emitContextClosed(self.closing.isDone ? .ok : .timeout) })
-    waitForAllClosed(wait, within: closing.limit ?? ContextClosing.standardLimit)
+    waitForAllClosed(wait, within: ContextClosing.limit(limit))
   }
 
   /// Any thread: ends the wait when all playbacks are closed, or when `timeout` has passed.
@@ -260,17 +262,17 @@ extension Engine {
   /// teardown), because the host no longer pumps. On the manual clock, the function moves the clock.
   package func finishClosing() {
     beginClosing()
-    let longest = sync { self.closing.longest }
-    if options.isManualClock { return moveClockUntilClosed(within: closing.limit ?? longest) }
     // An earlier call that waited has used a part of the time.
-    let left = closing.limit == nil ? longest : closing.left
-    guard let pump = calls.pump else { return waitUntilClosed(within: left) }
+    let left = closing.left ?? sync { self.closing.longest }
+    if options.isManualClock { return moveClockUntilClosed(within: left) }
+    guard let pump = calls.pump else { return waitForAllClosed(within: left) }
     let closed = Wait<Status>(onEnd: { pump.wake() })
     waitForAllClosed(closed, within: left)
     pump.serve { !closed.isEnded }
   }
 
   private func moveClockUntilClosed(within timeout: Milliseconds) {
+    if timeout == 0 { return }
     let end = sync { self.clock.instant(in: timeout) }
     while true {
       _ = settle(transfers: 0, callbacks: calls.pump == nil ? 0 : .max, within: 1000)

@@ -307,8 +307,9 @@ class Context(ffi.Owner):
     def begin_close(self, timeout_ms: int = 0) -> None:
         """Begins what shutdown() does, and returns at once.
 
-        The event CONTEXT_CLOSED follows when all playbacks are closed, or when the time limit has passed: then its
-        `error` is a UsherTimeoutError. Afterwards close() does not wait for servers.
+        The event CONTEXT_CLOSED follows when all playbacks are closed, or when the time limit of this call has passed:
+        then its `error` is a UsherTimeoutError. Afterwards close() does not wait for servers, unless a later call has
+        set another time limit.
 
         Args:
             timeout_ms: the time limit, milliseconds on the context's clock; 0 means 6000.

@@ -192,9 +192,8 @@ class EventType(OpenIntEnum):
     this fact, and set `device_registered` of usher_loader_options when the program starts again."""
     CONTEXT_CLOSED = 15
     """The close that usher_context_begin_close() began has ended. `error.status` is Status.OK if all playbacks are
-    closed, or Status.TIMEOUT if the time limit has passed; usher_context_free() then closes the other playbacks and
-    does not wait for servers. The event belongs to no playback; observers on other threads may still receive events of
-    playbacks after it."""
+    closed, or Status.TIMEOUT if the time limit has passed; usher_context_free() then closes the other playbacks. The
+    event belongs to no playback; observers on other threads may still receive events of playbacks after it."""
 
 
 class SessionState(OpenIntEnum):
