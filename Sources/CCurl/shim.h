@@ -46,12 +46,14 @@ static inline CURLcode curl_shim_set_close_callback(CURL *e, curl_shim_close_cal
   CURLcode result = curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, v);
   return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, data) : result;
 }
-/* Call this after a transfer that succeeded. Returns the socket of the connection that libcurl made for the transfer,
-   or -1 if the transfer used a kept connection. */
+#define CURL_SHIM_NONE_MADE (-2)
+/* Call this after a transfer that succeeded. Returns the socket of the connection that libcurl made for the transfer;
+   CURL_SOCKET_BAD if libcurl has closed this connection, because the server asked for it; CURL_SHIM_NONE_MADE if the
+   transfer used a kept connection. */
 static inline curl_socket_t curl_shim_socket_made(CURL *e) {
   long made = 0;
   curl_socket_t found = CURL_SOCKET_BAD;
-  if (curl_easy_getinfo(e, CURLINFO_NUM_CONNECTS, &made) != CURLE_OK || made == 0) return CURL_SOCKET_BAD;
+  if (curl_easy_getinfo(e, CURLINFO_NUM_CONNECTS, &made) == CURLE_OK && made == 0) return CURL_SHIM_NONE_MADE;
   return curl_easy_getinfo(e, CURLINFO_ACTIVESOCKET, &found) == CURLE_OK ? found : CURL_SOCKET_BAD;
 }
 /* Returns a list of one line, which is NUL-terminated and copied; NULL if there is no memory. */

@@ -22,7 +22,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from world import FAR, NAME, NEAR, World, run  # noqa: E402
+from world import FAR, NAME, NEAR, SlowLink, World, run  # noqa: E402
 
 import usher  # noqa: E402
 from usher.testing.headend import HeadEnd  # noqa: E402
@@ -164,10 +164,10 @@ SCENARIOS: dict[str, Callable[[Show], None]] = {
 class Stage:
     """A head-end on the far side, and a context that reaches it by its name."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, period_s: float = PERIOD_S) -> None:
         self.world = world
         world.name_server.addresses = [FAR]
-        self.headend = world.far.run(lambda: HeadEnd(host="0.0.0.0", limit=1, period_s=PERIOD_S, grace=2.0).start())
+        self.headend = world.far.run(lambda: HeadEnd(host="0.0.0.0", limit=1, period_s=period_s, grace=2.0).start())
         self.port = int(self.headend.url.rsplit(":", 1)[1])
         self.told: Counter[usher.EventType] = Counter()
         self.causes: Counter[str] = Counter()
@@ -304,11 +304,34 @@ def second_address(world: World, count: int) -> dict[str, Any]:
     return {"seconds": took}
 
 
+def refusing_address(world: World, count: int) -> dict[str, Any]:
+    """The host name has two addresses, on a link with a round trip of 70 ms. The first address refuses each connection.
+    The link loses all packets until 0.9 s before the lease ends."""
+    stage = Stage(world, period_s=2.0)
+    link = SlowLink(world, 0.035)
+    refusing, accepting = link.FAR
+    rule = ("-p", "tcp", "-d", refusing, "-j", "REJECT", "--reject-with", "tcp-reset")
+    world.far.run(lambda: run("iptables", "-w", "-A", "INPUT", *rule))
+    world.name_server.addresses = [refusing, accepting]
+    stage.play(count)
+    stage.wait_for(E.SESSION_STARTED, count)
+    link.is_cut = True
+    lease_end_ms = min(session.expires_ms for session in stage.headend.sessions.active())
+    time.sleep((lease_end_ms - stage.headend.now_ms) / 1000 - 0.9)
+    link.is_cut = False
+    mended_ms = stage.headend.now_ms
+    time.sleep(max(0.0, (lease_end_ms - stage.headend.now_ms) / 1000) + 0.2)
+    lost = losses(stage, mended_ms)
+    stage.context.close()
+    return {"sessions": stage.told[E.SESSION_STARTED], "left_ms": lease_end_ms - mended_ms, "losses": lost}
+
+
 OTHERS: dict[str, Callable[[World, int], dict[str, Any]]] = {
     "mute at close": partial(close_while_mute, flushed=False),
     "mute and moved at close": partial(close_while_mute, flushed=True),
     "mute while zapping": zap_while_mute,
     "second address": second_address,
+    "refusing address": refusing_address,
 }
 """The scenarios that test other requests than heartbeats."""
 

@@ -19,6 +19,7 @@ SHORT = {
     "mute and moved at close": 50,
     "mute while zapping": 100,
     "second address": 1,
+    "refusing address": 1,
 }
 """For each scenario, the number of sessions."""
 LEAST_LEFT_MS = 300
@@ -83,3 +84,11 @@ def test_name_whoseFirstAddressIsSilent_usesTheSecondAtOnce(played: dict[str, Fu
     """If the first address of a name does not answer within 0.2 s, the library tries the second address; set-up takes
     less than 1.5 s."""
     assert played["second address"].result()["seconds"] < 1.5
+
+
+@pytest.mark.timeout(120)
+def test_heartbeat_whoseHostHasARefusingAddress_usesTheOtherAddress(played: dict[str, Future[dict[str, Any]]]) -> None:
+    """The network comes back 0.9 s before the lease ends. One address of the head-end refuses connections, after a
+    round trip of 70 ms; the heartbeat reaches the head-end at its other address, and the session is kept."""
+    found = played["refusing address"].result()
+    assert (found["sessions"], found["losses"]) == (1, []), found

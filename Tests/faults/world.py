@@ -8,13 +8,17 @@ sets up the network. The kernel removes the namespaces when the process ends.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import queue
+import select
 import socket
 import struct
 import subprocess
 import tempfile
 import threading
+import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -30,6 +34,7 @@ ASKS_AGAIN_S = 1
 GIVES_UP_S = 10
 """After this time without an answer the system's resolver returns an error."""
 CLONE_NEWNET = 0x4000_0000
+TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x4004_54CA, 0x0001, 0x1000
 
 
 def enter() -> list[str]:
@@ -162,3 +167,44 @@ class World:
         """Sets the wall clock `ahead_s` seconds ahead of the true time; if `ahead_s` is negative, behind the true
         time."""
         self._offset.value = ahead_s
+
+
+def open_tun(name: str, *addresses: str) -> int:
+    """Makes a network device with these addresses. The caller reads from the returned descriptor the packets that the
+    kernel sends over the device, and writes the packets that the kernel shall receive."""
+    tun = os.open("/dev/net/tun", os.O_RDWR)
+    fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TUN | IFF_NO_PI))
+    for address in addresses:
+        run("ip", "address", "add", f"{address}/24", "dev", name)
+    run("ip", "link", "set", name, "up")
+    return tun
+
+
+class SlowLink:
+    """Another link between the two sides: each packet takes `delay_s`."""
+
+    NEAR = "10.78.0.1"
+    FAR = ("10.78.0.2", "10.78.0.3")
+
+    def __init__(self, world: World, delay_s: float) -> None:
+        self.is_cut = False
+        """Whether the link loses all packets."""
+        self._delay_s = delay_s
+        near = open_tun("slow", self.NEAR)
+        far = world.far.run(lambda: open_tun("slow", *self.FAR))
+        self._other = {near: far, far: near}
+        threading.Thread(target=self._carry, daemon=True).start()
+
+    def _carry(self) -> None:
+        packets: deque[tuple[float, int, bytes]] = deque()
+        while True:
+            left = max(0.0, packets[0][0] - time.monotonic()) if packets else None
+            ready = select.select(list(self._other), [], [], left)[0]
+            now = time.monotonic()
+            for end in ready:
+                packet = os.read(end, 65536)
+                if not self.is_cut:
+                    packets.append((now + self._delay_s, self._other[end], packet))
+            while packets and packets[0][0] <= now:
+                _, end, packet = packets.popleft()
+                os.write(end, packet)

@@ -151,12 +151,12 @@ final class Connections {
   /// Called when a reply has ended.
   /// - Parameter transfer: the transfer of the request if the reply is complete, otherwise nil. After a complete reply,
   ///   libcurl keeps the connection that it made for the request.
-  /// - Returns: whether libcurl made a connection for the request.
+  /// - Returns: whether libcurl made a connection for the request, even if the server has asked to close it.
   func replyEnded(_ transfer: CurlTransfer?) -> Bool {
     replies &+= 1
     guard let transfer else { return false }
     let socket = curl_shim_socket_made(transfer.easy)
-    guard socket >= 0, Int(socket) < watches.count else { return false }
+    guard socket >= 0, Int(socket) < watches.count else { return socket != CURL_SHIM_NONE_MADE }
     watches[Int(socket)].isKept = true
     watches[Int(socket)].isHTTP2 = allowsHTTP2 && curl_shim_was_http2(transfer.easy) != 0
     watches[Int(socket)].origin = transfer.endpoint?.origin ?? []

@@ -39,7 +39,9 @@ final class CurlTransfer {
   /// The header lines; libcurl reads them in place.
   private var lines: UnsafeMutableBufferPointer<curl_slist>
   /// The list for CURLOPT_RESOLVE, which libcurl does not copy.
-  private var addresses: UnsafeMutablePointer<curl_slist>?
+  private var addressList: UnsafeMutablePointer<curl_slist>?
+  /// The addresses of the request's host, as CURLOPT_RESOLVE reads them; nil if libcurl looks them up.
+  private(set) var addresses: [UInt8]?
   /// The cookies of all origins; nil: the context keeps no cookies.
   private let cookies: UnsafeMutablePointer<curl_shim_jars>?
 
@@ -68,7 +70,7 @@ final class CurlTransfer {
     lines.deallocate()
     errorText.deallocate()
     headers.deallocate()
-    curl_shim_free_lines(addresses)
+    curl_shim_free_lines(addressList)
   }
 
   /// The most urgent requests use a kept connection only if it was idle for at most this many seconds.
@@ -108,9 +110,11 @@ final class CurlTransfer {
   }
 
   /// - Returns: false if libcurl refused an option; then the request must not be sent.
-  /// - Parameter addresses: the addresses of the host, as CURLOPT_RESOLVE reads them; nil: libcurl looks them up.
+  /// - Parameters:
+  ///   - addresses: the addresses of the host, as CURLOPT_RESOLVE reads them; nil: libcurl looks them up.
+  ///   - isNew: whether libcurl has other addresses for this host, or none.
   func prepare(
-    _ id: TransferID, _ request: HTTPRequest, isFresh: Bool, avoidsProxy: Bool, addresses: [UInt8]?
+    _ id: TransferID, _ request: HTTPRequest, isFresh: Bool, avoidsProxy: Bool, addresses: [UInt8]?, isNew: Bool
   ) -> Bool {
     self.id = id
     self.request = request
@@ -124,7 +128,7 @@ final class CurlTransfer {
     lacksDescriptor = false
     tried = []
     errorText.pointee = 0
-    return setAddress(request, avoidsProxy: avoidsProxy) && setAddresses(addresses) && setMethod(request)
+    return setAddress(request, avoidsProxy: avoidsProxy) && setAddresses(addresses, isNew: isNew) && setMethod(request)
       && setConnection(request, isFresh: isFresh) && setHeaders(request)
   }
 
@@ -150,12 +154,14 @@ final class CurlTransfer {
     endpoint.origin.withUnsafeBytes { curl_shim_use_jar(jars, easy, $0.baseAddress, $0.count) } != 0
   }
 
-  /// libcurl reads the list when the request starts, and stores the addresses for all requests.
-  private func setAddresses(_ line: [UInt8]?) -> Bool {
-    guard let line, told.addresses != line else { return true }
-    curl_shim_free_lines(addresses)
-    addresses = line.withUnsafeBytes { curl_shim_line_list($0.baseAddress) }
-    guard addresses != nil, curl_shim_set_list(easy, CURLOPT_RESOLVE, addresses) == CURLE_OK else { return false }
+  /// libcurl reads the list when the request starts, and stores the addresses for all requests. Some versions read it
+  /// again at each start of the handle, others only at the first start after the option was set.
+  private func setAddresses(_ line: [UInt8]?, isNew: Bool) -> Bool {
+    addresses = line
+    guard let line, isNew || told.addresses != line else { return true }
+    curl_shim_free_lines(addressList)
+    addressList = line.withUnsafeBytes { curl_shim_line_list($0.baseAddress) }
+    guard addressList != nil, curl_shim_set_list(easy, CURLOPT_RESOLVE, addressList) == CURLE_OK else { return false }
     told.addresses = line
     return true
   }
@@ -246,9 +252,6 @@ final class CurlTransfer {
 
   /// Makes libcurl use this connected socket as its next connection.
   func use(_ socket: Int32) { connectedSocket = socket }
-
-  /// The addresses of the host, as CURLOPT_RESOLVE reads them; nil if libcurl has looked them up.
-  var addressesTold: [UInt8]? { told.addresses }
 
   /// Called by libcurl to open the socket of a new connection.
   func open(_ address: UnsafePointer<curl_sockaddr>) -> Int32 {

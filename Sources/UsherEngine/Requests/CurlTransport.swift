@@ -154,7 +154,7 @@ final class CurlTransport: Transport {
     guard
       transfer.prepare(
         id, request, isFresh: isFresh, avoidsProxy: request.endpoint.isLoopback && options.proxy == nil,
-        addresses: addresses),
+        addresses: addresses, isNew: names.give(addresses, to: request.endpoint.name)),
       curl_multi_add_handle(multiHandle, transfer.easy) == CURLM_OK
     else {
       pool.discard(transfer)
@@ -188,7 +188,9 @@ final class CurlTransport: Transport {
   func cancel(_ id: TransferID) -> Bool {
     guard let transfer = takeRunning(id) else {
       names.withdraw(id)
-      return false
+      // The reply may have arrived already, or the request may have failed.
+      return mayHaveReachedServer(id, finished) || mayHaveReachedServer(id, long)
+        || mayHaveReachedServer(id, nextLong)
     }
     // Close the connection. Otherwise libcurl would only reset the HTTP/2 stream and send the next request over the
     // same connection, which may be dead.
@@ -198,6 +200,10 @@ final class CurlTransport: Transport {
     remove(transfer.easy)
     pool.discard(transfer)
     return mayHaveReachedServer
+  }
+
+  private func mayHaveReachedServer(_ id: TransferID, _ ended: [FinishedTransfer]) -> Bool {
+    ended.contains { $0.id == id && $0.outcome.mayHaveReachedServer }
   }
 
   func isConnecting(_ id: TransferID) -> Bool {
@@ -215,20 +221,16 @@ final class CurlTransport: Transport {
     contenders.add(id, to: address, hasRoom: hasRoom)
   }
 
-  /// Starts a request again. Called when an additional socket of the request has connected or has failed to connect. If
-  /// the socket is connected, the request uses it. Otherwise libcurl makes a new connection; if the server refused the
-  /// socket, it refuses that connection too, and the request fails.
+  /// Starts a request again over an additional socket of the request. If the server has refused the socket, this
+  /// function only closes it: libcurl's socket or another additional socket may still connect, also to another address.
   /// - Parameter socket: the additional socket; negative: there is none, and libcurl makes a new connection.
   private func restart(_ id: TransferID, over socket: Int32) {
-    let isConnected = curl_shim_is_connected(socket) != 0
-    if !isConnected { platform_fd_close(socket) }
-    guard let before = transfer(id), before.isConnecting, let request = before.request else {
-      if isConnected { platform_fd_close(socket) }
-      return
-    }
+    guard socket < 0 || curl_shim_is_connected(socket) != 0, let before = transfer(id), before.isConnecting,
+      let request = before.request
+    else { return platform_fd_close(socket) }
     _ = takeRunning(id)
     remove(before.easy)
-    start(id, request, true, addresses: before.addressesTold, over: isConnected ? socket : -1)
+    start(id, request, true, addresses: before.addresses, over: socket)
     pool.discard(before)
   }
 

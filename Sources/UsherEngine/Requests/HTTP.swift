@@ -114,6 +114,12 @@ package final class HTTPResponse {
 package enum HTTPOutcome {
   case response(HTTPResponse)
   case failure(WireFailure)
+
+  /// Whether the server may have read the request.
+  var mayHaveReachedServer: Bool {
+    if case .failure(let failure) = self { return failure.mayHaveTakenEffect }
+    return true
+  }
 }
 
 /// Sends requests for the engine: libcurl, or in tests a model of the head-end. Only the I/O thread uses it, except

@@ -31,14 +31,19 @@ struct NameTable {
     let name: HostAndPort
     /// The addresses as CURLOPT_RESOLVE reads them: "host:port:address,address", NUL-terminated; nil: none is known.
     var line: [UInt8]?
+    /// The addresses that libcurl has, in the form of `line`; nil: none.
+    var given: [UInt8]?
     /// When the lookup that found `line` began, in monotonic milliseconds.
     var lineAskedAt: Int64 = 0
-    /// Until this instant a new lookup of the name counts as slow, because the last one failed or took long.
+    /// Until this instant a new lookup of the name counts as slow, because the last one failed or took long. 0: no
+    /// instant, or it has passed.
     var slowUntil: Int64 = 0
     /// The requests that wait for the addresses, oldest first.
     var waiting: [Waiting] = []
 
     init(name: HostAndPort) { self.name = name }
+
+    var usedAt: Int64 { max(lineAskedAt, slowUntil) }
   }
 
   enum Answer {
@@ -61,6 +66,8 @@ struct NameTable {
   private static var slowTime: Int64 { 1000 }
   /// How long a name counts as slow after one of its lookups was slow or failed.
   private static var slowPenalty: Int64 { 5000 }
+  /// How many names the table remembers for which no request waits.
+  private static var unusedMost: Int { 64 }
 
   private var entries: [Entry] = []
   /// The lookups that have a thread.
@@ -83,6 +90,14 @@ struct NameTable {
     return entry.line.map { .ready($0) } ?? .unknown
   }
 
+  /// Called when the transport is about to give addresses to libcurl, which has one list of addresses for a host.
+  /// - Returns: false if libcurl has these addresses already.
+  func give(_ line: [UInt8]?, to name: HostAndPort?) -> Bool {
+    guard let line, let name, let entry = entries.first(where: { $0.name == name }) else { return line != nil }
+    defer { entry.given = line }
+    return entry.given != line
+  }
+
   func wait(_ name: HostAndPort, _ waiting: Waiting) {
     entries.first { $0.name == name }?.waiting.append(waiting)
   }
@@ -94,14 +109,16 @@ struct NameTable {
     }
   }
 
-  /// When `takeOverdue` must be called next: when the first waiting request reaches its time limit, or when a running
-  /// lookup begins to count as slow, because a waiting name may then get a thread. nil: no request waits.
+  /// When `takeOverdue` must be called next: when the first waiting request reaches its time limit, or when a waiting
+  /// name may get a thread, because a running lookup begins to count as slow, or because the waiting name no longer
+  /// counts as slow. nil: no request waits.
   var nextDeadline: Int64? {
     var next: Int64?
     for entry in entries {
       guard let first = entry.waiting.first else { continue }
       next = min(next ?? first.deadline, first.deadline)
       if isAsked(entry) { continue }
+      if entry.slowUntil != 0 { next = min(next ?? .max, entry.slowUntil) }
       for lookup in running where !lookup.isSlow { next = min(next ?? .max, lookup.startedAt &+ Self.slowTime) }
     }
     return next
@@ -178,7 +195,8 @@ struct NameTable {
     }
     // If two lookups of the name run already, which began before the network changed, the next lookup waits until one
     // of them has ended.
-    let isSlow = earlier > 0 || now < entry.slowUntil
+    if entry.slowUntil <= now { entry.slowUntil = 0 }
+    let isSlow = earlier > 0 || entry.slowUntil != 0
     guard earlier < 2, running.count < Self.lookupsMax,
       isSlow ? slow < Self.slowMost : running.count &- slow < Self.quickMost
     else { return true }
@@ -188,8 +206,18 @@ struct NameTable {
     return true
   }
 
+  /// Forgets a name for which no request waits.
+  private mutating func forgetOldest() {
+    var (oldest, index) = (Int64.max, -1)
+    for (place, entry) in entries.enumerated() where entry.waiting.isEmpty && entry.usedAt < oldest {
+      (oldest, index) = (entry.usedAt, place)
+    }
+    if index >= 0 { entries.remove(at: index) }
+  }
+
   private mutating func entry(_ name: HostAndPort) -> Entry {
     if let entry = entries.first(where: { $0.name == name }) { return entry }
+    if entries.count > Self.unusedMost { forgetOldest() }
     let entry = Entry(name: name)
     entries.append(entry)
     return entry

@@ -75,6 +75,44 @@ import Testing
     #expect(try names.running("good.test") == 1)
   }
 
+  /// A name whose last lookup failed counts as slow for five seconds, and all threads for slow names are busy. When
+  /// this time has passed, the name gets a thread, although no lookup has ended.
+  @Test func name_thatNoLongerCountsAsSlow_isLookedUpAtOnce() throws {
+    let names = Names()
+    for number in 0..<8 { try names.ask("dead\(number).test", now: 0) }
+    try names.ask("good.test", now: 1000)
+    names.pass(until: 1000)
+    _ = try names.end("good.test", "", now: 1000)
+    names.pass(until: 5000)
+    try names.ask("good.test", now: 5000)
+    #expect(try names.running("good.test") == 0)
+    #expect(names.table.nextDeadline == 6000)
+    names.pass(until: 6000)
+    #expect(try names.running("good.test") == 1)
+  }
+
+  /// Requests ask for a hundred names. The table remembers the addresses of the newest, and forgets the oldest.
+  @Test func names_moreThanTheTableRemembers_areForgotten() throws {
+    let names = Names()
+    for number in 0..<100 {
+      try names.ask("host\(number).test", now: Int64(number))
+      _ = try names.end("host\(number).test", "127.0.0.1", now: Int64(number))
+    }
+    #expect(try names.ask("host99.test", now: 100))
+    #expect(try !names.ask("host0.test", now: 100))
+  }
+
+  /// libcurl has one list of addresses for a host. The table gives it the addresses once, and again after other
+  /// addresses.
+  @Test func addresses_thatLibcurlHas_areGivenAgainOnlyAfterOthers() throws {
+    let names = Names()
+    try names.ask("good.test", now: 0)
+    let name = try Names.name("good.test")
+    let (first, second) = (Array("good.test:80:127.0.0.1".utf8), Array("good.test:80:127.0.0.2".utf8))
+    #expect([first, first, second, first].map { names.table.give($0, to: name) } == [true, false, true, true])
+    #expect(!names.table.give(nil, to: name))
+  }
+
   /// The network changes ten times while a lookup gets no answer; the table uses at most two threads for this name.
   @Test func lookup_withoutAnswerWhileTheNetworkChanges_isRepeatedOnce() throws {
     let names = Names()
