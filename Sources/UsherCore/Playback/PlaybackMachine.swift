@@ -182,7 +182,7 @@ package struct PlaybackMachine {
   }
   package mutating func isKeepAliveRetry() -> Bool { session.isRetry }
   package mutating func connectsAgainFrom() -> Milliseconds { session.connectsAgainFrom }
-  package mutating func sendsKeepAliveByTimer() -> Bool { session.sendsKeepAliveByTimer }
+  package mutating func isKeepAliveDue(now: Milliseconds) -> Bool { session.isKeepAliveDue(now: now) }
 
   /// The states of a session as the header numbers them (`USHER_SESSION_…`).
   package enum SessionState: Int32, Sendable {

@@ -24,12 +24,12 @@ extension SSMSession {
     }
   }
 
-  /// Whether the session sends a keep-alive when its timer fires. While the session waits for the host's renewal, the
-  /// timer is a time limit instead.
-  package var sendsKeepAliveByTimer: Bool {
-    guard isActive else { return false }
+  /// Whether the session sends a keep-alive when its timer fires now. While the session waits for the host's renewal,
+  /// the timer is a time limit instead.
+  package func isKeepAliveDue(now: Milliseconds) -> Bool {
+    guard isActive, !isPaused else { return false }
     switch beat {
-    case .waiting, .retrying: return true
+    case .waiting(let at), .retrying(let at, _): return now >= at
     case .asked, .off, .inFlight, .refused: return false
     }
   }

@@ -212,8 +212,9 @@ package final class Engine {
   /// Sends the keep-alives of active sessions that are due. It runs no other timers: before they run, the loop must
   /// handle all replies that arrived in time.
   func sendDueKeepAlives() {
-    for id in timers.dueSessions(now: clock.now) {
-      guard let entry = playbacks[id], entry.machine.sendsKeepAliveByTimer() else { continue }
+    let now = clock.now
+    for id in playbacks.sortedIDs {
+      guard let entry = playbacks[id], entry.machine.isKeepAliveDue(now: now) else { continue }
       timers.cancel(entry.sessionTimer)
       sessionTimerFired(id)
     }

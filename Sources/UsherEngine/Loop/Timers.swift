@@ -45,13 +45,6 @@ final class Timers {
   /// Returns the instant of the soonest timer.
   func next() -> Milliseconds? { heap.next() }
 
-  /// The playbacks whose session's timer is due. Looks at all timers.
-  func dueSessions(now: Milliseconds) -> [PlaybackID] {
-    var found: [PlaybackID] = []
-    heap.forEachDue(now: now) { if case .session(let id) = $0 { found.append(id) } }
-    return found
-  }
-
   /// Moves the soonest timer, which was due at `due`, if two things are true: it limits how long the host waits for a
   /// reply, and the I/O thread was late, so the reply may still be on its way. Returns whether it has moved the timer.
   func postpone(dueAt due: Milliseconds, now: Milliseconds) -> Bool {

@@ -51,6 +51,8 @@ final class CurlTransfer {
     var isFresh = false
     var maxIdleSeconds = CurlTransfer.maxIdleSeconds
     var addresses: [UInt8]?
+    /// `NameTable.version` when `addresses` was set.
+    var version: UInt32 = 0
     var avoidsProxy = false
     /// Whether the handle's connection must not be used again.
     var isUsedUp = false
@@ -112,9 +114,9 @@ final class CurlTransfer {
   /// - Returns: false if libcurl refused an option; then the request must not be sent.
   /// - Parameters:
   ///   - addresses: the addresses of the host, as CURLOPT_RESOLVE reads them; nil: libcurl looks them up.
-  ///   - isNew: whether libcurl has other addresses for this host, or none.
+  ///   - version: `NameTable.version`.
   func prepare(
-    _ id: TransferID, _ request: HTTPRequest, isFresh: Bool, avoidsProxy: Bool, addresses: [UInt8]?, isNew: Bool
+    _ id: TransferID, _ request: HTTPRequest, isFresh: Bool, avoidsProxy: Bool, addresses: [UInt8]?, version: UInt32
   ) -> Bool {
     self.id = id
     self.request = request
@@ -128,7 +130,7 @@ final class CurlTransfer {
     lacksDescriptor = false
     tried = []
     errorText.pointee = 0
-    return setAddress(request, avoidsProxy: avoidsProxy) && setAddresses(addresses, isNew: isNew) && setMethod(request)
+    return setAddress(request, avoidsProxy: avoidsProxy) && setAddresses(addresses, version) && setMethod(request)
       && setConnection(request, isFresh: isFresh) && setHeaders(request)
   }
 
@@ -156,13 +158,14 @@ final class CurlTransfer {
 
   /// libcurl reads the list when the request starts, and stores the addresses for all requests. Some versions read it
   /// again at each start of the handle, others only at the first start after the option was set.
-  private func setAddresses(_ line: [UInt8]?, isNew: Bool) -> Bool {
+  private func setAddresses(_ line: [UInt8]?, _ version: UInt32) -> Bool {
     addresses = line
-    guard let line, isNew || told.addresses != line else { return true }
+    guard let line, told.version != version || told.addresses != line else { return true }
     curl_shim_free_lines(addressList)
     addressList = line.withUnsafeBytes { curl_shim_line_list($0.baseAddress) }
     guard addressList != nil, curl_shim_set_list(easy, CURLOPT_RESOLVE, addressList) == CURLE_OK else { return false }
     told.addresses = line
+    told.version = version
     return true
   }
 

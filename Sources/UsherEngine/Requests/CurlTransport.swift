@@ -33,10 +33,8 @@ final class CurlTransport: Transport {
   /// The transfers in flight, by the index in their id.
   private var running: [CurlTransfer?] = []
   private var finished: [FinishedTransfer] = []
-  /// The long replies that `takeFinished` has not returned yet. `nextLong` has the older ones; the oldest of all is its
-  /// last element. `long` has the others, in the order in which they ended.
+  /// The long replies that `takeFinished` has not returned yet, in the order in which they ended.
   private var long: [FinishedTransfer] = []
-  private var nextLong: [FinishedTransfer] = []
   private var sweep = Sweep()
   /// Whether the last call of `read` has left ready sockets.
   private var isReading = false
@@ -154,7 +152,7 @@ final class CurlTransport: Transport {
     guard
       transfer.prepare(
         id, request, isFresh: isFresh, avoidsProxy: request.endpoint.isLoopback && options.proxy == nil,
-        addresses: addresses, isNew: names.give(addresses, to: request.endpoint.name)),
+        addresses: addresses, version: names.version),
       curl_multi_add_handle(multiHandle, transfer.easy) == CURLM_OK
     else {
       pool.discard(transfer)
@@ -190,7 +188,6 @@ final class CurlTransport: Transport {
       names.withdraw(id)
       // The reply may have arrived already, or the request may have failed.
       return mayHaveReachedServer(id, finished) || mayHaveReachedServer(id, long)
-        || mayHaveReachedServer(id, nextLong)
     }
     // Close the connection. Otherwise libcurl would only reset the HTTP/2 stream and send the next request over the
     // same connection, which may be dead.
@@ -230,6 +227,7 @@ final class CurlTransport: Transport {
     else { return platform_fd_close(socket) }
     _ = takeRunning(id)
     remove(before.easy)
+    names.version &+= 1
     start(id, request, true, addresses: before.addresses, over: socket)
     pool.discard(before)
   }
@@ -250,11 +248,11 @@ final class CurlTransport: Transport {
   }
 
   private func takeLong() -> [FinishedTransfer] {
-    if nextLong.isEmpty { while let one = long.popLast() { nextLong.append(one) } }
-    return nextLong.popLast().map { [$0] } ?? []
+    // Moving the other replies takes far less time than handling a long reply.
+    long.isEmpty ? [] : [long.remove(at: 0)]
   }
 
-  var longCount: Int { long.count + nextLong.count }
+  var longCount: Int { long.count }
 
   func wait(until instant: Int64?) -> Bool {
     poller.begin(timer: instant)

@@ -31,8 +31,6 @@ struct NameTable {
     let name: HostAndPort
     /// The addresses as CURLOPT_RESOLVE reads them: "host:port:address,address", NUL-terminated; nil: none is known.
     var line: [UInt8]?
-    /// The addresses that libcurl has, in the form of `line`; nil: none.
-    var given: [UInt8]?
     /// When the lookup that found `line` began, in monotonic milliseconds.
     var lineAskedAt: Int64 = 0
     /// Until this instant a new lookup of the name counts as slow, because the last one failed or took long. 0: no
@@ -42,8 +40,6 @@ struct NameTable {
     var waiting: [Waiting] = []
 
     init(name: HostAndPort) { self.name = name }
-
-    var usedAt: Int64 { max(lineAskedAt, slowUntil) }
   }
 
   enum Answer {
@@ -73,6 +69,9 @@ struct NameTable {
   /// The lookups that have a thread.
   private var running: [NameLookup] = []
   private var generation: UInt32 = 0
+  /// Changes when a handle may have given libcurl other addresses of a host than another handle. libcurl has one list
+  /// of addresses for a host, so each handle then gives its addresses again.
+  var version: UInt32 = 0
   /// Starts the thread of a lookup; false if the system has none.
   private let start: (NameLookup) -> Bool
   private let inbox: NameInbox
@@ -88,14 +87,6 @@ struct NameTable {
     let isCurrent = entry.line != nil && now &- entry.lineAskedAt <= Self.maxAge
     if !isCurrent, !isAsked(entry), !ask(entry, now: now), entry.line == nil { return .noThread }
     return entry.line.map { .ready($0) } ?? .unknown
-  }
-
-  /// Called when the transport is about to give addresses to libcurl, which has one list of addresses for a host.
-  /// - Returns: false if libcurl has these addresses already.
-  func give(_ line: [UInt8]?, to name: HostAndPort?) -> Bool {
-    guard let line, let name, let entry = entries.first(where: { $0.name == name }) else { return line != nil }
-    defer { entry.given = line }
-    return entry.given != line
   }
 
   func wait(_ name: HostAndPort, _ waiting: Waiting) {
@@ -147,6 +138,7 @@ struct NameTable {
       if hasFailed ? !isCurrent : !isCurrent && entry.line != nil { continue }
       if !hasFailed {
         entry.line = entry.name.text + [0x3A] + lookup.addresses + [0]
+        version &+= 1
         entry.lineAskedAt = isCurrent ? lookup.startedAt : now &- Self.maxAge &- 1
       }
       entry.slowUntil = hasFailed || now &- lookup.startedAt >= Self.slowTime ? now &+ Self.slowPenalty : 0
@@ -206,18 +198,11 @@ struct NameTable {
     return true
   }
 
-  /// Forgets a name for which no request waits.
-  private mutating func forgetOldest() {
-    var (oldest, index) = (Int64.max, -1)
-    for (place, entry) in entries.enumerated() where entry.waiting.isEmpty && entry.usedAt < oldest {
-      (oldest, index) = (entry.usedAt, place)
-    }
-    if index >= 0 { entries.remove(at: index) }
-  }
-
   private mutating func entry(_ name: HostAndPort) -> Entry {
     if let entry = entries.first(where: { $0.name == name }) { return entry }
-    if entries.count > Self.unusedMost { forgetOldest() }
+    if entries.count > Self.unusedMost, let unused = entries.firstIndex(where: { $0.waiting.isEmpty }) {
+      entries.remove(at: unused)
+    }
     let entry = Entry(name: name)
     entries.append(entry)
     return entry

@@ -102,15 +102,17 @@ import Testing
     #expect(try !names.ask("host0.test", now: 100))
   }
 
-  /// libcurl has one list of addresses for a host. The table gives it the addresses once, and again after other
-  /// addresses.
-  @Test func addresses_thatLibcurlHas_areGivenAgainOnlyAfterOthers() throws {
+  /// libcurl has one list of addresses for a host. After a lookup that found addresses, each handle gives libcurl its
+  /// addresses again.
+  @Test func version_changesWithEachAnswer() throws {
     let names = Names()
+    let before = names.table.version
     try names.ask("good.test", now: 0)
-    let name = try Names.name("good.test")
-    let (first, second) = (Array("good.test:80:127.0.0.1".utf8), Array("good.test:80:127.0.0.2".utf8))
-    #expect([first, first, second, first].map { names.table.give($0, to: name) } == [true, false, true, true])
-    #expect(!names.table.give(nil, to: name))
+    _ = try names.end("good.test", "", now: 10)
+    #expect(names.table.version == before)
+    try names.ask("good.test", now: 20)
+    _ = try names.end("good.test", "127.0.0.1", now: 30)
+    #expect(names.table.version != before)
   }
 
   /// The network changes ten times while a lookup gets no answer; the table uses at most two threads for this name.
