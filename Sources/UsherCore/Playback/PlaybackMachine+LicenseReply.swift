@@ -202,6 +202,7 @@ extension PlaybackMachine {
   }
 
   /// Called when a request that could open the session has failed and will not be retried.
+  @inline(never)
   private mutating func openingFailed(
     _ index: Int, _ request: RequestID, _ failure: WireFailure, _ origin: Origin, now: Milliseconds
   ) -> [Action] {
