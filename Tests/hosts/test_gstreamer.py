@@ -635,6 +635,27 @@ def test_randomZaps_atLimitOne_areNeverRefused(room: Room, clips: dict[str, Clip
     row("trouble", HOST, "30 zaps at a limit of one", "none refused, no session left")
 
 
+def test_twoScreensInOnePipeline_haveASessionEach(
+    head_end: Callable[..., HeadEnd], tmp_path: Path, built: Path, clips: dict[str, Clip]
+) -> None:
+    """Two items play at the same time in one pipeline, with different screen names; each has its own session."""
+    room = Room(head_end(limit=2), tmp_path, built)
+    command = ["gst-launch-1.0", "-q"]
+    for name in ("cenc", "cbcs"):
+        given = settings(room.server, tmp_path, token_file=None, token=room.token(clips[name]), screen=name)
+        command += ["filesrc", f"location={clips[name].file}", "!", "qtdemux", "!", "usherdecrypt"]
+        command += [f"{key}={value}" for key, value in given.items()]
+        command += ["!", "h264parse", "!", "avdec_h264", "!", "fakesink", "sync=true"]
+    done = subprocess.run(command, env=environment(room.built), capture_output=True, text=True, timeout=2 * PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+    routes = [route for route in room.server.journal.routes() if route in ("setup", "teardown")]
+    assert routes == ["setup", "setup", "teardown", "teardown"]
+    contents = sorted(session.content_ids for session in room.server.sessions.all())
+    assert contents == [("dash-cbcs",), ("dash-cenc",)], contents
+    room.until_ended()
+    room.server.assert_clean()
+
+
 # ---- ends ------------------------------------------------------------------------------------------------------------
 
 
