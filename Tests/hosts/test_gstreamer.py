@@ -677,6 +677,22 @@ def test_exitWithoutStop_tearsDown(room: Room, clips: dict[str, Clip], row: Row)
     row("ends", f"{HOST}, gst-launch-1.0", "SIGINT", "nothing: torn down before the process ended")
 
 
+def test_exitWithMuteServer_endsInTime(room: Room, clips: dict[str, Clip], row: Row) -> None:
+    """The head-end does not answer the teardown; gst-launch-1.0 ends within close-timeout and one second."""
+    clip = clips["cbcs"]
+    room.server.faults.add("teardown", Fault.stall(), always=True)
+    given = settings(room.server, room.give_token(clip), close_timeout=500)
+    command = ["gst-launch-1.0", "-q", "filesrc", f"location={clip.file}", "!", "qtdemux", "!", "usherdecrypt"]
+    command += [f"{name}={value}" for name, value in given.items()] + ["!", "fakesink"]
+    process = subprocess.Popen(command, env=environment(room.built))
+    room.server.wait_held(1, timeout=PATIENCE_S)
+    begin = time.monotonic()
+    assert process.wait(PATIENCE_S) == 0
+    assert time.monotonic() - begin < 0.5 + 1
+    room.server.release()
+    row("ends", f"{HOST}, gst-launch-1.0", "no reply to the teardown", "the session, until it expires; ends in time")
+
+
 def test_crash_sessionExpires(room: Room, clips: dict[str, Clip], row: Row) -> None:
     """The player's process is killed; the head-end holds the session until it expires."""
     player = room.play(clips["cenc"], fast=False)
