@@ -15,8 +15,8 @@ final class ContextClosing {
   private let timers: Timers
   private let clock: Clock
   private var waits: [Wait<Status>] = []
-  /// When the time limit of the host's last call for closing passes, on the context's clock; `never`: the host has asked
-  /// to close without a time limit; 0: it has not asked.
+  /// When the time limit of the host's last call for closing passes, on the context's clock; `never`: the host has
+  /// asked to close without a time limit; 0: it has not asked.
   private let end = Atomic<Milliseconds>(0)
   /// The default time limit: long enough for one reply and one teardown at their default time limits.
   private static var standardLimit: Milliseconds { 6000 }
