@@ -22,8 +22,8 @@ Decrypt = Callable[..., bytes | str]
 
 @pytest.fixture(scope="module")
 def decrypt(tmp_path_factory: pytest.TempPathFactory) -> Decrypt:
-    """Returns a function that decrypts a sample with the plug-in's code, under AddressSanitizer. The function returns the
-    bytes, or why they cannot be decrypted."""
+    """Returns a function that decrypts a sample with the plug-in's code, under AddressSanitizer. The function returns
+    the bytes, or why they cannot be decrypted."""
     program = tmp_path_factory.mktemp("cenc") / "samples"
     sources = [ROOT / "Tests" / "hosts" / "cenc_samples.c", ROOT / "hosts" / "gstreamer" / "cenc.c"]
     flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover"]

@@ -1,9 +1,9 @@
 /*
  * session.h - one item that plays: its usher playback and its keys, shared by the decryptors of all its streams.
  *
- * All decryptors below the same top element (the pipeline) that have the same `screen` share an usher_player; those that
- * also have the same stream group and the same settings share a session. The session ends when the top element leaves
- * PAUSED, when a new item begins on the screen, or some time after its last decryptor has left.
+ * All decryptors below the same top element (the pipeline) that have the same `screen` share an usher_player. Those
+ * that also have the same stream group and the same settings share a session. The session ends when the top element
+ * leaves PAUSED, when a new item begins on the screen, or three seconds after its last decryptor has left.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
