@@ -9,6 +9,7 @@ import random
 import re
 import signal
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -202,6 +203,39 @@ def test_content_isRefused(
     assert pictures(target)[0] == 0
     assert not theatre.server.journal.entries()
     row("content", HOST, clips[name].name, result)
+
+
+MEDIA = Path(__file__).resolve().parents[1] / "media"
+
+HLS = ["dash/cenc/main.m3u8", "dash/cbcs/main.m3u8", "dash/cbcs/video.m3u8", "hls/clip/master.m3u8"]
+
+
+@pytest.mark.parametrize("by_http", [False, True])
+@pytest.mark.parametrize("name", HLS)
+def test_hls_isRefused(theatre: Theatre, row: Row, web: Callable[[Path], str], name: str, by_http: bool) -> None:
+    """The plug-in refuses HLS with encrypted samples, which libavformat cannot decrypt; no picture appears."""
+    target = theatre.folder / "pictures"
+    file = web(MEDIA / name) if by_http else MEDIA / name
+    player = theatre.play(*image_output(target), file, usher={"slate": 0}, vo=None)
+    assert player.wait() == 2, player.text
+    assert "cannot decrypt HLS" in player.text
+    assert pictures(target)[0] == 0
+    row("content", HOST, "HLS with encrypted samples, cenc and cbcs", "refused in words: libavformat cannot decrypt it")
+
+
+@pytest.mark.parametrize("key", [False, True], ids=["clear", "AES-128"])
+def test_hls_plays(theatre: Theatre, clips: dict[str, Clip], row: Row, key: bool) -> None:
+    """The plug-in leaves HLS to mpv when it is clear or has whole encrypted segments."""
+    folder, target = theatre.folder, theatre.folder / "pictures"
+    (folder / "key.ts").write_bytes(bytes(range(16)))
+    (folder / "info").write_text(f"{folder}/key.ts\n{folder}/key.ts\n")
+    encryption = ["-hls_key_info_file", str(folder / "info")] if key else []
+    command = ["ffmpeg", "-v", "error", "-i", str(clips["progressive"].clear), "-c", "copy", "-hls_list_size", "0"]
+    subprocess.run([*command, *encryption, str(folder / "list.m3u8")], check=True, timeout=PATIENCE_S)
+    player = theatre.play(*image_output(target), folder / "list.m3u8", vo=None)
+    assert player.wait() == 0, player.text
+    assert pictures(target)[0] >= 149
+    assert not theatre.server.journal.entries()
 
 
 def test_content_hasUsersKey(theatre: Theatre, clips: dict[str, Clip]) -> None:

@@ -95,6 +95,72 @@ static void read_manifest(struct scan *scan, const uint8_t *bytes, size_t size) 
   else scan->content->kind = scan->encrypted ? CONTENT_DASH : CONTENT_CLEAR;
 }
 
+/* ---- HLS ----------------------------------------------------------------------------------------------------------- */
+
+/* Returns a URI of a playlist, made absolute, from malloc(). NULL: a playlist of the web names no URL of the web. */
+static char *resolve(const char *playlist, const char *uri, size_t size) {
+  const char *host = strstr(playlist, "://"), *root = host ? strchr(host + 3, '/') : playlist;
+  size_t base = strcspn(playlist, host ? "?#" : "");
+  if (size > 0 && uri[0] == '/') base = host ? root ? (size_t)(root - playlist) : base : 0;
+  else
+    while (base > 0 && playlist[base - 1] != '/') base--;
+  for (size_t i = 0; i < size && uri[i] != '/'; i++)
+    if (uri[i] == ':') base = 0; /* it has a scheme */
+  char *whole = malloc(base + size + 1);
+  if (whole) memcpy(whole, playlist, base), memcpy(whole + base, uri, size), whole[base + size] = 0;
+  bool is_outside = whole && strncmp(playlist, "http", 4) == 0 && strncmp(whole, "http", 4) != 0;
+  return is_outside ? free(whole), NULL : whole;
+}
+
+/* Finds the URI of the first variant, or that of the init segment (`tag` is then EXT-X-MAP). @return NULL: none. */
+static const char *find_uri(const char *text, const char *tag, size_t *size) {
+  const char *line = strstr(text, tag);
+  bool is_map = strcmp(tag, "#EXT-X-MAP:") == 0;
+  const char *uri = line && is_map ? strstr(line, "URI=\"") : line;
+  if (!uri || (is_map && uri > line + strcspn(line, "\r\n"))) return NULL;
+  if (is_map) return uri += 5, *size = strcspn(uri, "\""), uri;
+  do uri += strcspn(uri, "\n"), uri += strspn(uri, "\r\n");
+  while (*uri == '#');
+  return *size = strcspn(uri, "\r\n"), *size > 0 ? uri : NULL;
+}
+
+static void on_hls_key(const usher_protection *found, void *user_data) {
+  struct content *content = user_data;
+  if (found->uri_size >= 4 && memcmp(found->uri, "skd:", 4) == 0) content->kind = CONTENT_UNSUPPORTED;
+}
+
+/* Whether the init segment of a playlist has encrypted samples. */
+static bool is_map_encrypted(const char *url, const struct content_reading *reading) {
+  struct content inner = {0};
+  struct scan scan = {open_url(url, reading, &inner), &inner, false};
+  if (scan.file) read_mp4(&scan);
+  avio_closep(&scan.file);
+  return scan.encrypted;
+}
+
+/* `text` has `size` bytes and a NUL. */
+static void read_playlist(const char *url, const struct content_reading *reading, char *text, size_t size,
+    bool is_variant, struct content *content) {
+  size_t length = 0;
+  usher_read_hls_keys((const uint8_t *)text, size, on_hls_key, content, NULL);
+  const char *uri = find_uri(text, "#EXT-X-MAP:", &length);
+  char *whole = uri ? resolve(url, uri, length) : NULL;
+  if (whole && is_map_encrypted(whole, reading)) content->kind = CONTENT_UNSUPPORTED;
+  free(whole), whole = NULL;
+  uri = is_variant ? NULL : find_uri(text, "#EXT-X-STREAM-INF:", &length);
+  if (uri && content->kind != CONTENT_UNSUPPORTED) whole = resolve(url, uri, length);
+  struct content ignored;
+  AVIOContext *file = whole ? open_url(whole, reading, &ignored) : NULL;
+  int more = file ? avio_read(file, (uint8_t *)text, MANIFEST_MAX) : 0;
+  avio_closep(&file);
+  if (more > 0) text[more] = 0, read_playlist(whole, reading, text, (size_t)more, true, content);
+  free(whole);
+  if (content->kind == CONTENT_UNSUPPORTED)
+    snprintf(content->why, sizeof content->why,
+        "This content cannot be played: libavformat cannot decrypt HLS with "
+        "encrypted samples.");
+}
+
 /* Whether the file begins with a box that MP4 files begin with. */
 static bool is_mp4(const uint8_t *bytes, size_t size) {
   static const char types[][5] = {
@@ -113,13 +179,16 @@ static bool is_manifest(const uint8_t *bytes, size_t size) {
 void content_read(const char *url, const struct content_reading *reading, struct content *out) {
   memset(out, 0, sizeof *out);
   struct scan scan = {open_url(url, reading, out), out, false};
-  uint8_t *bytes = malloc(MANIFEST_MAX);
+  uint8_t *bytes = malloc(MANIFEST_MAX + 1);
   if (scan.file && bytes) {
     int size = avio_read(scan.file, bytes, 2048);
     if (size > 0 && is_mp4(bytes, (size_t)size)) read_mp4(&scan);
-    else if (size > 0 && is_manifest(bytes, (size_t)size)) {
+    else if (size >= 7 && (is_manifest(bytes, (size_t)size) || memcmp(bytes, "#EXTM3U", 7) == 0)) {
       int more = avio_read(scan.file, bytes + size, MANIFEST_MAX - size);
-      read_manifest(&scan, bytes, (size_t)size + (more > 0 ? (size_t)more : 0));
+      size_t all = (size_t)size + (more > 0 ? (size_t)more : 0);
+      bytes[all] = 0;
+      if (bytes[0] != '#') read_manifest(&scan, bytes, all);
+      else read_playlist(url, reading, (char *)bytes, all, false, out);
     }
     if (scan.encrypted && out->key_id_count == 0 && out->kind != CONTENT_UNUSABLE)
       unusable(out, "the content is encrypted but names no key");

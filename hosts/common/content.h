@@ -16,6 +16,7 @@ enum content_kind {
   CONTENT_CLEAR,
   CONTENT_MP4, /* encrypted: progressive or fragmented MP4 */
   CONTENT_DASH, /* encrypted: a DASH manifest */
+  CONTENT_UNSUPPORTED, /* encrypted in a way that libavformat cannot decrypt: HLS with encrypted samples */
   CONTENT_UNUSABLE /* an MP4 or a manifest that is damaged, or names no key; `why` says it */
 };
 

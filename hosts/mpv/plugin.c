@@ -262,6 +262,7 @@ static void on_load(struct plugin *plugin) {
     refuse_for_option(plugin, "This content is encrypted, and the plug-in has no licence server.\nSet usher-license.");
   else if (obstacle) refuse_with(plugin, obstacle);
   else if (encrypted) start(plugin);
+  else if (content->kind == CONTENT_UNSUPPORTED) refuse_with(plugin, content->why);
   else if (content->kind == CONTENT_UNUSABLE && plugin->options.license) refuse_with(plugin, content->why);
   else finish_hook(plugin);
 }

@@ -276,7 +276,8 @@ int run_command(int argc, char **argv) {
   else if (run.content.kind == CONTENT_UNREADABLE) {
     snprintf(run.words, WORDS_MAX, "%.300s: %.300s", run.clip, run.content.why);
     refuse(&run, run.words);
-  } else if (run.content.kind == CONTENT_UNUSABLE) refuse(&run, run.content.why);
+  } else if (run.content.kind == CONTENT_UNUSABLE || run.content.kind == CONTENT_UNSUPPORTED)
+    refuse(&run, run.content.why);
   else if (obstacle) refuse(&run, obstacle);
   else if (encrypted) ask(&run);
   else {
