@@ -23,7 +23,11 @@ from usher.testing.headend import Entry, HeadEnd
 from usher.testing.headend.fixtures import Authority
 
 BESIDE = 20
-KINDS = tuple(fault for fault in FAULTS if fault.spares_others and not fault.proxied)
+KINDS = tuple(
+    fault
+    for fault in FAULTS
+    if fault.spares_others and not fault.proxied and not fault.options and fault.door != "closing"
+)
 """Returns the faults for a crowd: all faults that affect neither the whole head-end nor the whole network."""
 
 

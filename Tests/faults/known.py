@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import time
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from email.utils import formatdate
 from functools import partial
+from typing import Any
 
 from operations import Fault
 from scene import Scene
 
+from stage.closing import ClosingDoor
+from stage.http2 import Http2Door
 from usher.testing import headend
 from usher.testing.doors import State
 from usher.testing.headend.network.replies import Reply
@@ -27,6 +33,7 @@ def scripted(
     fails_after_ms: int = 0,
     takes_effect: bool = False,
     breaks: tuple[str, ...] = (),
+    http2: bool = True,
 ) -> Fault:
     """A fault that the head-end itself makes, on the route of the operation."""
 
@@ -38,7 +45,15 @@ def scripted(
         scene.headend.faults.clear(scene.route)
 
     return Fault(
-        key, title, begin, end, door=door, fails_after_ms=fails_after_ms, takes_effect=takes_effect, breaks=breaks
+        key,
+        title,
+        begin,
+        end,
+        door=door,
+        fails_after_ms=fails_after_ms,
+        takes_effect=takes_effect,
+        breaks=breaks,
+        http2=http2,
     )
 
 
@@ -62,14 +77,31 @@ def bad_tls(key: str, title: str, kind: str) -> Fault:
     return Fault(key, title, partial(present, kind), partial(present, "server_context"), door="tls")
 
 
+WAYS: Mapping[int, tuple[str, ...]] = {
+    301: ("host", "http"),
+    302: ("host", "http"),
+    307: ("host", "http", "path", "loop"),
+    308: ("host", "http", "path", "loop"),
+}
+"""For each status, the redirects that are tested; see `redirect`."""
+
+
 def redirect(status: int, where: str) -> Fault:
-    words = {"host": "to another host", "http": "from https to http"}[where]
-    door = "tls" if where == "http" else ""
+    words = {
+        "host": "to another host",
+        "http": "from https to http",
+        "path": "to another path of the same server",
+        "loop": "to the same URL",
+    }[where]
+
+    def location(scene: Scene) -> str:
+        return {"path": "/elsewhere", "loop": "?"}.get(where) or scene.traps[where].address
+
     return scripted(
         f"{status} {where}",
         f"{status} {words}",
-        lambda scene: Script.redirect(scene.traps[where].address, status),
-        door=door,
+        lambda scene: Script.redirect(location(scene), status),
+        door="tls" if where == "http" else "",
     )
 
 
@@ -82,10 +114,14 @@ def restart(key: str, title: str, *, keep_table: bool) -> Fault:
     def strike(scene: Scene) -> None:
         assert scene.headend.held == 1
         scene.headend.stop()
+        if scene.door is not None:
+            scene.door.set(State.REFUSING)
 
     def end(scene: Scene) -> None:
         scene.headend.faults.clear()
         scene.headend.restart(keep_table=keep_table)
+        if scene.door is not None:
+            scene.door.set(State.OPEN)
 
     return Fault(key, title, begin, end, strike, spares_others=False, takes_effect=True)
 
@@ -119,9 +155,77 @@ def coded(name: str, encode: Callable[[bytes], bytes] = bytes) -> Script:
     return Script(f"coded {name}", edits=(edit,))
 
 
+def bomb(body: bytes) -> bytes:
+    """Returns the body with so many blanks after it that it exceeds `max_response_bytes`; compressed it is small."""
+    return gzip.compress(body + b" " * (4 << 20), compresslevel=1)
+
+
+def damaged(body: bytes) -> bytes:
+    """Returns the body in gzip, with other bytes in the middle."""
+    coded = gzip.compress(body)
+    return coded[:12] + b"\xff" * 8 + coded[20:]
+
+
+def in_utf16(body: bytes) -> bytes:
+    return body.decode("latin-1").encode("utf-16")
+
+
+def waits_until_a_date(_: Scene) -> Script:
+    now = int(time.time())
+    return Script.status(
+        429, retry_after=formatdate(now + 2, usegmt=True), headers={"Date": formatdate(now, usegmt=True)}
+    )
+
+
+def closing(pause_ms: int) -> Fault:
+    """A server that closes each connection after a reply, without announcing it in a header."""
+
+    def set_pause(pause_s: float | None, scene: Scene) -> None:
+        assert isinstance(scene.door, ClosingDoor | Http2Door)
+        scene.door.closes_after_s = pause_s
+
+    return Fault(
+        f"closing {pause_ms}",
+        f"server closes each connection {pause_ms} ms after its reply",
+        partial(set_pause, pause_ms / 1000),
+        partial(set_pause, None),
+        door="closing",
+    )
+
+
+COOKIE = "node=7"
+
+
+def cookies(key: str, title: str, *, keeps: bool) -> Fault:
+    """Every reply of the head-end sets a cookie. `keeps`: whether the library sends it back."""
+
+    def begin(scene: Scene) -> None:
+        scene.headend.faults.add("*", Script.header("Set-Cookie", f"{COOKIE}; Path=/"), always=True)
+
+    def check(scene: Scene) -> None:
+        sent = [entry.header("Cookie") for entry in scene.headend.journal]
+        assert set(sent) == ({None, COOKIE} if keeps else {None}), sent
+        assert not keeps or set(sent[sent.index(COOKIE) :]) == {COOKIE}, sent
+
+    return Fault(
+        key,
+        title,
+        begin,
+        lambda scene: None,
+        options={"keep_cookies": True} if keeps else {},
+        check=check,
+        spares_others=True,
+    )
+
+
 XHTML = b"<!-- portal -->\n<html xmlns='http://www.w3.org/1999/xhtml'><body>Sign in</body></html>"
 REFUSAL = {"errorCode": 4000, "message": "internal error"}
-NESTED = {"error": {"code": "4000", "message": "internal error"}}
+LIMITS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "limit": ("400 with the error code 1007", {"errorCode": 1007, "message": "too many"}),
+    "limit as text": ("400 with the error code 1007 as text", {"errorCode": "1007", "message": "too many"}),
+    "limit as code": ("400 with 1007 in the field code", {"code": 1007, "error": "too many"}),
+    "limit nested": ("400 with 1007 as text, one level down", {"error": {"code": "1007", "message": "too many"}}),
+}
 PROBLEM = {"type": "https://problems.example/limit", "title": "Too many streams", "detail": "3 of 3", "status": 400}
 PROBLEM_TYPE = "application/problem+json"
 
@@ -178,9 +282,19 @@ FAULTS = (
         takes_effect=True,
     ),
     scripted("100 MB", "a body of 100 MB", Script.endless(100_000_000), takes_effect=True),
-    scripted("truncated chunks", "chunked body without its last chunk", Script.truncated_chunks(), takes_effect=True),
     scripted(
-        "bad chunks", "chunked body with a chunk size that is not a number", Script.bad_chunks(), takes_effect=True
+        "truncated chunks",
+        "chunked body without its last chunk",
+        Script.truncated_chunks(),
+        takes_effect=True,
+        http2=False,
+    ),
+    scripted(
+        "bad chunks",
+        "chunked body with a chunk size that is not a number",
+        Script.bad_chunks(),
+        takes_effect=True,
+        http2=False,
     ),
     scripted("length too long", "Content-Length larger than the body", Script.truncate(), takes_effect=True),
     scripted("length too short", "Content-Length smaller than the body", Script.short_length(), takes_effect=True),
@@ -190,6 +304,18 @@ FAULTS = (
     ),
     scripted("gzip", "the usual body, compressed with gzip", coded("gzip", gzip.compress), takes_effect=True),
     scripted("deflate", "the usual body, compressed with deflate", coded("deflate", zlib.compress), takes_effect=True),
+    scripted("bom", "the usual body after a byte order mark of UTF-8", coded("", BOM_UTF8.__add__), takes_effect=True),
+    cookies("cookies", "each reply sets a cookie", keeps=False),
+    cookies("cookies kept", "each reply sets a cookie, with keep_cookies", keeps=True),
+    *(closing(pause_ms) for pause_ms in (0, 1, 5)),
+    scripted("bomb", "gzip that decodes to 4 MiB", coded("gzip", bomb), takes_effect=True, breaks=("after-teardown",)),
+    scripted(
+        "bad gzip", "a damaged body in gzip", coded("gzip", damaged), takes_effect=True, breaks=("after-teardown",)
+    ),
+    scripted(
+        "cut gzip", "a body in gzip without its end", coded("gzip", lambda b: gzip.compress(b)[:-12]), takes_effect=True
+    ),
+    scripted("utf-16", "the usual body in UTF-16", coded("", in_utf16), takes_effect=True, breaks=("after-teardown",)),
     scripted(
         "br",
         "a body with a Content-Encoding that is not gzip or deflate",
@@ -206,16 +332,17 @@ FAULTS = (
     ),
     scripted("page", "XHTML behind a comment, with 200", Script.reply(200, body=XHTML), breaks=("after-teardown",)),
     scripted("200 code", "200 with an error code", Script.reply(200, body=REFUSAL), breaks=("after-teardown",)),
-    scripted("code as text", "400 with an error code as text, one level down", Script.reply(400, body=NESTED)),
+    *(scripted(key, title, Script.reply(400, body=body)) for key, (title, body) in LIMITS.items()),
     scripted("problem", "400 with problem+json", Script.reply(400, body=PROBLEM, content_type=PROBLEM_TYPE)),
     scripted("204", "204 without a body", Script.reply(204, processed=True), takes_effect=True),
     scripted("202", "202 with the usual body", with_status(202), takes_effect=True),
-    *(redirect(status, where) for status in (301, 302, 307, 308) for where in ("host", "http")),
+    *(redirect(status, where) for status in (301, 302, 307, 308) for where in WAYS[status]),
     scripted("401", "401", Script.status(401)),
     scripted("403", "403", Script.status(403)),
     scripted("409", "409", Script.status(409)),
     scripted("410", "410", Script.status(410)),
     scripted("429", "429, Retry-After 2 s", Script.status(429, retry_after=2)),
+    scripted("429 date", "429, Retry-After as a date in 2 s", waits_until_a_date),
     scripted("500", "500", Script.status(500)),
     scripted("503", "503", Script.status(503)),
     bad_tls("expired", "expired certificate", "expired"),

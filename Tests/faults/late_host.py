@@ -6,6 +6,7 @@ one line of JSON:
     play         starts every playback, and replies when all sessions have started
     license MS   requests a licence for the first playback, with this time limit
     late MS      makes the I/O thread late (late.c must be preloaded)
+    lost N       waits until the library has reported N sessions as lost, and replies whether it has
     end          closes everything, and replies with all events and the status of the licence
 """
 
@@ -27,6 +28,7 @@ def main() -> None:
     given = json.loads(sys.stdin.readline())
     events: list[usher.Event] = []
     started = threading.Semaphore(0)
+    lost = threading.Semaphore(0)
     statuses: list[str] = []
     waiting: list[threading.Thread] = []
 
@@ -34,6 +36,8 @@ def main() -> None:
         events.append(event)
         if event.type is EventType.SESSION_STARTED:
             started.release()
+        elif event.type is EventType.HEARTBEAT_ERROR:
+            lost.release()
 
     def request(playback: usher.Playback, timeout_ms: int) -> None:
         try:
@@ -63,6 +67,8 @@ def main() -> None:
                 waiting[-1].start()
             elif command == "late":
                 ctypes.c_int.in_dll(ctypes.CDLL(None), "late_ms").value = int(numbers[0])
+            elif command == "lost":
+                reply["lost"] = all(lost.acquire(timeout=20) for _ in range(int(numbers[0])))
             elif command == "end":
                 for thread in waiting:
                     thread.join(20)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from outcome import Outcome, tell_end, tell_error, tell_events
@@ -204,6 +204,9 @@ class Fault:
         fails_after_ms: the time after which a try fails.
         spares_others: whether the fault does not affect other playbacks.
         takes_effect: whether the head-end executes the request, so that a new session token may be lost with the reply.
+        http2: whether the fault is also played over HTTP/2.
+        options: further options of the context.
+        check: further checks at the end.
         breaks: the rules of the head-end that the library breaks because of this fault. The test does not check them.
     """
 
@@ -218,6 +221,9 @@ class Fault:
     spares_others: bool = True
     takes_effect: bool = False
     breaks: tuple[str, ...] = ()
+    http2: bool = True
+    options: Mapping[str, Any] = field(default_factory=dict)
+    check: Callable[[Scene], None] = lambda scene: None
 
 
 def play(scene: Scene, column: Column, fault: Fault) -> Outcome:
@@ -270,14 +276,17 @@ def close(scene: Scene) -> list[usher.Event]:
     return [event for event in scene.events(count) if event.type not in (EventType.LICENSE,)]
 
 
-def play_in_scene(authority: Authority, fault: Fault, column: Column, world: World | None = None) -> Outcome:
+def play_in_scene(
+    authority: Authority, fault: Fault, column: Column, world: World | None = None, http2: bool = False
+) -> Outcome:
     """Plays one cell, and checks that the fault did not disturb the other playback."""
     with contextlib.closing(
-        Scene(authority, column.operation, column.rotation, fault.door, fault.proxied, world)
+        Scene(authority, column.operation, column.rotation, fault.door, fault.proxied, world, http2, fault.options)
     ) as scene:
         outcome = play(scene, column, fault)
         if fault.spares_others:
             scene.check_other()
         scene.check_rules(fault.breaks)
+        fault.check(scene)
         scene.finish()
     return outcome

@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from expected import OVER_HTTP2
+
 from usher import EventType, Status
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "faults.md"
@@ -17,7 +19,8 @@ HEAD = """# Faults
 The events and errors that a host gets when servers or networks fail, for each [fault](glossary.md#fault) and each
 operation. `make faults` writes this page; do not edit it. It causes every fault over real HTTP, and reads the outcome
 from the events and from the journal and session table of the [reference head-end](headend.md). `make test` plays all
-cells except those that need network namespaces or a thousand playbacks, and compares them with this page.
+cells except those that need network namespaces or a thousand playbacks, and most of those over HTTP/2, and compares
+them with this page.
 
 A cell shows, in this order: the events until the host closes the playback; the result of the close; the number of
 requests of that operation that arrived at the head-end, and the number of sessions that it still holds at the end.
@@ -97,12 +100,23 @@ class Results:
         ]
 
 
+HTTP2 = """## HTTP/2
+
+Every fault was also played over HTTP/2 (context option `http2`), except faults of chunks, which HTTP/2 does not have. If
+the head-end makes the fault, both playbacks share one connection; where the head-end would reset the connection, only
+the stream is reset (RST_STREAM). Each outcome is the same as over HTTP/1.1, with these exceptions:
+
+| fault | operation | HTTP/1.1 | HTTP/2 |
+|---|---|---|---|
+"""
+
 CROWD = """## A thousand at once
 
 A thousand playbacks of one context start the operation together. Each has one of the faults above, except those that
-affect the whole head-end, the link or the clock. Twenty other playbacks have no fault; the test checks their heartbeats
-in the head-end's journal. *As each alone*: each of the thousand has the outcome of its cell above. *Beside them*: how
-many heartbeats the twenty sent, and the greatest lateness.
+affect the whole head-end, the link, the clock or the context, and servers that close connections. Twenty other
+playbacks have no fault; the test checks their heartbeats in the head-end's journal. *As each alone*: each of the
+thousand has the outcome of its cell above. *Beside them*: how many heartbeats the twenty sent, and the greatest
+lateness.
 
 | operation | outcome |
 |---|---|
@@ -132,6 +146,7 @@ def render(table: Mapping[str, Mapping[str, str]], titles: Mapping[str, str], at
             f"| {'<br>'.join(names)} | {' | '.join(_marked(cell) for cell in cells)} |" for names, cells in groups
         ]
         lines.append("")
+    lines += [HTTP2 + "\n".join(http2_rows(table, titles)), ""]
     lines += [
         CROWD
         + "\n".join(
@@ -139,6 +154,23 @@ def render(table: Mapping[str, Mapping[str, str]], titles: Mapping[str, str], at
         )
     ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def http2_rows(table: Mapping[str, Mapping[str, str]], titles: Mapping[str, str]) -> list[str]:
+    """Returns a row for each cell whose outcome over HTTP/2 differs from the one over HTTP/1.1."""
+    return [
+        f"| {title} | {title_of(column)} | {_marked(table[fault][column])} | {_marked(cell)} |"
+        for fault, title in titles.items()
+        for column, cell in table.get(fault + OVER_HTTP2, {}).items()
+        if cell != table[fault][column]
+    ]
+
+
+def title_of(column: str) -> str:
+    """Returns the name of a column as the page shows it outside its section: "heartbeat, once, strict"."""
+    operation = column.split(" ")[0]
+    heads = next(columns for _, _, columns in SECTIONS if column in columns)
+    return operation if heads[column] == "outcome" else f"{operation}, {heads[column]}"
 
 
 def _marked(cell: str) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 from known import FAULTS, TIMEOUT_MS
 from operations import Fault
 from scene import Scene
-from world import World
+from world import SILENT, World
 
 DAY_S = 86_400
 
@@ -34,6 +34,18 @@ def mute(world: World) -> None:
     world.wall_clock(120)
 
 
+def two_addresses(first: str, scene: Scene) -> None:
+    """Makes the name server return two addresses; nobody answers at the first."""
+    assert scene.world is not None and scene.door is not None
+    scene.door.present(scene.authority.server_context())  # closes the open connection
+    scene.world.name_server.addresses = [first, "127.0.0.1"]
+
+
+def one_address(scene: Scene) -> None:
+    assert scene.world is not None
+    scene.world.name_server.addresses = ["127.0.0.1"]
+
+
 def spoken(world: World) -> None:
     world.name_server.is_mute = False
     world.wall_clock(0)
@@ -54,6 +66,20 @@ WORLDLY = (
         fails_after_ms=TIMEOUT_MS,
     ),
     Fault(
+        "first refuses",
+        "the name has two addresses; the first refuses connections",
+        partial(two_addresses, "127.0.0.2"),
+        one_address,
+        door="named",
+    ),
+    Fault(
+        "first silent",
+        "the name has two addresses; the first does not answer",
+        partial(two_addresses, SILENT),
+        one_address,
+        door="named",
+    ),
+    Fault(
         "link down",
         "our network link is down, then up",
         partial(lost, lambda world: world.link(up=False)),
@@ -72,6 +98,9 @@ WORLDLY = (
     Fault("clock back", "the wall clock jumps a day back", partial(clock, -DAY_S), partial(clock, 0), door="tls"),
 )
 """The faults that need separate network and mount namespaces (world.py)."""
+
+OVER_HTTP2 = tuple(fault for fault in (*FAULTS, *WORLDLY) if fault.http2)
+"""The faults that the tests also play over HTTP/2."""
 
 TITLES: Mapping[str, str] = {fault.key: fault.title for fault in (*FAULTS, *WORLDLY)}
 """For the key of each fault, its title."""

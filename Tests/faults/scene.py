@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -12,6 +12,8 @@ from world import FAR, NAME, World
 
 import usher
 from stage import KID, Stage
+from stage.closing import ClosingDoor
+from stage.http2 import Http2Door
 from usher.testing.doors import Door, Proxy
 from usher.testing.headend import HeadEnd
 from usher.testing.headend.fixtures import Authority
@@ -55,15 +57,19 @@ class Scene:
     """Plays two playbacks. One of them, the subject, has the fault.
 
     The subject's requests of the operation under test go through a door (a small server in front of the head-end, see
-    docs/glossary.md). All its other requests go directly to the head-end.
+    docs/glossary.md). All its other requests go directly to the head-end. There are two exceptions: with a door that
+    closes connections, all requests of the subject go through the door; over HTTP/2, faults that the head-end makes
+    have one door for all requests of both playbacks, so that these requests share one connection.
 
     Args:
         operation: a key of ``ROUTES``.
         rotation: the head-end's token rotation.
-        door: "" (no door), "plain" (http) or "tls"; with a world also "named" (TLS, the address is a host name) or
-            "far" (TLS, on the far side of the link).
+        door: "" (no door), "plain" (http), "tls" or "closing" (http, can close connections); with a world also "named"
+            (TLS, the address is a host name) or "far" (TLS, on the far side of the link).
         proxied: all requests go by TLS through a proxy.
         world: the network of this process, if the fault is one of network, name server or clock.
+        http2: all doors speak HTTP/2.
+        options: further options of the context.
     """
 
     def __init__(
@@ -74,9 +80,14 @@ class Scene:
         door: str = "",
         proxied: bool = False,
         world: World | None = None,
+        http2: bool = False,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         self.world = world
         self._host = {"named": NAME, "far": FAR}.get(door, "127.0.0.1")
+        self._http2 = http2
+        self._all_of_subject = door == "closing"
+        self._all = http2 and door == ""
         self._hidden: Callable[[], int] | None = None
         self.authority = authority
         self.operation = operation
@@ -97,12 +108,19 @@ class Scene:
         for trap in self.traps.values():
             self._closing.callback(trap.close)
         self.proxy = self._closing.enter_context(Proxy()) if proxied else None
-        self.door = self._make_door(door) if door else None
+        self.door = self._make_door(door) if door or http2 else None
         self._main = self._make_door("tls") if proxied else None
         proxy = self.proxy.address if self.proxy is not None else ""
         # libcurl measures its time-out for connecting in real time. On a busy machine a short time-out could end
         # although no virtual time has passed, so this one is long.
-        self.stage = Stage(self.headend, ca_file=str(authority.ca_file), proxy=proxy, connect_timeout_ms=120_000)
+        self.stage = Stage(
+            self.headend,
+            ca_file=str(authority.ca_file),
+            proxy=proxy,
+            connect_timeout_ms=120_000,
+            http2=http2,
+            **(options or {}),
+        )
         self._closing.callback(self.stage.close)
         self.stage.step_ms = 1000
         for thing in (self.proxy, self.door, self._main):
@@ -121,13 +139,18 @@ class Scene:
 
     def _make_door(self, kind: str) -> Door:
         at = self.world.listen() if kind == "far" and self.world is not None else None
+        if self._http2:
+            return self._closing.enter_context(Http2Door(self.headend.url, tls=self.authority.server_context(), at=at))
+        if kind == "closing":
+            return self._closing.enter_context(ClosingDoor(self.headend.url))
         return self._closing.enter_context(
             Door(self.headend.url, tls=None if kind == "plain" else self.authority.server_context(), at=at)
         )
 
     def _address(self, operation: str, address: str, is_subject: bool) -> str:
         of_license = {"renewal": "license"}.get(self.operation, self.operation)
-        if is_subject and operation == of_license and self.door is not None:
+        is_under_test = is_subject and (operation == of_license or self._all_of_subject)
+        if (is_under_test or self._all) and self.door is not None:
             return self.door.url(address, self._host)
         return self._main.url(address) if self._main is not None else address
 

@@ -27,6 +27,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 NEAR, FAR = "10.77.0.1", "10.77.0.2"
+SILENT = "10.77.0.3"
+"""An address on the far side that no machine has, so that packets to it are lost."""
 NAME = "headend.example.invalid"
 NAME_SERVER = "127.0.0.53"
 ASKS_AGAIN_S = 1
@@ -135,7 +137,8 @@ class World:
         run("ip", "link", "set", "near", "up")
         # The neighbour entry is permanent. Otherwise, a few seconds after the link is down, connections would fail with
         # "no route to host" instead of getting no reply.
-        run("ip", "neighbour", "replace", FAR, "lladdr", "02:00:00:00:00:02", "dev", "near", "nud", "permanent")
+        for address in (FAR, SILENT):
+            run("ip", "neighbour", "replace", address, "lladdr", "02:00:00:00:00:02", "dev", "near", "nud", "permanent")
 
     def _far_up(self) -> None:
         self.far.run(lambda: run("ip", "link", "set", "far", "up"))

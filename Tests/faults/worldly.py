@@ -10,12 +10,14 @@ import json
 import sys
 import threading
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+from expected import OVER_HTTP2  # noqa: E402
 from operations import COLUMNS, play_in_scene  # noqa: E402
 from rows import DAY_S, WORLDLY  # noqa: E402
 from world import FAR, NAME, World  # noqa: E402
@@ -64,16 +66,18 @@ def beats_through_jumps(world: World) -> dict[str, Any]:
 def main(out: str) -> None:
     world, authority = World(), Authority(NAME, FAR)
     with open(out, "w", encoding="utf-8", buffering=1) as lines:
-        for fault in WORLDLY:
-            for column in COLUMNS:
-                asked, start = world.name_server.asked, time.monotonic()
-                try:
-                    cell = {"outcome": str(play_in_scene(authority, fault, column, world))}
-                except Exception as error:
-                    cell = {"failure": f"{type(error).__name__}: {error}"}
-                cell["seconds"] = time.monotonic() - start
-                cell["names_asked"] = world.name_server.asked - asked
-                print(json.dumps({"fault": fault.key, "column": column.name, **cell}), file=lines)
+        for fault, http2, column in product(WORLDLY, (False, True), COLUMNS):
+            asked, start = world.name_server.asked, time.monotonic()
+            try:
+                cell = {"outcome": str(play_in_scene(authority, fault, column, world, http2))}
+            except Exception as error:
+                cell = {"failure": f"{type(error).__name__}: {error}"}
+            cell["seconds"] = time.monotonic() - start
+            cell["names_asked"] = world.name_server.asked - asked
+            print(
+                json.dumps({"fault": fault.key + (OVER_HTTP2 if http2 else ""), "column": column.name, **cell}),
+                file=lines,
+            )
         print(json.dumps({"fault": "jumps", "column": "", **beats_through_jumps(world)}), file=lines)
 
 

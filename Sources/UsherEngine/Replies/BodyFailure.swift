@@ -65,7 +65,9 @@ package enum BodyFailure: Error, Equatable, Sendable {
       let start = UnsafeBufferPointer(rebasing: text.prefix(1024))
       return media == .html || contains(start, "<html") || contains(start, "<!doctype html") ? .webPage : .markup
     }
-    if isText(text, media) { return media == .html ? .webPage : .text }
+    // No licence and no certificate begins with a byte order mark.
+    let hasMark = withoutMark(body).count < body.count
+    if hasMark || isText(text, media) { return media == .html ? .webPage : .text }
     if isCKC(body) || isProtobuf(body) { return nil }
     if beginsLikeLicense(body) { return .damaged }
     switch media {

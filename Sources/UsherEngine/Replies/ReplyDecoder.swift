@@ -87,12 +87,13 @@ enum ReplyDecoder {
       message: message(root, response, names, secrets))
   }
 
-  /// Says where a redirect leads, without the query and without secrets; nothing if the URL may contain a password.
+  /// Says where a redirect leads, without the query and without secrets; nothing if the URL may contain a password, or
+  /// is empty without its query.
   private static func redirect(to location: Secret, _ secrets: ReplySecrets) -> String {
     let start: StaticString = "the server redirects to "
     let text = location.withBytes { url in
       let path = url.prefix { $0 != 0x3F && $0 != 0x23 }
-      if path.contains(0x40) { return Secret([]) }
+      if path.contains(0x40) || !path.contains(where: { $0 > 0x20 }) { return Secret([]) }
       return start.withUTF8Buffer { start in
         Secret(count: start.count + path.count) { target in
           copy(start, into: target)

@@ -16,7 +16,8 @@ private let foreignBodies: [[UInt8]] =
     [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 0xAB, 0x56], [0x78, 0x9C, 0xAB, 0xAE, 5, 0], [0x28, 0xB5, 0x2F, 0xFD, 4, 0],
     [0xFF, 0xFE] + bytes("{}").flatMap { [$0, 0] }, [0xFE, 0xFF] + bytes("{}").flatMap { [0, $0] },
     bytes("{\"sessionToken\":\"t\"}").flatMap { [$0, 0] }, bytes("<html>").flatMap { [0, $0] },
-    bytes("Zugang f") + [0xFC] + bytes("r Kunden"), utf16("St\u{F6}rung"), utf16("{\"\u{FC}\":1}"),
+    bytes("Zugang f") + [0xFC] + bytes("r Kunden"), [0xEF, 0xBB, 0xBF, 0x30, 3, 1, 2, 3] + noise, utf16("St\u{F6}rung"),
+    utf16("{\"\u{FC}\":1}"),
     utf16("{\"\u{43E}\u{448}\u{438}\u{431}\u{43A}\u{430}\":\"\u{441}\u{435}\u{430}\u{43D}\u{441}\"}"),
     utf16("\u{41E}\u{448}\u{438}\u{431}\u{43A}\u{430} \u{434}\u{43E}\u{441}\u{442}\u{443}\u{43F}\u{430}"),
     bytes("\u{1B}[31mForbidden"), bytes("access denied\0"),
@@ -251,7 +252,7 @@ private func utf16(_ text: String) -> [UInt8] {
 
   @Test(arguments: [
     ("https://portal.example/login?session=abc#top", "the server redirects to https://portal.example/login"),
-    ("/moved", "the server redirects to /moved"),
+    ("/moved", "the server redirects to /moved"), (" ", ""), ("?next=1", ""),
     ("https://a.example/eyJhbGciOi0123456789abcdefghij", "the server redirects to https:[redacted]")
   ])
   func redirect_saysWhereWithoutSecrets(location: String, expected: String) {
