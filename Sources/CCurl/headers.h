@@ -12,7 +12,8 @@
  * line. */
 #define CURL_SHIM_HEADER_LINE_COST 32
 
-/* How many more bytes of header lines one reply may have, and how its body is coded. */
+/* What the callbacks of one transfer need to know: how many more bytes of header lines the reply may have, and how its
+ * body is coded. */
 struct curl_shim_headers {
   int64_t left;
   /* How many codings the body has, besides chunked. */
@@ -22,6 +23,9 @@ struct curl_shim_headers {
   int32_t is_bad;
   /* The handle of the transfer; only curl_shim_count_cookie() uses it. */
   CURL *easy;
+  /* The flags of the process's TLS connections, and the flag of this transfer's newest connection (see tls.h). */
+  struct curl_shim_handshakes *handshakes;
+  uint8_t *asked;
 };
 
 /* Whether the header line has this name, in any letter case. `name` is in lower case and ends in a colon. */

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "headers.h"
+
 #define CURL_SHIM_WEAK __attribute__((weak))
 extern void SSL_CTX_set_keylog_callback(void *context, void *callback) CURL_SHIM_WEAK;
 extern const void *TLS_client_method(void) CURL_SHIM_WEAK;
@@ -25,6 +27,7 @@ extern int SSL_CTX_use_PrivateKey_file(void *context, const char *file, int type
 extern int SSL_CTX_check_private_key(const void *context) CURL_SHIM_WEAK;
 extern void SSL_CTX_set_default_passwd_cb(void *context, int (*callback)(char *, int, int, void *)) CURL_SHIM_WEAK;
 extern void SSL_CTX_set_default_passwd_cb_userdata(void *context, void *data) CURL_SHIM_WEAK;
+extern void SSL_CTX_set_cert_cb(void *context, int (*callback)(void *, void *), void *data) CURL_SHIM_WEAK;
 extern void *SSL_CTX_get_ciphers(const void *context) CURL_SHIM_WEAK;
 extern int OPENSSL_sk_num(const void *stack) CURL_SHIM_WEAK;
 extern void *OPENSSL_sk_value(const void *stack, int index) CURL_SHIM_WEAK;
@@ -94,11 +97,33 @@ static inline void curl_shim_limit_key_exchange(void *context) {
   ERR_pop_to_mark();
 }
 
-/* libcurl calls this function for the TLS context of each new connection. By default libcurl writes the keys of a
+/* For each of the newest connections of the process: whether the server has asked for a client certificate. This memory
+ * is never freed, because a connection may live longer than its transfer. */
+typedef struct curl_shim_handshakes {
+  uint32_t next;
+  uint8_t asked[1024];
+} curl_shim_handshakes;
+
+/* OpenSSL calls this function when the server asks for a client certificate. 1: OpenSSL continues. */
+static int curl_shim_on_certificate_request(void *ssl, void *asked) {
+  (void)ssl;
+  __atomic_store_n((uint8_t *)asked, 1, __ATOMIC_RELAXED);
+  return 1;
+}
+
+/* libcurl calls this function for the TLS context of each new connection. `data`: the struct curl_shim_headers of the
+ * transfer, or NULL. By default libcurl writes the keys of a
  * connection to the file that SSLKEYLOGFILE names; this function prevents that. */
 static CURLcode curl_shim_on_tls_context(CURL *e, void *context, void *data) {
-  (void)e, (void)data;
+  struct curl_shim_headers *transfer = (struct curl_shim_headers *)data;
+  (void)e;
   if (SSL_CTX_set_keylog_callback != NULL) SSL_CTX_set_keylog_callback(context, NULL);
+  if (transfer != NULL && SSL_CTX_set_cert_cb != NULL) {
+    curl_shim_handshakes *all = transfer->handshakes;
+    transfer->asked = all->asked + __atomic_fetch_add(&all->next, 1, __ATOMIC_RELAXED) % sizeof all->asked;
+    __atomic_store_n(transfer->asked, 0, __ATOMIC_RELAXED);
+    SSL_CTX_set_cert_cb(context, curl_shim_on_certificate_request, transfer->asked);
+  }
   curl_shim_limit_key_exchange(context);
   return CURLE_OK;
 }
@@ -238,10 +263,13 @@ static inline const char *curl_shim_tls_alert(const char *text) {
   const char *found = strstr(text, " alert ");
   return found == NULL ? NULL : found + 7;
 }
-/* Whether a server sends this alert only while it checks the client's certificate, that is, before it reads a
- * request. */
-static inline int curl_shim_refuses_certificate(const char *alert) {
-  return strstr(alert, "certificate") != NULL || strncmp(alert, "unknown ca", 10) == 0;
+/* Whether the alert says that the server misses or refuses the client's certificate. The server then has not read a
+ * request. In TLS 1.2 a server that misses the certificate sends "handshake failure", which has many other reasons. So
+ * this alert counts only if the server has asked for a certificate. */
+static inline int curl_shim_refuses_certificate(const char *alert, const struct curl_shim_headers *transfer) {
+  return strstr(alert, "certificate") != NULL || strncmp(alert, "unknown ca", 10) == 0 ||
+         (strncmp(alert, "handshake failure", 17) == 0 && transfer->asked != NULL &&
+             __atomic_load_n(transfer->asked, __ATOMIC_RELAXED) != 0);
 }
 
 #endif

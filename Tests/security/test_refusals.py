@@ -316,3 +316,27 @@ def test_setupBody_deeperThan32_isRefused(stage: Stage) -> None:
     stage.delegate(setup_body='{"a":' * 30 + "1" + "}" * 30)
     with pytest.raises(usher.InvalidArgumentError):
         stage.delegate(setup_body='{"a":' * 40 + "1" + "}" * 40)
+
+
+# ---- a proxy that refuses --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "http_status", "words"),
+    [(b"407 Sign in", 407, "proxy asks for a sign-in"), (b"403 Forbidden", -1, "cannot be reached")],
+    ids=["407", "403"],
+)
+def test_proxy_thatRefusesCONNECT_isNamedInTheError(
+    stage_factory: Callable[..., Stage], status: bytes, http_status: int, words: str
+) -> None:
+    """The session manager is behind a proxy, and the proxy refuses CONNECT. The error has the proxy's HTTP status only
+    if it is 407: every other status could be mistaken for a reply of the session manager."""
+    with RawServer(reply(b"", status=status)) as proxy:
+        stage = stage_factory(proxy=proxy.url)
+        stage.play(delegate=stage.delegate(ssm_url="https://tenant.example.invalid/"), tag="a")
+        stage.settle()
+        error = stage.events.error(usher.EventType.SETUP_ERROR, "a")
+        assert proxy.requests[0].startswith(b"CONNECT tenant.example.invalid:443")
+    assert (error.status, error.http_status) == (usher.Status.TRANSPORT, http_status), error
+    assert f"the proxy replied with HTTP {status[:3].decode()}" in str(error)
+    assert words in error.explain().summary

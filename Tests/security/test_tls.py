@@ -347,11 +347,26 @@ def test_clientCertificate_missing_isToldAsTLS(
         error = stage.events.error(usher.EventType.SETUP_ERROR, "a")
         assert (error.status, error.orphan_possible) == (usher.Status.TLS, False), error
         assert server.requests == []
-        if newest is ssl.TLSVersion.TLSv1_3:
-            assert (error.tls_fault, error.explain().advice) == (
-                usher.TLSFault.CLIENT_CERTIFICATE,
-                "App: check the client certificate.",
-            )
+        assert (error.tls_fault, error.explain().advice) == (
+            usher.TLSFault.CLIENT_CERTIFICATE,
+            "App: check the client certificate.",
+        )
+
+
+def test_handshakeFailure_whereTheServerAsksForNoCertificate_hasNoTLSFault(
+    stage_factory: Callable[..., Stage], ca_file: str
+) -> None:
+    """The server of TLS 1.2 has no cipher in common with the library, and sends the same alert as for a missing client
+    certificate. It has not asked for a certificate, so the error does not mention one."""
+    stage = stage_factory(ca_file=ca_file)
+    server = Server(CA.issue_cert("127.0.0.1"), newest=ssl.TLSVersion.TLSv1_2)
+    assert server._tls
+    server._tls.set_ciphers("DHE-RSA-AES256-GCM-SHA384:DHE-RSA-AES128-GCM-SHA256")
+    with server:
+        stage.play(delegate=stage.delegate(ssm_url=server.url), tag="a")
+        stage.settle()
+        error = stage.events.error(usher.EventType.SETUP_ERROR, "a")
+        assert (error.status, error.tls_fault) == (usher.Status.TLS, usher.TLSFault.NONE), error
 
 
 def test_lockedClientKey_withItsPassPhrase_isUsed(told: Setup, client: Client) -> None:

@@ -136,7 +136,7 @@ typedef struct usher_error {
   int32_t origin;
   /** USHER_OPERATION_... */
   int32_t operation;
-  /** HTTP status; -1 if there was no HTTP reply. */
+  /** HTTP status; -1 if there was no HTTP reply. 407 also if a proxy asks for a sign-in before it connects. */
   int32_t http_status;
   /** The server's `errorCode`; 0 if the reply has no code, or a code of more than 7 digits. */
   int64_t service_code;

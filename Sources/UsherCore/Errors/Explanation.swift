@@ -30,7 +30,11 @@ package func explanation(
     }
     if let known { return Explanation(summary: known.0, advice: known.1, isKnown: true, source: source) }
   }
-  let words = status == .http ? httpWords(httpStatus) : status == .tls ? tlsWords(tlsFault ?? .none) : nil
+  // A proxy that replies 407 to CONNECT leads to `.transport`.
+  let words =
+    status == .http || httpStatus == 407
+    ? httpWords(httpStatus)
+    : status == .tls ? tlsWords(tlsFault ?? .none) : nil
   let (summary, advice) = words ?? statusWords(status ?? .state)
   return Explanation(
     summary: summary, advice: advice, isKnown: false,

@@ -13,6 +13,11 @@ final class CurlTransfer {
   /// How many bytes of header lines libcurl may still take for this reply, and how its body is coded.
   private let headers = UnsafeMutablePointer<curl_shim_headers>.allocate(capacity: 1)
   private static var headersMost: Int64 { 1 << 16 }
+  nonisolated(unsafe) private static let handshakes = { () -> UnsafeMutablePointer<curl_shim_handshakes> in
+    let all = UnsafeMutablePointer<curl_shim_handshakes>.allocate(capacity: 1)
+    all.initialize(to: curl_shim_handshakes())
+    return all
+  }()
   private static let sslPending = curl_shim_find_ssl_pending()
   private(set) var request: HTTPRequest?
   private var reply = SecretBuffer()
@@ -65,7 +70,10 @@ final class CurlTransfer {
     self.cookies = cookies
     lines = UnsafeMutableBufferPointer.allocate(capacity: 8)
     errorText.pointee = 0
-    headers.initialize(to: curl_shim_headers(left: Self.headersMost, codings: 0, is_bad: 0, easy: easy))
+    headers.initialize(
+      to:
+        curl_shim_headers(
+          left: Self.headersMost, codings: 0, is_bad: 0, easy: easy, handshakes: Self.handshakes, asked: nil))
   }
 
   deinit {
@@ -377,21 +385,26 @@ final class CurlTransfer {
       let alert = curl_shim_tls_alert(errorText)
     {
       status = .tls
-      if curl_shim_refuses_certificate(alert) != 0 { fault = .clientCertificate }
+      if curl_shim_refuses_certificate(alert, headers) != 0 { fault = .clientCertificate }
     }
     var failure = WireFailure(
       status, message: fault == .none ? words(code, status) : string(fault.text),
       mayHaveTakenEffect: mayHaveReachedServer && fault != .clientCertificate)
     failure.tlsFault = fault
+    if isProxyError(status), curl_shim_proxy_status(easy) == 407 { failure.httpStatus = 407 }
     return failure
   }
 
   private func words(_ code: CURLcode, _ status: Status) -> String {
-    let proxyStatus = curl_shim_proxy_status(easy)
-    guard status == .transport, attempts == 0, proxyStatus >= 300 else { return Self.words(code) }
+    guard isProxyError(status) else { return Self.words(code) }
     var line = LogLine("the proxy replied with HTTP ")
-    line.add(UInt64(clamping: proxyStatus))
+    line.add(UInt64(clamping: curl_shim_proxy_status(easy)))
     return line.text()
+  }
+
+  /// Whether the proxy refused to connect to the server.
+  private func isProxyError(_ status: Status) -> Bool {
+    status == .transport && attempts == 0 && curl_shim_proxy_status(easy) >= 300
   }
 
   private func tlsFault(_ code: CURLcode) -> TLSFault {
