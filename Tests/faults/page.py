@@ -102,9 +102,9 @@ class Results:
 
 HTTP2 = """## HTTP/2
 
-Every fault was also played over HTTP/2 (context option `http2`), except faults of chunks, which HTTP/2 does not have. If
-the head-end makes the fault, both playbacks share one connection; where the head-end would reset the connection, only
-the stream is reset (RST_STREAM). Each outcome is the same as over HTTP/1.1, with these exceptions:
+Every fault was also played over HTTP/2 (context option `http2`), except faults of chunks, which HTTP/2 does not have.
+If the head-end makes the fault, both playbacks share one connection. Where the head-end would reset the connection, it
+resets only the stream (RST_STREAM). Each outcome is the same as over HTTP/1.1, with these exceptions:
 
 | fault | operation | HTTP/1.1 | HTTP/2 |
 |---|---|---|---|
