@@ -156,7 +156,8 @@ def coded(name: str, encode: Callable[[bytes], bytes] = bytes) -> Script:
 
 
 def bomb(body: bytes) -> bytes:
-    """Returns the body with so many blanks after it that it exceeds `max_response_bytes`; compressed it is small."""
+    """Returns a small gzip body. Decompressed, it is the given body with so many blanks after it that it exceeds
+    `max_response_bytes`."""
     return gzip.compress(body + b" " * (4 << 20), compresslevel=1)
 
 

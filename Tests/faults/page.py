@@ -40,6 +40,11 @@ redirects), that no log line or error contains a token, that the library sent no
 of another playback in the same context were on time, if the head-end was still reachable.
 
 All options have their defaults; the period is 60 s.
+
+Two kinds of requests have no section. The requests of a resource loader (entitlement, token URL, key) belong to no
+session, so a failed load only gives its error to the player. With SSP V2 the first licence request opens the session;
+its errors are those of a licence request, with `orphan_possible` as at set-up. `Tests/stories` sends odd replies to
+these requests too (`test_odd_replies.py`, `test_loader_wire.py`, `test_ssp_v2.py`).
 """
 
 SECTIONS: Sequence[tuple[str, str, Mapping[str, str]]] = (

@@ -1,5 +1,5 @@
 /*
- * http.h - the application's own HTTP requests in the ports; libcurl sends them.
+ * http.h - the HTTP requests that the hosts of this folder send themselves, with libcurl.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

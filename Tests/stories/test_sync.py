@@ -48,8 +48,8 @@ def test_close_withSyncAndAStalledServer_returnsAfter3s(stage: Stage) -> None:
     stage.headend.faults.add("teardown", Fault.stall())
     closing = stage.call(playback.close)
     stage.headend.wait_held()
-    # wait_timer() may find the timer of the teardown, which is due in 3 s like the timer of close(). So close() may not
-    # wait yet; still_waiting() gives it some time to begin.
+    # Two timers are due in 3 s: that of the teardown and that of close(). wait_timer() returns when it finds one of
+    # them. If this is the teardown's, close() has perhaps not begun to wait; still_waiting() gives it time to begin.
     stage.wait_timer(3_000)
     assert stage.still_waiting(closing)
     stage.advance(2_999)

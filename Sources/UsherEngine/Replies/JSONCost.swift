@@ -9,11 +9,11 @@ struct JSONCost {
 
   // The sizes below: what json-c 0.16 to 0.18 allocates on a 64-bit system, with malloc's overhead, rounded up.
   private static var object: Int { 800 }
-  /// One member of an object: its share of the object's table, which grows. Its value and the bytes of its name come in
-  /// addition.
+  /// The part of an object's table that one member takes, with the free entries that the table has after it has grown.
+  /// The member's value and the bytes of its name are counted separately.
   private static var member: Int { 200 }
   private static var array: Int { 400 }
-  /// One element of an array. Its value comes in addition.
+  /// One element of an array. Its value is counted separately.
   private static var element: Int { 24 }
   private static var scalar: Int { 96 }
 

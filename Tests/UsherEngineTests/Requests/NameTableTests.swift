@@ -59,8 +59,8 @@ import Testing
     #expect(try names.end("good.test", "127.0.0.1", now: 1010) == [true])
   }
 
-  /// The lookups of twenty names have failed. Requests ask for all these names again: they get eight threads, and
-  /// another name gets an additional thread at once.
+  /// The lookups of twenty names have failed, and requests ask for all these names again. Together these names get only
+  /// eight threads. A name whose lookup has not failed gets a ninth thread at once.
   @Test func names_whoseLookupsFailed_leaveThreadsToOtherNames() throws {
     let names = Names()
     for number in 0..<20 { try names.ask("dead\(number).test", now: 0) }
