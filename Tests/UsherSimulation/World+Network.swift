@@ -244,7 +244,7 @@ extension World {
   private func response(_ call: Call) -> HTTPResponse {
     switch call.route {
     case .certificate: return HTTPResponse(status: 200, body: Secret([0x30, 0x03, 0x02, 0x01, 0x05]))
-    case .key: return HTTPResponse(status: 200, body: Secret([0x00, 0xFF, 0x10, 0x80]))
+    case .key: return HTTPResponse(status: 200, body: Secret((0..<16).map { $0 &* 37 &+ 128 }))
     case .entitlement: return HTTPResponse(status: 200, body: entitlement(call.body))
     default: return (call.reply ?? .done).response
     }

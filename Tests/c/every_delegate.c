@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "film.h"
 #include "support.h"
 
 static int events[32], answers_told, asked[8], teardowns;
@@ -384,14 +385,6 @@ static void refused_setup(void) {
 static void count_protection(const usher_protection *protection, void *user_data) {
   if (protection->struct_size >= sizeof *protection && protection->key_system) add((int *)user_data, 1);
 }
-/* moov/trak/mdia/minf/stbl/stsd/encv/sinf/schm and .../sinf/schi/tenc: a film with one encrypted track. */
-static const uint8_t film[] = {0, 0, 0, 210, 'm', 'o', 'o', 'v', 0, 0, 0, 202, 't', 'r', 'a', 'k', 0, 0, 0, 194, 'm',
-    'd', 'i', 'a', 0, 0, 0, 186, 'm', 'i', 'n', 'f', 0, 0, 0, 178, 's', 't', 'b', 'l', 0, 0, 0, 170, 's', 't', 's', 'd',
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 154, 'e', 'n', 'c', 'v', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 68, 's', 'i', 'n', 'f', 0, 0, 0, 20, 's', 'c',
-    'h', 'm', 0, 0, 0, 0, 'c', 'e', 'n', 'c', 0, 0, 0, 0, 0, 0, 0, 40, 's', 'c', 'h', 'i', 0, 0, 0, 32, 't', 'e', 'n',
-    'c', 0, 0, 0, 0, 0, 0, 1, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 struct file {
   size_t size; /* how many bytes of `film` the file has */
   int parts, is_broken;
@@ -412,8 +405,7 @@ static void on_part(const usher_protection *protection, void *user_data) {
   memcpy(file->key_id, protection->key_ids, 16), memcpy(file->scheme, protection->scheme, 5);
 }
 static void clear_key(void) {
-  static const char license[] = "{\"keys\":[{\"kty\":\"oct\",\"kid\":\"AAECAwQFBgcICQoLDA0ODw\",\"k\":"
-                                "\"AAECAwQFBgcICQoLDA0ODw\",\"new\":1}],\"type\":\"temporary\"}";
+  static const char *const license = film_license;
   struct file file = {.size = sizeof film}, cut = {.size = sizeof film - 9}, broken = {.is_broken = 1};
   char message[128];
   uint8_t request[128];

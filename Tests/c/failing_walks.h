@@ -9,6 +9,7 @@
  */
 #ifndef USHER_TEST_FAILING_WALKS_H
 #define USHER_TEST_FAILING_WALKS_H
+#include "film.h"
 #include "plain.h"
 #include "support.h"
 
@@ -134,6 +135,25 @@ static void call_all(usher_context *live_usher_context, usher_delegate *live_ush
 #undef FUNCTION
   (void)made, (void)live_usher_response, (void)live_usher_loader;
 }
+static int64_t read_film(uint64_t offset, uint8_t *buffer, size_t size, void *user_data) {
+  size_t count = 0;
+  (void)user_data;
+  for (; count < size && offset + count < sizeof film; count++) buffer[count] = film[offset + count];
+  return (int64_t)count;
+}
+static void read_contents(void) {
+  static const char playlist[] =
+      "#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://one\",KEYFORMAT=\"com.apple.streamingkeydelivery\"\n";
+  uint8_t buffer[256];
+  size_t size = sizeof buffer, count = 1;
+  usher_clearkey_key key;
+  KNOWN(usher_rewrite_hls_keys, ((const uint8_t *)playlist, strlen(playlist), NULL, "http://x/", buffer, &size));
+  KNOWN(usher_read_mp4, (read_film, plain_usher_protection_fn, NULL, NULL, 0));
+  size = sizeof buffer;
+  KNOWN(usher_clearkey_request, (film + sizeof film - 16, 1, buffer, &size));
+  KNOWN(usher_clearkey_keys, ((const uint8_t *)film_license, strlen(film_license), &key, &count, NULL, 0));
+  if (usher_get_api(USHER_VERSION_MAJOR)) worked("usher_get_api");
+}
 static void walk_ssp(void) {
   usher_context *context = opened();
   usher_delegate *delegate = NULL;
@@ -144,10 +164,6 @@ static void walk_ssp(void) {
   usher_loader_options loader = USHER_LOADER_OPTIONS_INIT;
   usher_loader *with_file = NULL;
   usher_response *certificate = NULL;
-  static const char playlist[] =
-      "#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://one\",KEYFORMAT=\"com.apple.streamingkeydelivery\"\n";
-  uint8_t rewritten[256];
-  size_t size = sizeof rewritten;
   uint64_t id = 0;
   if (!context) return;
   ssp.license_url = license_url();
@@ -176,8 +192,7 @@ static void walk_ssp(void) {
   ended(playback);
   KNOWN(usher_player_free, (player));
   KNOWN(usher_delegate_free, (delegate));
-  if (usher_get_api(USHER_VERSION_MAJOR)) worked("usher_get_api");
-  KNOWN(usher_rewrite_hls_keys, ((const uint8_t *)playlist, strlen(playlist), NULL, "http://x/", rewritten, &size));
+  read_contents();
   KNOWN(usher_context_close, (context, 3000, NULL));
   KNOWN(usher_context_free, (context));
 }

@@ -8,10 +8,17 @@
 
 #include <curl/curl.h>
 #include <json-c/json.h>
-#include <libavutil/base64.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+#ifdef __cplusplus
+extern "C" { /* FFmpeg's headers declare C functions without it */
+#endif
+#include <libavutil/base64.h>
+#ifdef __cplusplus
+}
+#endif
 
 /* A reply. `status` is 0 if there is no reply. `json` is NULL if the body is not JSON; free it with json_object_put().
    */

@@ -7,6 +7,7 @@ the prototypes and names of fields that headers.py has read, and the layouts and
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 import sys
@@ -52,6 +53,7 @@ ENUMS: dict[str, type[Enum]] = {
     "USHER_HOOK_": enums.Hook,
     "USHER_ROUTE_": enums.Route,
     "USHER_TOKEN_": enums.TokenKind,
+    "USHER_PART_": enums.Part,
     "USHER_CONTENT_ID_": enums.ContentIDRule,
     "USHER_FPS_REQUEST_": enums.FPSRequest,
     "USHER_URLENCODE_": enums.URLEncode,
@@ -68,6 +70,7 @@ SCALARS = {
     "uint64_t": ctypes.c_uint64,
     "size_t": ctypes.c_size_t,
     "usher_completion": ctypes.c_uint64,
+    "char": ctypes.c_char,
     "const char *": ctypes.c_char_p,
     "const uint8_t *": ctypes.POINTER(ctypes.c_uint8),
     "uint8_t": ctypes.c_uint8,
@@ -88,6 +91,8 @@ def ctype(text: str) -> Any:
         return SCALARS[text]
     if text in abi.CALLBACKS:
         return abi.CALLBACKS[text]
+    if array := re.fullmatch(r"(\w+)\[(\d+)\]", text):
+        return ctype(array[1]) * int(array[2])
     bare = text.removeprefix("const ").strip()
     assert bare.endswith("*"), f"no ctypes type for {text!r}"
     inner = bare[:-1].strip()
@@ -130,10 +135,11 @@ def test_headers_asTheReaderReadsThem_areTheCompilers(tmp_path: Path) -> None:
         lines.append(f"const {name} check_{name} = host_{name};")
     for name, structure in HEADERS.structures.items():
         lines.append(f"extern {name} example_{name};")
-        lines += [
-            f"{field.type} const *const {name}_{field.name} = &example_{name}.{field.name};"
-            for field in structure.fields
-        ]
+        for field in structure.fields:
+            item, bracket, count = field.type.partition("[")
+            pointer = f"*const {name}_{field.name}"
+            declared = f"{item} ({pointer})[{count}" if bracket else f"{item} const {pointer}"
+            lines.append(f"{declared} = &example_{name}.{field.name};")
     compile_only(tmp_path, lines)
 
 
@@ -239,7 +245,7 @@ def test_callbackTypes_ofTheHeader_areAllBound() -> None:
     assert set(HEADERS.callbacks) == set(abi.CALLBACKS)
     for name, callback in HEADERS.callbacks.items():
         function = abi.CALLBACKS[name]
-        assert function._restype_ is None
+        assert function._restype_ is (None if callback.result == "void" else ctype(callback.result)), name
         assert function._argtypes_ == tuple(map(ctype, callback.types)), name
 
 

@@ -15,6 +15,7 @@ from usher._loads import Resource
 
 PUBLIC = {
     "Explanation": {"summary", "advice", "source"},
+    "FileProtection": {"content_id", "init_data", "scheme"},
     "Protection": {"system_id", "content_id", "init_data", "iv", "scheme"},
     "LicenseResponse": {"message"},
     "HostFunction": {"name"},

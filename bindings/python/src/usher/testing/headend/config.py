@@ -151,7 +151,10 @@ class HeadEndConfig:
     max_body_bytes: int = 16 * 1024 * 1024
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "enforced", frozenset(key_system_name(name) for name in self.enforced))
+        try:
+            object.__setattr__(self, "enforced", frozenset(key_system_name(name) for name in self.enforced))
+        except ValueError as error:
+            raise ValueError(f"enforced: {error}") from None
         if not self.tenant or "/" in self.tenant:
             raise ValueError(f"tenant: {self.tenant!r} is not one path segment")
         if not (math.isfinite(self.period_s) and self.period_s > 0):
