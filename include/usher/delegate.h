@@ -326,8 +326,9 @@ USHER_API int32_t usher_delegate_free(usher_delegate *delegate);
  * Answers a token callback.
  *
  * @param completion  the id that the callback received.
- * @param token       a header value: not empty, no CR, LF or NUL, at most 64 kB. NULL: the host has no token; the
- *                    request fails with USHER_E_NO_TOKEN.
+ * @param token       a header value: not only blanks, no control character except tab, at most 64 kB. NULL: the host
+ *                    has no token; the request fails with USHER_E_NO_TOKEN, or, if the server had denied it, with the
+ *                    error of the denial.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before, its deadline has passed, its
  *         playback closes, or the id is unknown; USHER_E_INVALID_ARGUMENT if `token` is not such a header value (the
  *         question stays open).

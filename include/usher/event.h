@@ -45,9 +45,9 @@ extern "C" {
 #define USHER_EVENT_LICENSE_ERROR 11
 /** The playback is closed, and the teardown with its retries has ended. No event of the playback follows, unless you
     later tear down a session that was left to expire (see usher_playback_close()). `error.status` is USHER_OK, or
-    USHER_E_REPLACED if a newer item closed the playback. `error.orphan_possible` is 1 if the head-end may hold a
-    session whose token never reached the library. In threaded mode usher_playback_wait_closed() returns after the
-    observers have received this event; usher_context_close() waits for the observers at most one second. */
+    USHER_E_REPLACED if a newer item was started before this one began. `error.orphan_possible` is 1 if the head-end may
+    hold a session whose token never reached the library. In threaded mode usher_playback_wait_closed() returns after
+    the observers have received this event; usher_context_close() waits for the observers at most one second. */
 #define USHER_EVENT_PLAYBACK_CLOSED 12
 
 /** SSP V2: the licence reply had no session token. Playback continues without a session: the library sends no

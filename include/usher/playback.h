@@ -111,7 +111,8 @@ USHER_API int32_t usher_playback_wait_closed(usher_playback *playback, uint32_t 
  * second token does not replace the first.
  *
  * @param playback  the playback that waits.
- * @param token     a header value: not empty, no CR, LF or NUL, at most 64 kB. Not NULL.
+ * @param token     a header value: not only blanks, no control character except tab, at most 64 kB.
+ *                  Not NULL.
  * @return USHER_OK; USHER_E_STATE if the playback has a token or no longer waits for one; USHER_E_INVALID_HANDLE;
  *         USHER_E_INVALID_ARGUMENT; USHER_E_CLOSED if the playback is closed.
  * Threads: any. In callbacks: yes. Since: 0.1

@@ -35,7 +35,8 @@ typedef struct usher_playback_options {
   size_t struct_size;
   /** The licence delegate of this item. Default: the context's delegate. A clear item needs none. */
   usher_delegate *delegate;
-  /** The operator's content token: a header value, not empty, no CR, LF or NUL, at most 64 kB; it may contain commas.
+  /** The operator's content token: a header value, not only blanks, no control character except tab, at most 64 kB;
+      it may contain commas.
       Default: the library asks the delegate's token callback. Without a token callback, the playback waits
       `token_wait_ms` for usher_playback_set_content_token(). Default, common and customer SSM delegates need no token,
       so with them the playback does not wait. */

@@ -54,7 +54,8 @@ USHER_API int32_t usher_multi_instance_delegate_new(
  * @param delegate         a multi-instance delegate.
  * @param content_id       bytes, compared as they are; 1 byte to 64 kB. Not NULL.
  * @param content_id_size  its length in bytes.
- * @param token            a header value: not empty, no CR, LF or NUL, at most 64 kB. Not NULL.
+ * @param token            a header value: not only blanks, no control character except tab, at most 64 kB.
+ *                         Not NULL.
  * @return USHER_OK; USHER_E_FULL if the map is full and playbacks hold every token in it; USHER_E_INVALID_HANDLE;
  *         USHER_E_INVALID_ARGUMENT; USHER_E_STATE for a delegate without a map.
  * Threads: any. In callbacks: yes. Since: 0.1

@@ -166,8 +166,8 @@ final class ResponseObject: HandleObject {
   override func ends(with context: ContextObject) -> Bool { self.context === context }
 }
 
-/// A question to the host, found by its completion id. The id becomes stale when the question has been answered or its
-/// deadline has passed.
+/// A question to the host, found by its completion id. The id becomes stale when the question has been answered, its
+/// deadline has passed, or its playback closes.
 final class CompletionObject: HandleObject {
   let ask: HostQuestion
   init(ask: HostQuestion) { self.ask = ask }

@@ -1,10 +1,11 @@
 extension PlaybackMachine {
   /// Handles a licence request of the host, or the library's own request for a renewal whose payload has arrived.
-  /// - Parameters: - isRaw: the reply will be binary, so it cannot say how the session is kept alive. - isAuxiliary:
-  ///   the request is not for a licence but for data that the CDM needs first (the Widevine service certificate). Its
-  ///   reply does not decide how the session is kept alive. - token: the content token from the token map for the
-  ///   request's content; nil if the map has no token for it. - isForPlayingItem: whether the request is for the
-  ///   content that plays, and not for additional content.
+  /// - Parameters:
+  ///   - isRaw: the reply will be binary, so it cannot say how the session is kept alive.
+  ///   - isAuxiliary: the request is not for a licence but for data that the CDM needs first (the Widevine service
+  ///     certificate). Its reply does not decide how the session is kept alive.
+  ///   - token: the content token from the token map for the request's content; nil if the map has no token for it.
+  ///   - isForPlayingItem: whether the request is for the content that plays, and not for additional content.
   package mutating func requestLicense(
     _ id: LicenseID, keySystem: KeySystem, isRenewal: Bool, isRaw: Bool = false, isAuxiliary: Bool = false,
     token: Secret? = nil, isForPlayingItem: Bool = true,

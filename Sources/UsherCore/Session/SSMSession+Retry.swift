@@ -9,7 +9,8 @@ extension SSMSession {
   /// over.
   ///
   /// The pauses double. The first is one second, or an eighth of the period if that is shorter. No pause is longer than
-  /// a quarter of the lease that is left, so the pauses become shorter towards the end of the lease. If the server asks
+  /// a quarter of the lease that is left, so the pauses become shorter towards the end of the lease; but the shortest
+  /// is half of the first one, at most half a second. If the server asks
   /// for a pause (`Retry-After`), this pause applies instead; if it exceeds the lease, the last retry is sent when the
   /// lease ends. The library sends retries until shortly after the end that it assumes for the lease: the server's
   /// lease ends a moment later, because it began when the server had read the last keep-alive.

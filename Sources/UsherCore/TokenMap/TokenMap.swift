@@ -32,8 +32,10 @@ package final class TokenMap {
   private var order: OldestFirst
   private var lastSerial: UInt64 = 0
 
-  /// - Parameters: - bound: the largest number of entries. - timeToLive: the map removes an entry this long after it
-  ///   was set, unless the entry is pinned. - seed: random, so that an attacker cannot choose content ids that collide.
+  /// - Parameters:
+  ///   - bound: the largest number of entries.
+  ///   - timeToLive: the map removes an entry this long after it was set, unless the entry is pinned.
+  ///   - seed: random, so that an attacker cannot choose content ids that collide.
   package init(bound: Int? = nil, timeToLive: Milliseconds? = nil, seed: UInt64) {
     hash = ByteHash(seed: seed)
     self.bound = bound

@@ -34,7 +34,7 @@ class Status(OpenIntEnum):
     CLOSED = -3
     """The context, player or playback was closed before the operation could finish."""
     REPLACED = -4
-    """The same player started a newer item, which closed this one."""
+    """The same player started a newer item before this one began."""
     NO_DELEGATE = -5
     """Neither the playback nor the context has a licence delegate."""
     TIMEOUT = -6
@@ -180,9 +180,9 @@ class EventType(OpenIntEnum):
     PLAYBACK_CLOSED = 12
     """The playback is closed, and the teardown with its retries has ended. No event of the playback follows, unless you
     later tear down a session that was left to expire (see usher_playback_close()). `error.status` is Status.OK, or
-    Status.REPLACED if a newer item closed the playback. `error.orphan_possible` is 1 if the head-end may hold a session
-    whose token never reached the library. In threaded mode usher_playback_wait_closed() returns after the observers
-    have received this event; usher_context_close() waits for the observers at most one second."""
+    Status.REPLACED if a newer item was started before this one began. `error.orphan_possible` is 1 if the head-end may
+    hold a session whose token never reached the library. In threaded mode usher_playback_wait_closed() returns after
+    the observers have received this event; usher_context_close() waits for the observers at most one second."""
     NO_SESSION = 13
     """SSP V2: the licence reply had no session token. Playback continues without a session: the library sends no
     keep-alives and no teardown. Reported once per playback. If the reply to a later licence request has a session

@@ -44,8 +44,10 @@ class Delegate(Part):
 
 
 class TokenRequest(Question[str]):
-    """The library needs a new content token. A token is a header value: not empty, without CR, LF and NUL, at most 64
-    kB."""
+    """The library needs a new content token.
+
+    A token is a header value: not only blanks, no control character except tab, at most 64 kB.
+    """
 
     _fails_as = Status.NO_TOKEN
 
