@@ -297,7 +297,8 @@ def test_urlStep_ofTheSuperclass_hasRenewTrueForRenewals(stage: Stage) -> None:
     url = stage.headend.license_url("clearkey")
     playback = play(stage, Own(stage.context, license_url=url + "?a=b"))
     for route in ("license", "license-renewal"):
-        stage.headend.faults.add(route, Fault.reply(200, body={"keys": [{"kty": "oct", "kid": "AA", "k": "AA"}]}))
+        key = {"kty": "oct", "kid": "A" * 22, "k": "A" * 22}
+        stage.headend.faults.add(route, Fault.reply(200, body={"keys": [key]}))
     stage.clear_keys(playback)
     stage.clear_keys(playback, type=usher.LicenseType.RENEWAL)
     assert urls == [(usher.LicenseType.REQUEST, url + "?a=b"), (usher.LicenseType.RENEWAL, url + "?a=b&renew=true")]
