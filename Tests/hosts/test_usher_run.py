@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,15 +35,23 @@ class Runs:
         self.started: list[subprocess.Popen[bytes]] = []
 
     def start(
-        self, clip: Path | str, content_id: str, *player: str | Path, terminal: int | None = None, **options: Any
+        self,
+        clip: Path | str,
+        content_id: str,
+        *player: str | Path,
+        terminal: int | None = None,
+        shell: str = "",
+        **options: Any,
     ) -> subprocess.Popen[bytes]:
         """Starts `usher run` in a session of its own, as a desktop does. `terminal`: the descriptor of a pseudo
-        terminal that becomes its controlling terminal."""
+        terminal that becomes its controlling terminal. `shell`: a script that runs the command, which is "$@"."""
         self.token_file.write_text(self.server.content_token(content_id=content_id) + "\n")
         values = {"license": self.server.license_url("clearkey"), "ssm": self.server.ssm_url}
         values |= {"token-file": self.token_file, **{name.replace("_", "-"): value for name, value in options.items()}}
         ours = [f"--{name}={value}" for name, value in values.items() if value is not None]
         command = [str(self.program), "run", *ours, str(clip), "--", *map(str, player)]
+        if shell:
+            command = ["sh", "-c", shell, "sh", *command]
         if terminal is not None:
             command = ["setsid", "--ctty", *command]
         out = (self.folder / f"out-{len(self.started)}").open("wb")
@@ -357,3 +366,48 @@ def test_clear_playsWithoutSession(runs: Runs, clips: dict[str, Clip]) -> None:
     assert process.wait(PATIENCE_S) == 0, runs.text(process)
     assert "without a session" in runs.text(process)
     assert not runs.server.journal.entries()
+
+
+@pytest.mark.quick
+def test_pipe_asClip_reachesThePlayerWhole(runs: Runs, tmp_path: Path) -> None:
+    """The clip is a named pipe. `usher run` reads nothing from it, so the player gets every byte."""
+    pipe, bytes_of_clip = tmp_path / "pipe", os.urandom(300_000)
+    os.mkfifo(pipe)
+    process = runs.start(pipe, "content-1", "sh", "-c", 'sha256sum <"$0"', "{clip}")
+    writer = threading.Thread(target=pipe.write_bytes, args=(bytes_of_clip,))
+    writer.start()
+    assert process.wait(PATIENCE_S) == 0, runs.text(process)
+    writer.join(PATIENCE_S)
+    assert hashlib.sha256(bytes_of_clip).hexdigest() in runs.text(process)
+
+
+@pytest.mark.quick
+def test_inheritedChild_endsBeforeThePlayerStarts_isIgnored(runs: Runs) -> None:
+    """A child that the shell started before it became `usher run` ends while `usher run` waits for the web server of
+    the clip. `usher run` goes on waiting, and says that the server does not send the clip."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/clip.mp4"
+        process = runs.start(url, "content-1", "true", "{clip}", shell='sleep 0.3 & exec "$@"')
+        connection, _ = server.accept()
+        with connection:
+            time.sleep(1)  # the inherited child ends meanwhile
+    assert process.wait(PATIENCE_S) == 3, runs.text(process)
+    assert "clip.mp4" in runs.text(process)
+
+
+def test_sessionLost_beforeTheLicenceComes_startsNoPlayer(runs: Runs, clips: dict[str, Clip]) -> None:
+    """No heartbeat gets a reply until the session has expired, and the licence comes only then. `usher run` starts no
+    player, and says why."""
+    clip, started = clips["cbcs"], runs.folder / "started"
+    runs.server.faults.add("license", Fault.stall("after"), times=1)
+    runs.server.faults.add("heartbeat", Fault.stall(), always=True)
+    script = 'touch "$0"'
+    process = runs.start(clip.file, clip.content.content_id, "sh", "-c", script, started, "{clip}", "{keys-file}")
+    until(lambda: runs.server.journal.entries(route="heartbeat"), "heartbeats begin")
+    until(lambda: not runs.server.sessions.active(), "the session expires")
+    sent = -1
+    while sent < (sent := len(runs.server.journal.entries(route="heartbeat"))):
+        time.sleep(1.5)  # longer than the pause before any retry of this period
+    runs.server.release("license")
+    assert process.wait(PATIENCE_S) == 3, runs.text(process)
+    assert not started.exists()

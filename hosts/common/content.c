@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <usher/usher.h>
 
 #define MANIFEST_MAX (1024 * 1024)
@@ -16,7 +17,8 @@ static int interrupted(void *user_data) {
   return reading && reading->cancelled && reading->cancelled(reading->user_data);
 }
 
-/* @return the name that libavformat opens: "file:" and a path, or the URL itself; NULL for another kind of URL. */
+/* @return the name that libavformat opens: "file:" and a path, or the URL itself; NULL for another kind of URL, and for
+   a pipe or a device, because the player would not get the bytes that are read here. */
 static char *name_for_libavformat(const char *url) {
   bool is_file = strncmp(url, "file://", 7) == 0;
   if (strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0) return strdup(url);
@@ -30,7 +32,10 @@ static char *name_for_libavformat(const char *url) {
       *end++ = (char)code, from += 2;
     else *end++ = *from;
   }
-  return *end = 0, name;
+  *end = 0;
+  struct stat local;
+  if (stat(name + strlen("file:"), &local) != 0 || S_ISREG(local.st_mode)) return name;
+  return free(name), NULL;
 }
 
 static AVIOContext *open_url(const char *url, const struct content_reading *reading, struct content *content) {

@@ -38,7 +38,7 @@ int32_t session_play(struct session *session, const usher_ssp_options *ssp, cons
 }
 void session_stop(struct session *session) { usher_playback_free(session->playback), session->playback = NULL; }
 void session_close(struct session *session, uint32_t timeout_ms) {
-  if (session->context && usher_context_begin_close(session->context, timeout_ms) == USHER_OK)
+  if (session->context && usher_context_begin_close(session->context, timeout_ms ? timeout_ms : 1) == USHER_OK)
     while (!session->closed && poll(&(struct pollfd){session->fd, POLLIN, 0}, 1, (int)timeout_ms + 1000) > 0)
       usher_context_pump(session->context, NULL);
   usher_context_free(session->context), session->context = NULL, session->fd = -1;

@@ -129,12 +129,13 @@ static bool use_keys(struct plugin *plugin, const usher_clearkey_key *keys, size
 static void on_licensed(const usher_error *error, const usher_clearkey_key *keys, size_t count, void *user_data) {
   struct plugin *plugin = user_data;
   if (!plugin->hook) return;
-  if (!error->status && use_keys(plugin, keys, count)) {
+  bool lost = plugin->words[0]; /* the session ended before the licence came */
+  if (!error->status && !lost && use_keys(plugin, keys, count)) {
     finish_hook(plugin);
     return;
   }
   session_stop(&plugin->session);
-  if (!error->status) refuse_with(plugin, WORDS_OTHER_KEYS);
+  if (!error->status && !lost) refuse_with(plugin, WORDS_OTHER_KEYS);
   else {
     if (!plugin->words[0]) words_of_error(error, plugin->words);
     refuse(plugin, complain);

@@ -31,6 +31,7 @@ struct run {
   struct session session;
   struct content content;
   sigset_t mask; /* the signal mask that this process had at its start */
+  sigset_t caught; /* the signals that `signals` reads */
   int signals;
   pid_t pid; /* of the player; 0: it has not started yet */
   bool ended; /* nothing is left to wait for */
@@ -86,6 +87,8 @@ static void refuse(struct run *run, const char *words) {
 }
 
 static void start(struct run *run, const usher_clearkey_key *keys, size_t count) {
+  sigaddset(&run->caught, SIGCHLD);
+  signalfd(run->signals, &run->caught, SFD_NONBLOCK | SFD_CLOEXEC);
   run->pid = player_start(run->kind, run->command, run->clip, &run->content, keys, count, &run->mask);
   if (run->pid > 0) return;
   fprintf(stderr, "usher: %s: %s\n", run->command[0], strerror(errno));
@@ -95,7 +98,7 @@ static void start(struct run *run, const usher_clearkey_key *keys, size_t count)
 static void on_licensed(const usher_error *error, const usher_clearkey_key *keys, size_t count, void *user_data) {
   struct run *run = user_data;
   if (run->ended || run->pid) return;
-  if (error->status) {
+  if (error->status || run->lost) {
     if (!run->words[0]) words_of_error(error, run->words);
     refuse(run, run->words);
     return;
@@ -117,9 +120,9 @@ static void on_event(const usher_event *event, void *user_data) {
         event->error.message);
   if (!current || !event->error.must_stop || run->lost) return;
   if (!run->words[0]) words_of_error(&event->error, run->words);
+  run->lost = true;
   if (!run->pid) return; /* the answer to the licence request follows */
   fprintf(stderr, "usher: %s\n", run->words);
-  run->lost = true;
   run->kill_at_ms = now_ms() + run->kill_after_s * 1000;
   kill(run->pid, SIGTERM);
 }
@@ -163,11 +166,12 @@ static void loop(struct run *run) {
 
 static void catch_signals(struct run *run) {
   static const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-  sigset_t caught;
-  sigemptyset(&caught);
-  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) sigaddset(&caught, numbers[i]);
-  sigprocmask(SIG_BLOCK, &caught, &run->mask); /* before libusher starts threads */
-  run->signals = signalfd(-1, &caught, SFD_NONBLOCK | SFD_CLOEXEC);
+  sigemptyset(&run->caught);
+  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) sigaddset(&run->caught, numbers[i]);
+  sigprocmask(SIG_BLOCK, &run->caught, &run->mask); /* before libusher starts threads */
+  /* Until the player starts, SIGCHLD is about a child that this process had before exec: nobody waits for it. */
+  sigdelset(&run->caught, SIGCHLD);
+  run->signals = signalfd(-1, &run->caught, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
