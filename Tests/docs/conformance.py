@@ -97,7 +97,7 @@ def swift(path: Path) -> File:
         tags += tags_in(line)
         if line.lstrip().startswith("//"):
             continue
-        if outer := re.match(r"(?:@\w+(?:\([^)]*\))? )*(?:final )?(?:struct|class|actor|enum|extension) (\w+)", line):
+        if outer := re.match(r"(?:@\w+(?:\(.*\))? )*(?:final )?(?:struct|class|actor|enum|extension) (\w+)", line):
             suite = outer[1]
         pending = pending or "@Test" in line
         if pending and (function := re.search(r"\bfunc `?(\w+)", line)):
