@@ -47,7 +47,15 @@ class Mpv:
         self._name = f"mpv-{len(list(folder.glob('mpv-*.log')))}"
         self._socket_path = folder / f"{self._name}.sock"
         self.log = folder / f"{self._name}.log"
-        command = ["mpv", *QUIET, f"--input-ipc-server={self._socket_path}", *map(str, arguments)]
+        # With nohup, the tests ignore SIGHUP, and mpv would inherit that.
+        command = [
+            "env",
+            "--default-signal=HUP",
+            "mpv",
+            *QUIET,
+            f"--input-ipc-server={self._socket_path}",
+            *map(str, arguments),
+        ]
         with self.log.open("wb") as out:
             if terminal is None:
                 self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
