@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hosts import page
+from hosts import page, scene
 
 from usher.testing import media
 from usher.testing.headend import HeadEnd
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 20.0 * int(os.environ.get("USHER_TEST_PATIENCE", "1"))
-"""The longest time for which a test waits for one thing, in seconds."""
-
 Row = Callable[[str, str, str, str], None]
 
 
@@ -129,6 +126,19 @@ def head_end(headend_factory: Callable[..., HeadEnd], clips: dict[str, Clip]) ->
         return server
 
     return make
+
+
+@pytest.fixture
+def period_s() -> float:
+    """The period of the sessions of a test's head-end, in seconds. A test gives another one as its parameter."""
+    return 1.0
+
+
+@pytest.fixture
+def web() -> Iterator[Callable[[Path], str]]:
+    """Returns a function that serves the folder of a file by HTTP and returns the URL of the file."""
+    with scene.serving() as serve:
+        yield serve
 
 
 def ffprobe(file: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hosts.conftest import PATIENCE_S
+from hosts.scene import PATIENCE_S
 
 from usher.testing.headend import HeadEnd
 

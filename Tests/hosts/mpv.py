@@ -4,33 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hosts.scene import PATIENCE_S, until
+
 from usher.testing.headend import HeadEnd
 
-PATIENCE_S = 20.0 * int(os.environ.get("USHER_TEST_PATIENCE", "1"))
-"""The longest time for which a test waits for one thing, in seconds."""
-
 QUIET = ("--no-config", "--no-audio", "--sub-auto=no", "--audio-file-auto=no", "--load-scripts=no")
-
-
-def until(condition: Callable[[], Any], what: str, seconds: float = PATIENCE_S) -> Any:
-    """Waits until `condition` returns something true, and returns that."""
-    end = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds} s: {what}")
-        time.sleep(0.01)
 
 
 class Mpv:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
-import io
 import os
 import random
 import re
@@ -17,30 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hosts.conftest import PATIENCE_S, Clip, Row
+from hosts.conftest import Clip, Row
 from hosts.gst import Player, environment, settings
+from hosts.scene import PATIENCE_S, Scene
 
-from usher.testing.headend import Fault, HeadEnd, Session, SessionState
+from usher.testing.headend import Fault, HeadEnd, SessionState
 
 HOST = "GStreamer"
 
 
-class Room:
-    """One head-end, a token file, and the players that play against it."""
+class Room(Scene[Player]):
+    """A scene whose players are GStreamer's."""
 
     def __init__(self, server: HeadEnd, folder: Path, built: Path) -> None:
-        self.server, self.folder, self.built = server, folder, built
-        self.token_file = folder / "token"
-        self.started: list[Player] = []
-
-    def give_token(self, clip: Clip | None, account: str = "account-1") -> Path:
-        """Writes the token of the next item."""
-        content_id = clip.content.content_id if clip else "none"
-        self.token_file.write_text(self.server.content_token(account, content_id) + "\n")
-        return self.token_file
-
-    def token(self, clip: Clip) -> str:
-        return self.server.content_token("account-1", clip.content.content_id)
+        super().__init__(server, folder)
+        self.built = built
 
     def play(
         self,
@@ -52,79 +40,23 @@ class Room:
         **process: Any,
     ) -> Player:
         """Starts the player; `usher` has further settings of the plug-in, None leaves one out."""
-        given = settings(self.server, self.give_token(clip), **(usher or {}))
+        given = settings(self.server, self.give_token(clip.content.content_id if clip else "none"), **(usher or {}))
         where = uri or (clip.file.as_uri() if clip else "")
         flags = ("--hash", "--fast") if fast else ("--hash",)
         player = Player(self.built, where, given, *flags, *arguments, **process)
         self.started.append(player)
         return player
 
-    def occupy(self) -> Session:
-        """Another screen of the same account takes the only slot."""
-        return self.server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
-
-    def until_ended(self, state: SessionState = SessionState.TORN_DOWN) -> None:
-        """Waits until the head-end holds no session; the newest one ended in this state."""
-        end = time.monotonic() + PATIENCE_S
-        while self.server.sessions.active():
-            assert time.monotonic() < end, self.server.journal.dump()
-            threading.Event().wait(0.01)
-        assert self.server.sessions.all()[-1].state is state, self.server.journal.dump()
-
     def count(self, route: str) -> int:
         return len(self.server.journal.entries(route=route))
 
 
 @pytest.fixture
-def room(
-    head_end: Callable[..., HeadEnd], tmp_path: Path, built: Path, request: pytest.FixtureRequest
-) -> Iterator[Room]:
-    """A room whose sessions have a period of one second, or the period that the test gives as its parameter."""
-    made = Room(head_end(period_s=getattr(request, "param", 1.0)), tmp_path, built)
+def room(head_end: Callable[..., HeadEnd], tmp_path: Path, built: Path, period_s: float) -> Iterator[Room]:
+    made = Room(head_end(period_s=period_s), tmp_path, built)
     yield made
     for player in made.started:
         player.close()
-
-
-class Files(http.server.SimpleHTTPRequestHandler):
-    """Serves files and byte ranges of them."""
-
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-    def send_head(self) -> Any:
-        path = Path(self.translate_path(self.path))
-        asked = re.match(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-        if not asked or not path.is_file():
-            return super().send_head()
-        data = path.read_bytes()
-        first, last = int(asked[1]), min(int(asked[2] or len(data)), len(data) - 1)
-        self.send_response(206)
-        self.send_header("Content-Type", self.guess_type(path))
-        self.send_header("Content-Range", f"bytes {first}-{last}/{len(data)}")
-        self.send_header("Content-Length", str(last + 1 - first))
-        self.end_headers()
-        return io.BytesIO(data[first : last + 1])
-
-
-@pytest.fixture
-def web() -> Iterator[Callable[[Path], str]]:
-    """Returns a function that serves the folder above a file's by HTTP, and returns the URL of the file."""
-    servers: list[http.server.ThreadingHTTPServer] = []
-
-    def serve(file: Path) -> str:
-        top = file.parent.parent
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=str(top)))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}/{file.relative_to(top)}"
-
-    yield serve
-    for server in servers:
-        server.shutdown()
-        server.server_close()
 
 
 def expected(clip: Clip) -> tuple[int | None, str | None]:
@@ -254,7 +186,7 @@ def test_wrongSetting_isNamedOnce(room: Room, clips: dict[str, Clip], usher: dic
 def test_optionsFile_configuresEveryPlayer(room: Room, clips: dict[str, Clip], row: Row) -> None:
     """gst-launch-1.0 plays with playbin under a session; an environment variable names the file with the options."""
     clip = clips["dash-cenc"]
-    given = settings(room.server, room.give_token(clip))
+    given = settings(room.server, room.give_token(clip.content.content_id))
     options = room.folder / "options"
     options.write_text("# options\n" + "".join(f"{name} = {value}\n" for name, value in given.items()))
     command = ["gst-launch-1.0", "-q", "playbin", f"uri={clip.file.as_uri()}", "video-sink=fakesink"]
@@ -283,7 +215,7 @@ def test_optionsFileWithUnknownName_namesIt(room: Room, clips: dict[str, Clip]) 
 def test_ownPipeline_isConfiguredByProperties(room: Room, clips: dict[str, Clip]) -> None:
     """A pipeline without playbin gives the settings to the element as properties."""
     clip = clips["cbcs"]
-    given = settings(room.server, room.give_token(clip))
+    given = settings(room.server, room.give_token(clip.content.content_id))
     out = room.folder / "clear.h264"
     command = ["gst-launch-1.0", "-q", "filesrc", f"location={clip.file}", "!", "qtdemux", "!", "usherdecrypt"]
     command += [f"{name}={value}" for name, value in given.items()]
@@ -331,7 +263,12 @@ def test_application_sharesItsObjects(room: Room, clips: dict[str, Clip], row: R
     """An application answers GST_MESSAGE_NEED_CONTEXT with its own usher context or playback. The plug-in uses it, and
     closes only the sessions that it has made itself."""
     clip = clips["dash-two-keys"]
-    places = [clip.file.as_uri(), room.server.license_url("clearkey"), room.server.ssm_url, room.token(clip)]
+    places = [
+        clip.file.as_uri(),
+        room.server.license_url("clearkey"),
+        room.server.ssm_url,
+        room.token(clip.content.content_id),
+    ]
     done = subprocess.run(
         [str(built_app(room)), shared, *places],
         env=environment(room.built),
@@ -385,7 +322,7 @@ LIMIT = "Too many devices are playing on this account right now."
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("room", [60.0], indirect=True)
+@pytest.mark.parametrize("period_s", [60.0])
 def test_limit_isSaidInWords_andTheNextItemPlays(room: Room, clips: dict[str, Clip], row: Row) -> None:
     """Another screen has the only slot: the viewer sees words and no picture. The slot becomes free: the next item
     plays."""
@@ -395,7 +332,7 @@ def test_limit_isSaidInWords_andTheNextItemPlays(room: Room, clips: dict[str, Cl
     assert player.error().startswith(LIMIT)
     assert not player.lines("pictures")
     room.server.kill_account("account-1")
-    player.say(f"open {clip.file.as_uri()} token={room.token(clip)}")
+    player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
     player.until("end")
     assert player.quit() == 0, player.text
     assert player.hash("pictures") == expected(clip)
@@ -472,7 +409,7 @@ def test_damagedFile_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row,
         assert player.error()
         assert not player.lines("pictures")
         result = "words on the bus, no picture"
-    player.say(f"open {clip.file.as_uri()} token={room.token(clip)}")
+    player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
     player.until("end", 2 if how == "cut" else 1)
     assert player.quit() == 0, player.text
     assert player.lines("pictures")[-1].split()[3] == clip.content.frames_sha256
@@ -498,7 +435,7 @@ def test_badReply_isSaidInWords(room: Room, clips: dict[str, Clip], route: str, 
     assert player.error()
     room.server.faults.clear()
     room.until_ended() if route == "license" else room.server.kill_account("account-1")
-    player.say(f"open {clip.file.as_uri()} token={room.token(clip)}")
+    player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
     player.until("end")
     assert player.quit() == 0, player.text
     assert player.hash("pictures") == expected(clip)
@@ -517,7 +454,7 @@ def test_muteServer_stopAndZapAtOnce(room: Room, clips: dict[str, Clip], row: Ro
     player.until("state READY", seconds=2)
     assert player.longest_ms() < 50, player.text
     room.server.release()
-    player.say(f"open {clip.file.as_uri()} token={room.token(clip)}")
+    player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
     player.until("end")
     assert player.quit() == 0, player.text
     assert player.hash("pictures") == expected(clip)
@@ -540,7 +477,7 @@ def test_slowServer_playsLater(room: Room, clips: dict[str, Clip]) -> None:
 def test_noServer_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row) -> None:
     """The head-end has ended before the item plays; the viewer sees words."""
     clip = clips["cenc"]
-    room.give_token(clip)
+    room.give_token(clip.content.content_id)
     given = settings(room.server, room.token_file)
     room.server.stop()
     player = Player(room.built, clip.file.as_uri(), given, "--hash", "--fast")
@@ -642,7 +579,9 @@ def test_twoScreensInOnePipeline_haveASessionEach(
     room = Room(head_end(limit=2), tmp_path, built)
     command = ["gst-launch-1.0", "-q"]
     for name in ("cenc", "cbcs"):
-        given = settings(room.server, tmp_path, token_file=None, token=room.token(clips[name]), screen=name)
+        given = settings(
+            room.server, tmp_path, token_file=None, token=room.token(clips[name].content.content_id), screen=name
+        )
         command += ["filesrc", f"location={clips[name].file}", "!", "qtdemux", "!", "usherdecrypt"]
         command += [f"{key}={value}" for key, value in given.items()]
         command += ["!", "h264parse", "!", "avdec_h264", "!", "fakesink", "sync=true"]
@@ -662,7 +601,7 @@ def test_twoScreensInOnePipeline_haveASessionEach(
 def test_exitWithoutStop_tearsDown(room: Room, clips: dict[str, Clip], row: Row) -> None:
     """gst-launch-1.0 gets SIGINT while the item plays; the plug-in tears the session down before the process ends."""
     clip = clips["dash-cenc"]
-    given = settings(room.server, room.give_token(clip))
+    given = settings(room.server, room.give_token(clip.content.content_id))
     options = room.folder / "options"
     options.write_text("".join(f"{name}={value}\n" for name, value in given.items()))
     command = ["gst-launch-1.0", "-q", "playbin", f"uri={clip.file.as_uri()}", "video-sink=fakesink sync=true"]
@@ -681,7 +620,7 @@ def test_exitWithMuteServer_endsInTime(room: Room, clips: dict[str, Clip], row: 
     """The head-end does not answer the teardown; gst-launch-1.0 ends within close-timeout and one second."""
     clip = clips["cbcs"]
     room.server.faults.add("teardown", Fault.stall(), always=True)
-    given = settings(room.server, room.give_token(clip), close_timeout=500)
+    given = settings(room.server, room.give_token(clip.content.content_id), close_timeout=500)
     command = ["gst-launch-1.0", "-q", "filesrc", f"location={clip.file}", "!", "qtdemux", "!", "usherdecrypt"]
     command += [f"{name}={value}" for name, value in given.items()] + ["!", "fakesink"]
     process = subprocess.Popen(command, env=environment(room.built))
@@ -714,7 +653,7 @@ def test_leaksTracer_findsNothing(room: Room, clips: dict[str, Clip], name: str)
     player.until("end")
     player.say("seek 1")
     player.until("end", 2)
-    player.say(f"open {clip.file.as_uri()} token={room.token(clip)}")
+    player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
     player.until("end", 3)
     assert player.quit() == 0, player.text
     found = [line for line in player.errors if "object-alive, " in line and "new format" not in line]

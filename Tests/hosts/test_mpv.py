@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import http.server
 import os
 import random
 import re
 import signal
 import socket
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +15,8 @@ from typing import Any
 
 import pytest
 from hosts.conftest import Clip, Row
-from hosts.mpv import PATIENCE_S, Mpv, image_output, options, pictures, until
+from hosts.mpv import Mpv, image_output, options, pictures
+from hosts.scene import PATIENCE_S, Scene, until
 from hosts.terminal import Terminal
 
 from usher.testing.headend import Fault, HeadEnd, Session, SessionState
@@ -28,18 +26,13 @@ HOST = "mpv"
 Start = Callable[..., Mpv]
 
 
-class Theatre:
-    """One head-end, a token file, and the processes of mpv that play against it."""
+class Theatre(Scene[Mpv]):
+    """A scene whose players are mpv's."""
 
     def __init__(self, server: HeadEnd, folder: Path, plugin: Path) -> None:
-        self.server, self.folder, self.plugin = server, folder, plugin
-        self.token_file = folder / "token"
-        self.started: list[Mpv] = []
+        super().__init__(server, folder)
+        self.plugin = plugin
         self.give_token("any")
-
-    def give_token(self, content_id: str, account: str = "account-1") -> None:
-        """Writes the token of the next playback."""
-        self.token_file.write_text(self.server.content_token(account, content_id) + "\n")
 
     def zap(self, player: Mpv, file: Path, content_id: str) -> None:
         """Plays another item, with a token file that only this item uses."""
@@ -65,17 +58,6 @@ class Theatre:
         found = self.server.sessions.all()
         return [session for session in found if state is None or session.state is state]
 
-    def until_ended(self, state: SessionState = SessionState.TORN_DOWN) -> Session:
-        """Waits until the head-end holds no session. Returns the newest one, which ended in this state."""
-        until(lambda: not self.server.sessions.active(), f"no session is left: {self.server.journal.dump()}")
-        newest = self.server.sessions.all()[-1]
-        assert newest.state is state, self.server.journal.dump()
-        return newest
-
-    def occupy(self) -> None:
-        """Another screen of the same account takes the only slot."""
-        self.server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
-
 
 @pytest.fixture
 def plugin(built: Path) -> Path:
@@ -83,51 +65,11 @@ def plugin(built: Path) -> Path:
 
 
 @pytest.fixture
-def theatre(
-    head_end: Callable[..., HeadEnd], tmp_path: Path, plugin: Path, request: pytest.FixtureRequest
-) -> Iterator[Theatre]:
-    """A theatre whose sessions have a period of one second, or the period that the test gives as its parameter."""
-    made = Theatre(head_end(period_s=getattr(request, "param", 1.0)), tmp_path, plugin)
+def theatre(head_end: Callable[..., HeadEnd], tmp_path: Path, plugin: Path, period_s: float) -> Iterator[Theatre]:
+    made = Theatre(head_end(period_s=period_s), tmp_path, plugin)
     yield made
     for player in made.started:
         player.close()
-
-
-@pytest.fixture
-def web(clips: dict[str, Clip]) -> Iterator[Callable[[Path], str]]:
-    """Returns a function that serves the folder of a file by HTTP and returns the URL of the file."""
-    servers: list[http.server.ThreadingHTTPServer] = []
-
-    def serve(file: Path) -> str:
-        class Ranges(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                data = (file.parent / self.path.strip("/")).read_bytes()
-                asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", "bytes=0-"))
-                assert asked
-                first, last = int(asked[1]), min(int(asked[2] or len(data) - 1), len(data) - 1)
-                self.send_response(206 if "Range" in self.headers else 200)
-                self.send_header("Accept-Ranges", "bytes")
-                self.send_header("Content-Range", f"bytes {first}-{last}/{len(data)}")
-                self.send_header("Content-Length", str(last + 1 - first))
-                self.end_headers()
-                with contextlib.suppress(ConnectionError):  # the player has read enough
-                    self.wfile.write(data[first : last + 1])
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Ranges)
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}/{file.name}"
-
-    yield serve
-    for server in servers:
-        server.shutdown()
-        server.server_close()
 
 
 # ---- contents --------------------------------------------------------------------------------------------------------
@@ -260,7 +202,7 @@ def osd(player: Mpv) -> str:
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("theatre", [20.0], indirect=True)
+@pytest.mark.parametrize("period_s", [20.0])
 def test_limit_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
     """mpv shows why it does not play an item when the limit is reached, and then plays the next item."""
     theatre.occupy()

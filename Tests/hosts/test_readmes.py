@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from hosts.conftest import Clip
-from hosts.mpv import PATIENCE_S, until
+from hosts.scene import PATIENCE_S, until
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 from hosts.conftest import Clip, Row
-from hosts.mpv import PATIENCE_S, QUIET, image_output, pictures, until
+from hosts.mpv import QUIET, image_output, pictures
+from hosts.scene import PATIENCE_S, Scene, until
 from hosts.terminal import Terminal
 
 from usher.testing.headend import Fault, HeadEnd, SessionState
@@ -26,13 +27,12 @@ RAW = ["-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "yuv420p"]
 """With these options ffmpeg writes each decoded picture once, whatever its time stamp."""
 
 
-class Runs:
-    """One head-end, and the processes of `usher run` that use it."""
+class Runs(Scene["subprocess.Popen[bytes]"]):
+    """A scene whose players run under `usher run`; `started` has the processes of `usher run`."""
 
     def __init__(self, server: HeadEnd, folder: Path, program: Path) -> None:
-        self.server, self.folder, self.program = server, folder, program
-        self.token_file = folder / "token"
-        self.started: list[subprocess.Popen[bytes]] = []
+        super().__init__(server, folder)
+        self.program = program
 
     def start(
         self,
@@ -45,9 +45,9 @@ class Runs:
     ) -> subprocess.Popen[bytes]:
         """Starts `usher run` in a session of its own, as a desktop does. `terminal`: the descriptor of a pseudo
         terminal that becomes its controlling terminal. `shell`: a script that runs the command, which is "$@"."""
-        self.token_file.write_text(self.server.content_token(content_id=content_id) + "\n")
-        values = {"license": self.server.license_url("clearkey"), "ssm": self.server.ssm_url}
-        values |= {"token-file": self.token_file, **{name.replace("_", "-"): value for name, value in options.items()}}
+        token_file = self.give_token(content_id)
+        values = {"license": self.server.license_url("clearkey"), "ssm": self.server.ssm_url, "token-file": token_file}
+        values |= {name.replace("_", "-"): value for name, value in options.items()}
         ours = [f"--{name}={value}" for name, value in values.items() if value is not None]
         command = [str(self.program), "run", *ours, str(clip), "--", *map(str, player)]
         if shell:
@@ -80,10 +80,6 @@ class Runs:
         found: int = until(find, "the player runs")
         return found
 
-    def until_free(self, state: SessionState = SessionState.TORN_DOWN) -> None:
-        until(lambda: not self.server.sessions.active(), f"no session is left: {self.server.journal.dump()}")
-        assert self.server.sessions.all()[-1].state is state, self.server.journal.dump()
-
 
 @pytest.fixture
 def runs(head_end: Callable[..., HeadEnd], tmp_path: Path, built: Path) -> Iterator[Runs]:
@@ -115,7 +111,7 @@ def test_ffmpeg_isExact(runs: Runs, clips: dict[str, Clip], row: Row, name: str)
     process = runs.start(clip.file, clip.content.content_id, "ffmpeg", *words)
     assert process.wait(PATIENCE_S) == 0, runs.text(process)
     assert hashlib.sha256(raw.read_bytes()).hexdigest() == decoded(clip.clear), runs.text(process)
-    runs.until_free()
+    runs.until_ended()
     assert [route for route in runs.server.journal.routes() if route != "heartbeat"] == ["setup", "license", "teardown"]
     runs.server.assert_clean()
     row("content", f"{HOST}, ffmpeg", clip.name, "exact")
@@ -131,7 +127,7 @@ def test_mpv_isExact(runs: Runs, clips: dict[str, Clip], row: Row, name: str) ->
     subprocess.run(reference, check=True, timeout=PATIENCE_S, capture_output=True)
     assert pictures(target)[0] >= 100
     assert pictures(target) == pictures(clear), runs.text(process)
-    runs.until_free()
+    runs.until_ended()
     row("content", f"{HOST}, mpv", clip.name, "exact")
 
 
@@ -178,7 +174,7 @@ def test_playerDies_slotIsFree(runs: Runs, clips: dict[str, Clip], row: Row, num
     code = process.wait(PATIENCE_S)
     assert time.monotonic() - begin < 2
     assert code == 128 + number or (number == signal.SIGTERM and code == 255)  # ffmpeg handles SIGTERM itself
-    runs.until_free()
+    runs.until_ended()
     row("ends", HOST, f"{number.name} to the player", "nothing: `usher run` tears the session down at once")
 
 
@@ -192,7 +188,7 @@ def test_signal_isForwarded(runs: Runs, clips: dict[str, Clip], row: Row, number
     process.send_signal(number)
     assert process.wait(PATIENCE_S) == 7
     assert f"got {number.name}" in runs.text(process)
-    runs.until_free()
+    runs.until_ended()
     row("ends", HOST, f"{number.name} to usher run", "nothing: the player ends, then the session is torn down")
 
 
@@ -209,7 +205,7 @@ def test_ctrlC_comesOnce(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
         Path(f"{count}.end").touch()
         process.wait(PATIENCE_S)
     assert count.read_text() == "x\n"
-    runs.until_free()
+    runs.until_ended()
     row("ends", HOST, "Ctrl-C in a terminal", "nothing: the player ends, then the session is torn down")
 
 
@@ -247,7 +243,7 @@ def test_usherRunDies_playerEnds(runs: Runs, clips: dict[str, Clip], row: Row) -
     until(lambda: "ready" in runs.text(process), "the player is ready")
     process.kill()
     until(lambda: "ended" in runs.text(process), "the player ends")
-    runs.until_free(SessionState.EXPIRED)
+    runs.until_ended(SessionState.EXPIRED)
     row(
         "ends",
         HOST,
@@ -332,7 +328,7 @@ def test_license_isForOtherKeys(runs: Runs, clips: dict[str, Clip], row: Row) ->
     assert process.wait(PATIENCE_S) == 3
     assert "licence is for other content" in runs.text(process)
     assert "started" not in runs.text(process)
-    runs.until_free()
+    runs.until_ended()
     row("trouble", HOST, "a licence for other keys", "says so, starts no player; exit code 3")
 
 
