@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import ssl
 import subprocess
 import sys
@@ -167,7 +168,18 @@ def test_keptAliveConnection_isServed(headend: HeadEnd) -> None:
         for _ in range(3):
             made = session.post(f"{url}/setup", headers={"nv-authorizations": token}, json={}).json()["sessionToken"]
             assert session.post(f"{url}/teardown", headers={"nv-authorizations": made}, json={}).json() == {}
+    assert headend.connections_made == 1
     headend.assert_clean()
+
+
+def test_connectionsMade_countsClosedConnectionsAndRequestsThatCannotBeRead(headend: HeadEnd, client: Client) -> None:
+    client.setup()
+    headend.restart()
+    client.setup()
+    with socket.create_connection(("127.0.0.1", headend.port), timeout=10) as stream:
+        stream.sendall(b"no request\r\n\r\n")
+        assert b" 400 " in stream.recv(100)
+    assert headend.connections_made == 3
 
 
 @pytest.mark.parametrize(

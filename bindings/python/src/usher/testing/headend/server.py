@@ -88,6 +88,7 @@ class HeadEnd(Addresses, BackOffice):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._server: web.Server | None = None
+        self._connections_made = 0
         self._life = threading.Lock()
 
     # Start and stop.
@@ -169,6 +170,7 @@ class HeadEnd(Addresses, BackOffice):
         app.router.add_route("*", "/{anything:.*}", answer)
         runner = reading.Runner(
             app,
+            self._count_connection,
             access_log=None,
             handle_signals=False,
             handler_cancellation=True,
@@ -193,6 +195,9 @@ class HeadEnd(Addresses, BackOffice):
         finally:
             self.feed.close()
             await runner.cleanup()
+
+    def _count_connection(self) -> None:
+        self._connections_made += 1
 
     # Time.
 
@@ -245,6 +250,11 @@ class HeadEnd(Addresses, BackOffice):
     def connections(self) -> int:
         """How many clients are connected now."""
         return 0 if self._server is None else len(self._server.connections)
+
+    @property
+    def connections_made(self) -> int:
+        """How many connections the head-end has accepted, including those that are closed."""
+        return self._connections_made
 
     def catch_up(self) -> None:
         """Waits until the head-end has handled everything that its clients have sent or closed before the call. A

@@ -3,7 +3,10 @@ contain a token."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Callable
+from typing import Any
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -30,14 +33,30 @@ class _RequestHandler(web.RequestHandler):
 
 
 class _Server(web.Server):
+    on_connection: Callable[[], None]
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        self.on_connection()
+        super().connection_made(handler, transport)
+
     def __call__(self) -> web.RequestHandler:
         return _RequestHandler(self, loop=self._loop, **self._kwargs)
 
 
 class Runner(web.AppRunner):
-    """An ``AppRunner`` whose replies and log lines about malformed requests contain no part of these requests."""
+    """An ``AppRunner`` whose replies and log lines about malformed requests contain no part of these requests.
+
+    Args:
+        on_connection: called for each connection that the server accepts.
+    """
+
+    def __init__(self, app: web.Application, on_connection: Callable[[], None], **options: Any) -> None:
+        super().__init__(app, **options)
+        self._on_connection = on_connection
 
     async def _make_server(self) -> web.Server:
         server = await super()._make_server()
         server.__class__ = _Server
+        assert isinstance(server, _Server)
+        server.on_connection = self._on_connection
         return server
