@@ -17,14 +17,11 @@ to run the tests, the files of Tests/media/dash are in the repository. Keys, key
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
+
+from contents import encode, pictures, read_options, run, write
 
 SECONDS = 6
 ROTATE_S = 2
@@ -33,25 +30,6 @@ ROTATE_S = 2
 def value(name: str) -> str:
     """Returns a fixed value of 16 bytes as hexadecimal digits."""
     return hashlib.sha256(f"{name} of make-dash.py".encode()).hexdigest()[:32]
-
-
-def run(*command: str | Path, cwd: Path | None = None) -> bytes:
-    done = subprocess.run([str(word) for word in command], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True)
-    if done.returncode != 0:
-        sys.exit(f"make-dash.py: {command[0]} failed:\n{done.stderr.decode(errors='replace')}")
-    return done.stdout
-
-
-def ffmpeg(*arguments: str | Path) -> bytes:
-    return run("ffmpeg", "-hide_banner", "-loglevel", "error", "-nostdin", "-y", *arguments)
-
-
-def encode(file: Path) -> None:
-    picture = f"testsrc2=size=160x90:rate=25:duration={SECONDS}"
-    sound = f"sine=frequency=440:duration={SECONDS}"
-    h264 = "-c:v libx264 -preset veryslow -crf 34 -threads 1 -pix_fmt yuv420p -g 25 -keyint_min 25 -sc_threshold 0"
-    aac = "-c:a aac -b:a 24k -ac 1 -flags +bitexact -fflags +bitexact -movflags +faststart"
-    ffmpeg("-f", "lavfi", "-i", picture, "-f", "lavfi", "-i", sound, *h264.split(), *aac.split(), file)
 
 
 def package(packager: str, out: Path, name: str, scheme: str, *, audio_key: str, rotating: bool = False) -> None:
@@ -83,14 +61,15 @@ def package(packager: str, out: Path, name: str, scheme: str, *, audio_key: str,
     )
 
 
-def told(name: str, scheme: str, keys: list[tuple[str, str]], pictures: dict[str, Any]) -> dict[str, Any]:
+def content(name: str, scheme: str, keys: list[tuple[str, str]], shown: dict[str, Any]) -> dict[str, Any]:
+    """Returns what media.json says about one content."""
     return {
         "content_id": f"dash-{name}",
         "playlist": f"{name}/manifest.mpd",
         "clear": "clear.mp4",
         "scheme": scheme,
         "seconds": SECONDS,
-        **pictures,
+        **shown,
         "keys": [{"kid": kid, "key": key} for kid, key in keys],
     }
 
@@ -103,22 +82,9 @@ def rotated(hexadecimal: str, steps: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path, metavar="OUTDIR", help="folder; replaced if it exists")
-    parser.add_argument("--packager", required=True, metavar="PROGRAM", help="Shaka Packager")
-    options = parser.parse_args()
-    out = options.out.resolve()
-    if out.exists():
-        shutil.rmtree(out)
-    out.mkdir(parents=True)
-    encode(out / "clear.mp4")
-    raw = ffmpeg("-i", out / "clear.mp4", "-map", "0:v", "-f", "rawvideo", "-")
-    pictures = {
-        "width": 160,
-        "height": 90,
-        "frames": len(raw) // (160 * 90 * 3 // 2),
-        "frames_sha256": hashlib.sha256(raw).hexdigest(),
-    }
+    out, packager = read_options(__doc__)
+    encode(out / "clear.mp4", "160x90", SECONDS, crf=34, key_frame=25, sound="24k")
+    shown = pictures(out / "clear.mp4")
 
     def key(label: str) -> tuple[str, str]:
         return value(f"key id {label}"), value(f"key {label}")
@@ -132,12 +98,9 @@ def main() -> None:
         ("two-keys", "cenc", "sound", [key("two-keys"), key("sound")]),
         ("rotating", "cenc", "rotating", [(rotated(kid, n), rotated(first, n)) for n in periods]),
     ):
-        package(options.packager, out, name, scheme, audio_key=audio_key, rotating=name == "rotating")
-        contents.append(told(name, scheme, keys, pictures))
-    version = run(options.packager, "--version").decode().split()[2]
-    (out / "media.json").write_text(json.dumps({"packager": version, "contents": contents}, indent=2) + "\n")
-    size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
-    print(f"{out}: {len(contents)} contents, {size // 1000} kB")
+        package(packager, out, name, scheme, audio_key=audio_key, rotating=name == "rotating")
+        contents.append(content(name, scheme, keys, shown))
+    write(out, packager, contents)
 
 
 if __name__ == "__main__":

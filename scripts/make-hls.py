@@ -17,16 +17,14 @@ Tests/media/hls are in the repository. Keys, key ids and IVs are fixed test valu
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
 import shutil
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from contents import encode, pictures, read_options, run, write
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bindings" / "python" / "src"))
 
@@ -60,47 +58,12 @@ class Key:
     def url(self) -> str:
         return fairplay.skd_url(self.content_id, self.kid, self.iv)
 
-    def told(self) -> dict[str, str]:
+    def described(self) -> dict[str, str]:
+        """Returns what media.json says about this key."""
         return {"kid": self.kid.hex(), "key": self.key.hex(), "iv": self.iv.hex(), "skd": self.url}
 
 
 PICTURE, TONE, LATER, SMALL = Key(CLIP_ID, 1), Key(CLIP_ID, 2), Key(CLIP_ID, 3), Key(PREVIEW_ID, 4)
-
-
-def run(*command: str | Path, cwd: Path | None = None) -> bytes:
-    done = subprocess.run([str(word) for word in command], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True)
-    if done.returncode != 0:
-        sys.exit(f"make-hls.py: {command[0]} failed:\n{done.stderr.decode(errors='replace')}")
-    return done.stdout
-
-
-def encode(file: Path, size: str, seconds: int, *, tone: bool) -> None:
-    """Encodes a clear clip with a key frame at the start of every segment."""
-    sound = (
-        ["-f", "lavfi", "-i", f"sine=frequency=440:duration={seconds}", "-c:a", "aac", "-b:a", "32k", "-ac", "1"]
-        if tone
-        else []
-    )
-    picture = ["-f", "lavfi", "-i", f"testsrc2=size={size}:rate=25:duration={seconds}"]
-    inputs, codecs = [*picture, *sound[:4]], sound[4:]
-    gop = str(25 * SEGMENT_S)
-    video = ["-c:v", "libx264", "-preset", "veryslow", "-crf", "30", "-threads", "1", "-pix_fmt", "yuv420p"]
-    closed = ["-g", gop, "-keyint_min", gop, "-sc_threshold", "0", "-x264-params", "open-gop=0"]
-    exact = ["-flags", "+bitexact", "-fflags", "+bitexact", "-movflags", "+faststart"]
-    run(
-        "ffmpeg",
-        "-hide_banner",
-        "-loglevel",
-        "error",
-        "-nostdin",
-        "-y",
-        *inputs,
-        *video,
-        *closed,
-        *codecs,
-        *exact,
-        file,
-    )
 
 
 def package(packager: str, clear: Path, folder: Path, streams: dict[str, Key]) -> None:
@@ -147,38 +110,17 @@ def rotate(clip: Path, later: Path) -> None:
         shutil.copyfile(later / name, clip / name.replace("video/", "later/"))
 
 
-def pictures(file: Path) -> dict[str, Any]:
-    """Counts the pictures of a clear clip and hashes them."""
-    raw = run(
-        "ffmpeg", "-hide_banner", "-loglevel", "error", "-nostdin", "-i", file, "-map", "0:v", "-f", "rawvideo", "-"
-    )
-    asked = ["-show_entries", "stream=width,height", "-of", "csv=p=0", "-select_streams", "v"]
-    width, height = map(int, run("ffprobe", "-v", "error", *asked, file).split(b","))
-    return {
-        "width": width,
-        "height": height,
-        "frames": len(raw) // (width * height * 3 // 2),
-        "frames_sha256": hashlib.sha256(raw).hexdigest(),
-    }
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path, metavar="OUTDIR", help="folder; replaced if it exists")
-    parser.add_argument("--packager", required=True, metavar="PROGRAM", help="Shaka Packager")
-    options = parser.parse_args()
-    out = options.out.resolve()
-    if out.exists():
-        shutil.rmtree(out)
+    out, packager = read_options(__doc__)
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         clip, preview = work / "clip.mp4", work / "preview.mp4"
-        encode(clip, "320x180", 8, tone=True)
-        encode(preview, "160x90", 4, tone=False)
-        package(options.packager, clip, out / "clip", {"video": PICTURE, "audio": TONE})
-        package(options.packager, clip, work / "later", {"video": LATER})
+        encode(clip, "320x180", 8, crf=30, key_frame=25 * SEGMENT_S, sound="32k")
+        encode(preview, "160x90", 4, crf=30, key_frame=25 * SEGMENT_S, sound=None)
+        package(packager, clip, out / "clip", {"video": PICTURE, "audio": TONE})
+        package(packager, clip, work / "later", {"video": LATER})
         rotate(out / "clip", work / "later")
-        package(options.packager, preview, out / "preview", {"video": SMALL})
+        package(packager, preview, out / "preview", {"video": SMALL})
         (out / "preview" / "master.m3u8").unlink()
         contents = [
             {
@@ -190,7 +132,7 @@ def main() -> None:
                 "scheme": "cbcs",
                 "seconds": 8,
                 **pictures(clip),
-                "keys": [k.told() for k in (PICTURE, TONE, LATER)],
+                "keys": [key.described() for key in (PICTURE, TONE, LATER)],
             },
             {
                 "content_id": PREVIEW_ID,
@@ -199,13 +141,10 @@ def main() -> None:
                 "scheme": "cbcs",
                 "seconds": 4,
                 **pictures(preview),
-                "keys": [SMALL.told()],
+                "keys": [SMALL.described()],
             },
         ]
-        version = run(options.packager, "--version").decode().split()[2]
-    (out / "media.json").write_text(json.dumps({"packager": version, "contents": contents}, indent=2) + "\n")
-    size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
-    print(f"{out}: {len(contents)} contents, {size // 1000} kB")
+    write(out, packager, contents)
 
 
 if __name__ == "__main__":
