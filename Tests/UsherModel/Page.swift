@@ -5,14 +5,15 @@ enum Page {
     # The state machines
 
     `make model` writes this page; do not edit it. It runs the [machines](glossary.md#machine) of `Sources/UsherCore`
-    through every order of \(depth) events: replies, losses, timers, licences, tokens, payloads, kills, suspends,
-    closes. From each state that it reaches, it closes the playback and lets it end. It fails if a session is still
-    held, a token is sent after its teardown, a token is sent that is not the newest known, a completion is called
-    twice or never, or a state never ends. It also fails if the comment of a phase lists other next phases than those
-    that the search saw. `make model SECONDS=120` searches as deep as the time allows.
+    through every order of \(depth) events: replies, losses, timers, licences, tokens, [payloads](glossary.md#payload),
+    kills, suspends, closes. From each state that it reaches, it closes the [playback](glossary.md#playback) and lets it
+    end. It fails in five cases: a [session](glossary.md#session) is still held, a token is sent after its
+    [teardown](glossary.md#teardown), a token is sent that is not the newest known, a completion is called twice or
+    never, or a state never ends. It also fails if the comment of a phase lists other next phases than those that the
+    search saw. `make model SECONDS=120` searches as deep as the time allows.
 
-    A state is named after the session's phase, what keeps the session alive, and the state of the content token if
-    that is not known. Events that do not change the state are left out.
+    A state is named after the session's phase, what keeps the session alive, and the state of the [content
+    token](glossary.md#content-token) if that is not known. Events that do not change the state are left out.
     """
   }
 

@@ -26,6 +26,12 @@ PAGES = [
 QUOTED = {"c": "examples/c/minimal.c", "python": "examples/python/minimal.py"}
 """For each language, the file that the code block in the README must equal."""
 
+EVERYDAY = {
+    *("action", "completion", "context", "door", "event", "fault", "grace", "leave", "machine", "operation", "origin"),
+    *("player", "question", "settle", "story", "tag", "transport"),
+}
+"""Terms of the glossary that pages also use as everyday words. Their first use need not be a link."""
+
 HEADERS = Headers()
 
 failed = 0
@@ -97,6 +103,48 @@ def glossary() -> None:
     plain = [term.replace("-", "") for term in terms]
     wrong = [later for earlier, later in itertools.pairwise(plain) if earlier >= later]
     claim(f"docs/glossary.md has {len(terms)} terms, each once and in order", wrong)
+
+
+def uses(term: str) -> str:
+    """Returns a pattern that finds a term in a sentence, also in the plural."""
+    plural = re.escape(term[:-1]) + "(?:y|ies)" if term.endswith("y") else re.escape(term) + "s?"
+    begin = f"[{term[0].upper()}{term[0]}]" + plural[1:] if term[0].islower() else plural
+    return rf"(?<![\w-]){begin}(?![\w-])".replace(r"\ ", r"\s+")
+
+
+def sentences_of(page: Path) -> str:
+    """Returns the sentences of a page, with the links to the glossary and without other links. Code, tables, headings,
+    comments and names in backquotes become blanks, so that each word stays at its place."""
+    left_out = (
+        r"^ *```.*?^ *```$",
+        r"^ *(?:\||#|<!--|!\[)[^\n]*$",
+        r"`[^`]*`",
+        r"\[[^][]*\]\((?![^)]*glossary\.md#)[^)]*\)",
+        r"\b(?:Secure )?[Ss]ession\s+[Mm]anager\b",
+    )
+    text = text_of(page)
+    for pattern in left_out:
+        text = re.sub(pattern, lambda found: re.sub(r"[^\n]", "\0", found[0]), text, flags=re.M | re.S)
+    return text
+
+
+def first_uses() -> None:
+    """Checks that the first use of a glossary term in a sentence of a page is a link to the glossary, unless a line
+    above it has such a link, for example a row of a table."""
+    terms = re.findall(r"^### (.*)$", text_of(ROOT / "docs" / "glossary.md"), re.M)
+    longest_first = sorted({*terms} - EVERYDAY, key=len, reverse=True)
+    pages = {*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"}
+    for page in sorted(pages - {ROOT / "docs" / "glossary.md", ROOT / "docs" / "api-changes.md"}):
+        text = sentences_of(page)
+        wrong = []
+        for term in longest_first:
+            use = re.search(uses(term), text)
+            anchor = re.sub(r"[^\w -]", "", term.lower()).replace(" ", "-")
+            link = re.search(rf"\]\([^)]*glossary\.md#{anchor}\)", text_of(page))
+            if use and (not link or "[" in text_of(page)[use.end() : link.start()]):
+                wrong.append(f"line {text.count(chr(10), 0, use.start()) + 1}: {term}")
+            text = re.sub(uses(term), lambda found: re.sub(r"[^\n]", "\0", found[0]), text)
+        claim(f"{page.relative_to(ROOT)}: the first use of each term is a link to the glossary", wrong)
 
 
 def paths() -> None:
@@ -217,7 +265,7 @@ def no_machine() -> None:
 
 
 def main() -> int:
-    for check in (quotes, links, anchors, glossary, paths, names, ledger, options, references, no_machine):
+    for check in (quotes, links, anchors, glossary, first_uses, paths, names, ledger, options, references, no_machine):
         check()
     return 1 if failed else 0
 

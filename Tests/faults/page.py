@@ -18,12 +18,13 @@ HEAD = """# Faults
 
 The events and errors that a host gets when servers or networks fail, for each [fault](glossary.md#fault) and each
 operation. `make faults` writes this page; do not edit it. It causes every fault over real HTTP, and reads the outcome
-from the events and from the journal and session table of the [reference head-end](headend.md). `make test` plays all
-cells except those that need network namespaces or a thousand playbacks, and most of those over HTTP/2, and compares
-them with this page.
+from the events and from the [journal](glossary.md#journal) and [session table](glossary.md#session-table) of the
+[reference head-end](headend.md). `make test` plays all cells except those that need network namespaces or a thousand
+[playbacks](glossary.md#playback), and most of those over HTTP/2, and compares them with this page.
 
 A cell shows, in this order: the events until the host closes the playback; the result of the close; the number of
-requests of that operation that arrived at the head-end, and the number of sessions that it still holds at the end.
+requests of that operation that arrived at the [head-end](glossary.md#head-end), and the number of
+[sessions](glossary.md#session) that it still holds at the end.
 
 | word | means |
 |---|---|
@@ -36,15 +37,17 @@ requests of that operation that arrived at the head-end, and the number of sessi
 | again | the error of a second request after the fault; in all other cells the second request succeeds |
 
 For every cell the tests also check that the library sent the token under test to no other server (it did not follow
-redirects), that no log line or error contains a token, that the library sent no stale token, and that the heartbeats
-of another playback in the same context were on time, if the head-end was still reachable.
+redirects), that no log line or error contains a token, that the library sent no stale token, and that the
+[heartbeats](glossary.md#heartbeat) of another playback in the same context were on time, if the head-end was still
+reachable.
 
-All options have their defaults; the period is 60 s.
+All options have their defaults; the [period](glossary.md#period) is 60 s.
 
-Two kinds of requests have no section. The requests of a resource loader (entitlement, token URL, key) belong to no
-session, so a failed load only gives its error to the player. With SSP V2 the first licence request opens the session;
-its errors are those of a licence request, with `orphan_possible` as at set-up. `Tests/stories` sends odd replies to
-these requests too (`test_odd_replies.py`, `test_loader_wire.py`, `test_ssp_v2.py`).
+Two kinds of requests have no section. The requests of a resource [loader](glossary.md#loader)
+([entitlement](glossary.md#entitlement), token URL, key) belong to no session, so a failed load only gives its error to
+the player. With [SSP](glossary.md#ssp) V2 the first licence request opens the session; its errors are those of a
+licence request, with `orphan_possible` as at [set-up](glossary.md#set-up). `Tests/stories` sends odd replies to these
+requests too (`test_odd_replies.py`, `test_loader_wire.py`, `test_ssp_v2.py`).
 """
 
 SECTIONS: Sequence[tuple[str, str, Mapping[str, str]]] = (
@@ -52,15 +55,15 @@ SECTIONS: Sequence[tuple[str, str, Mapping[str, str]]] = (
     ("Licence", "No automatic retry. The library keeps the session alive during the fault.", {"license": "outcome"}),
     (
         "Heartbeat",
-        """Once: the fault affects only the first try of a heartbeat; the head-end accepts the newest session token
-and the one before it. Strict: it accepts only the newest. Lasting: the fault affects every try for two periods,
-then it ends.""",
+        """Once: the fault affects only the first try of a heartbeat; the head-end accepts the newest [session
+token](glossary.md#session-token) and the one before it. Strict: it accepts only the newest. Lasting: the fault affects
+every try for two periods, then it ends.""",
         {"heartbeat": "once", "heartbeat strict": "once, strict", "heartbeat lasting": "lasting"},
     ),
     (
         "Renewal",
-        """Licence renewals keep the session alive, with payloads from the payload callback.
-The columns are the same as for heartbeats.""",
+        """Licence [renewals](glossary.md#renewal) keep the session alive, with [payloads](glossary.md#payload) from the
+payload callback. The columns are the same as for heartbeats.""",
         {"renewal": "once", "renewal strict": "once, strict", "renewal lasting": "lasting"},
     ),
     (
@@ -70,7 +73,8 @@ The columns are the same as for heartbeats.""",
     ),
     (
         "Certificate",
-        "The library gets the certificate once per delegate; after a failure, the next request tries again.",
+        """The library gets the certificate once per [delegate](glossary.md#delegate); after a failure, the next
+request tries again.""",
         {"certificate": "outcome"},
     ),
 )
