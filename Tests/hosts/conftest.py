@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hosts import page, scene
+from hosts import gst, page, scene
 
 from usher.testing import media
 from usher.testing.headend import HeadEnd
@@ -139,6 +139,15 @@ def web() -> Iterator[Callable[[Path], str]]:
     """Returns a function that serves the folder of a file by HTTP and returns the URL of the file."""
     with scene.serving() as serve:
         yield serve
+
+
+@pytest.fixture
+def room(head_end: Callable[..., HeadEnd], tmp_path: Path, built: Path, period_s: float) -> Iterator[gst.Room]:
+    """The scene of GStreamer's players."""
+    made = gst.Room(head_end(period_s=period_s), tmp_path, built)
+    yield made
+    for player in made.started:
+        player.close()
 
 
 def ffprobe(file: Path) -> dict[str, Any]:

@@ -8,11 +8,17 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hosts.scene import PATIENCE_S
+from hosts.scene import PATIENCE_S, Scene
 
 from usher.testing.headend import HeadEnd
+
+if TYPE_CHECKING:
+    from hosts.conftest import Clip
+
+HOST = "GStreamer"
+"""The name of the players in the rows of docs/hosts.md."""
 
 
 def settings(server: HeadEnd, token: Path, /, **further: Any) -> dict[str, str]:
@@ -147,3 +153,36 @@ class Player:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+
+
+class Room(Scene[Player]):
+    """A scene whose players are GStreamer's."""
+
+    def __init__(self, server: HeadEnd, folder: Path, built: Path) -> None:
+        super().__init__(server, folder)
+        self.built = built
+
+    def play(
+        self,
+        clip: Clip | None,
+        uri: str | None = None,
+        *arguments: str,
+        fast: bool = True,
+        usher: dict[str, Any] | None = None,
+        **process: Any,
+    ) -> Player:
+        """Starts the player; `usher` has further settings of the plug-in, None leaves one out."""
+        given = settings(self.server, self.give_token(clip.content.content_id if clip else "none"), **(usher or {}))
+        where = uri or (clip.file.as_uri() if clip else "")
+        flags = ("--hash", "--fast") if fast else ("--hash",)
+        player = Player(self.built, where, given, *flags, *arguments, **process)
+        self.started.append(player)
+        return player
+
+    def count(self, route: str) -> int:
+        return len(self.server.journal.entries(route=route))
+
+
+def expected(clip: Clip) -> tuple[int | None, str | None]:
+    """Returns the number and the hash of the pictures of a clip."""
+    return clip.content.frames, clip.content.frames_sha256

@@ -1,0 +1,195 @@
+"""GStreamer's playbin with the plug-in, when a server or a file is not as it should be."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hosts.conftest import Clip, Row
+from hosts.gst import HOST, Player, Room, expected, settings
+
+from usher.testing.headend import Fault
+
+LIMIT = "Too many devices are playing on this account right now."
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("period_s", [60.0])
+def test_limit_isSaidInWords_andTheNextItemPlays(room: Room, clips: dict[str, Clip], row: Row) -> None:
+    """Another screen has the only slot: the viewer sees words and no picture. The slot becomes free: the next item
+    plays."""
+    room.occupy()
+    clip = clips["cenc"]
+    player = room.play(clip)
+    assert player.error().startswith(LIMIT)
+    assert not player.lines("pictures")
+    room.server.kill_account("account-1")
+    player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
+    player.until("end")
+    assert player.quit() == 0, player.text
+    assert player.hash("pictures") == expected(clip)
+    assert player.longest_ms() < 50
+    room.until_ended()
+    row("trouble", HOST, "another screen has the only slot", "words on the bus, no picture; the next item plays")
+
+
+@pytest.mark.quick
+def test_operatorKillsTheSession_playerStopsInWords(room: Room, clips: dict[str, Clip], row: Row) -> None:
+    """The operator kills the session while the item plays; the player stops with words."""
+    player = room.play(clips["dash-cenc"], fast=False)
+    player.until("session 1 KEPT_ALIVE")
+    room.server.kill_account("account-1")
+    assert player.error()
+    assert player.quit() == 1
+    assert not player.lines("end")
+    assert player.longest_ms() < 50
+    assert not room.server.sessions.active()
+    row("trouble", HOST, "the operator kills the session", "words on the bus, the item stops")
+
+
+@pytest.mark.quick
+def test_licenseForOtherKeys_noPicture(room: Room, clips: dict[str, Clip], row: Row) -> None:
+    """The licence has another key than that of the item; the viewer sees words, and no picture."""
+    other = '{"keys":[{"kty":"oct","kid":"AAAAAAAAAAAAAAAAAAAAAA","k":"AAAAAAAAAAAAAAAAAAAAAA"}],"type":"temporary"}'
+    body = other.encode()
+    room.server.faults.add("license", Fault.reply(200, body=body, processed=True), always=True)
+    player = room.play(clips["dash-cenc"])
+    assert player.error() == "The licence does not have the key of this item. It cannot be played."
+    assert player.quit() == 1
+    assert not player.lines("pictures") and not player.lines("sound")
+    room.until_ended()
+    row("trouble", HOST, "the licence has other keys", "words on the bus, no picture")
+
+
+def damaged(clip: Clip, how: str, folder: Path) -> Path:
+    """Writes a damaged copy of a clip."""
+    data = bytearray(clip.file.read_bytes())
+    if how == "text":
+        data = bytearray(b"This is no film.\n" * 1000)
+    elif how == "cut in moov":
+        del data[600:]
+    elif how == "cut":
+        del data[len(data) // 2 :]
+    elif how == "other key id":
+        at = data.index(b"tenc")
+        data[at + 12 : at + 28] = bytes(16)
+        at = data.index(b"pssh")
+        data[at + 24 + 4 : at + 24 + 20] = bytes(16)
+    elif how == "IVs of 255 bytes":
+        data[data.index(b"tenc") + 11] = 255
+    elif how == "subsamples too long":
+        at = data.index(b"senc") + 12  # version and flags, count of samples, then IV (8), count, clear, encrypted
+        data[at + 8 + 2 : at + 8 + 8] = b"\xff" * 6
+    file = folder / "damaged.mp4"
+    file.write_bytes(data)
+    return file
+
+
+@pytest.mark.parametrize(
+    "how", ["text", "cut in moov", "cut", "other key id", "IVs of 255 bytes", "subsamples too long"]
+)
+def test_damagedFile_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row, how: str) -> None:
+    """A file is no film, is cut, or its boxes lie; the viewer sees words or the part that is there, and the next item
+    plays."""
+    clip = clips["cenc"]
+    player = room.play(clip, damaged(clip, how, room.folder).as_uri())
+    if how == "cut":
+        player.until("end")
+        assert player.hash("pictures")[0] < 100
+        result = "plays the part that is there"
+    else:
+        assert player.error()
+        assert not player.lines("pictures")
+        result = "words on the bus, no picture"
+    player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
+    player.until("end", 2 if how == "cut" else 1)
+    assert player.quit() == 0, player.text
+    assert player.lines("pictures")[-1].split()[3] == clip.content.frames_sha256
+    room.until_ended()
+    row("trouble", HOST, f"a file that is damaged: {how}", result)
+
+
+FAULTS = {
+    "garbage": Fault.html_page(),
+    "text": Fault.non_json(),
+    "error 503": Fault.status(503),
+    "dropped connection": Fault.drop(),
+}
+
+
+@pytest.mark.parametrize("route", ["setup", "license"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_badReply_isSaidInWords(room: Room, clips: dict[str, Clip], route: str, fault: str) -> None:
+    """A server replies with something else; the player shows words, stays responsive, and plays the next item."""
+    clip = clips["cenc"]
+    room.server.faults.add(route, FAULTS[fault], always=True)
+    player = room.play(clip)
+    assert player.error()
+    room.server.faults.clear()
+    room.until_ended() if route == "license" else room.server.kill_account("account-1")
+    player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
+    player.until("end")
+    assert player.quit() == 0, player.text
+    assert player.hash("pictures") == expected(clip)
+    assert player.longest_ms() < 50
+
+
+@pytest.mark.parametrize("route", ["setup", "license"])
+def test_muteServer_stopAndZapAtOnce(room: Room, clips: dict[str, Clip], row: Row, route: str) -> None:
+    """A server does not reply, and the streaming threads wait for the key. Stop and zap return at once."""
+    clip = clips["dash-two-keys"]
+    room.server.faults.add(route, Fault.stall())
+    player = room.play(clip)
+    room.server.wait_held(1)
+    player.say("pause")
+    player.say("stop")
+    player.until("state READY", seconds=2)
+    assert player.longest_ms() < 50, player.text
+    room.server.release()
+    player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
+    player.until("end")
+    assert player.quit() == 0, player.text
+    assert player.hash("pictures") == expected(clip)
+    room.until_ended()
+    what = {"setup": "the set-up", "license": "the licence request"}[route]
+    row("trouble", HOST, f"no reply to {what}", "stop returns at once; the next item plays")
+
+
+def test_slowServer_playsLater(room: Room, clips: dict[str, Clip]) -> None:
+    """The servers reply after two seconds; the item then plays exactly."""
+    clip = clips["dash-cbcs"]
+    for route in ("setup", "license"):
+        room.server.faults.add(route, Fault.delay(1000))
+    player = room.play(clip)
+    player.until("end")
+    assert player.quit() == 0, player.text
+    assert player.hash("pictures") == expected(clip)
+
+
+def test_noServer_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row) -> None:
+    """The head-end has ended before the item plays; the viewer sees words."""
+    clip = clips["cenc"]
+    room.give_token(clip.content.content_id)
+    given = settings(room.server, room.token_file)
+    room.server.stop()
+    player = Player(room.built, clip.file.as_uri(), given, "--hash", "--fast")
+    room.started.append(player)
+    assert player.error()
+    assert player.quit() == 1
+    assert player.longest_ms() < 50
+    row("trouble", HOST, "no server", "words on the bus, no picture")
+
+
+def test_quitWithMuteServer_endsInTime_andSaysIt(room: Room, clips: dict[str, Clip], row: Row) -> None:
+    """The head-end does not answer the teardown; the player ends within its limit and one second, and says it."""
+    player = room.play(clips["cenc"], fast=False, usher={"close_timeout": 500})
+    player.until("session 1 LICENSE")
+    room.server.faults.add("teardown", Fault.stall(), always=True)
+    begin = time.monotonic()
+    assert player.quit() == 0
+    assert time.monotonic() - begin < 4 + 0.5 + 1, player.text
+    assert player.lines("The server has not answered in time")
+    assert player.longest_ms() < 50
+    room.server.release()
+    row("trouble", HOST, "quit, and no reply to the teardown", "the player ends within its limit, and says it")
