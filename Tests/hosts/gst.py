@@ -44,6 +44,19 @@ def environment(built: Path, **further: str) -> dict[str, str]:
     return {**os.environ, **ours, **further}
 
 
+def built_program(name: str, folder: Path) -> Path:
+    """Builds a program of this folder, which uses GStreamer and libusher, and returns it."""
+    program = folder / name.removesuffix(".c")
+    library = Path(os.environ["USHER_LIBRARY"]).resolve()
+    ask = ["pkg-config", "--cflags", "--libs", "gstreamer-1.0"]
+    flags = subprocess.run(ask, check=True, capture_output=True, text=True).stdout.split()
+    here = Path(__file__).parent
+    command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", str(here / name), "-o", str(program)]
+    command += ["-I", str(here.parents[1] / "include"), str(library), f"-Wl,-rpath,{library.parent}", *flags]
+    subprocess.run(command, check=True, timeout=120)
+    return program
+
+
 class Player:
     """A process of usher-gst-play, which a test controls by lines of text.
 

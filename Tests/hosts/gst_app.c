@@ -1,16 +1,26 @@
 /*
  * gst_app.c - an application that uses libusher itself and shares its objects with the GStreamer plug-in.
- *   gst_app context|playback URI LICENSE_URL SSM_URL TOKEN
- * With "context" the plug-in makes its session in the application's context; with "playback" it requests its licences
- * from the application's playback. The application gives its objects as the answer to GST_MESSAGE_NEED_CONTEXT.
+ *   gst_app context|playback|closed URI LICENSE_URL SSM_URL TOKEN...
+ * context   the plug-in makes its sessions in the application's context; each TOKEN has a pipeline of its own
+ * playback  the plug-in requests its licences from the application's playback; a line on standard input closes that
+ * closed    as playback, but the application closes its playback before the item plays
+ * The application gives its objects as the answer to GST_MESSAGE_NEED_CONTEXT.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <gst/gst.h>
+#include <stdio.h>
 #include <string.h>
 #include <usher/usher.h>
 
-static GstContext *shared;
+#define SCREENS_MAX 4
+
+typedef struct {
+  int number;
+  GstContext *shared;
+  GstElement *playbin;
+  gint pictures;
+} Screen;
 
 static void on_event(const usher_event *event, void *user_data) {
   (void)user_data;
@@ -18,13 +28,17 @@ static void on_event(const usher_event *event, void *user_data) {
 }
 
 static GstBusSyncReply on_message(GstBus *bus, GstMessage *message, gpointer user_data) {
+  const Screen *screen = user_data;
   const gchar *type = NULL;
-  (void)bus, (void)user_data;
+  (void)bus;
   if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_NEED_CONTEXT && gst_message_parse_context_type(message, &type) &&
       strcmp(type, "usher.session") == 0) {
-    gst_element_set_context(GST_ELEMENT(GST_MESSAGE_SRC(message)), shared);
+    gst_element_set_context(GST_ELEMENT(GST_MESSAGE_SRC(message)), screen->shared);
   } else if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ELEMENT && gst_message_has_name(message, "usher-session")) {
-    g_print("bus %s\n", gst_structure_get_string(gst_message_get_structure(message), "event"));
+    const GstStructure *fields = gst_message_get_structure(message);
+    guint64 item = 0;
+    gst_structure_get_uint64(fields, "item", &item);
+    g_print("bus %d %s of item %u\n", screen->number, gst_structure_get_string(fields, "event"), (guint)item);
   }
   return GST_BUS_PASS;
 }
@@ -34,47 +48,71 @@ static void on_picture(GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointe
   g_atomic_int_inc((gint *)pictures);
 }
 
+static gpointer close_at_line(gpointer playback) {
+  if (getchar() != EOF) usher_playback_close(playback, USHER_CLOSE_DEFAULT);
+  return NULL;
+}
+
+static void start(Screen *screen, const char *uri) {
+  GstElement *pictures = gst_element_factory_make("fakesink", NULL),
+             *sound = gst_element_factory_make("fakesink", NULL);
+  screen->playbin = gst_object_ref_sink(gst_element_factory_make("playbin", NULL));
+  g_object_set(pictures, "signal-handoffs", TRUE, NULL);
+  g_signal_connect(pictures, "handoff", G_CALLBACK(on_picture), &screen->pictures);
+  g_object_set(screen->playbin, "uri", uri, "video-sink", pictures, "audio-sink", sound, NULL);
+  GstBus *bus = gst_element_get_bus(screen->playbin);
+  gst_bus_set_sync_handler(bus, on_message, screen, NULL);
+  gst_object_unref(bus);
+  gst_element_set_state(screen->playbin, GST_STATE_PLAYING);
+}
+
+static void end(Screen *screen) {
+  GstBus *bus = gst_element_get_bus(screen->playbin);
+  GstMessage *message = gst_bus_timed_pop_filtered(bus, 10 * GST_SECOND, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+  GError *error = NULL;
+  if (message && GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) gst_message_parse_error(message, &error, NULL);
+  g_print(
+      "%s, %d pictures\n", message ? GST_MESSAGE_TYPE_NAME(message) : "nothing", g_atomic_int_get(&screen->pictures));
+  if (error) g_print("error %s/%d: %s\n", g_quark_to_string(error->domain), error->code, error->message);
+  g_clear_error(&error);
+  gst_clear_message(&message);
+  gst_element_set_state(screen->playbin, GST_STATE_NULL);
+  gst_bus_set_sync_handler(bus, NULL, NULL, NULL);
+  gst_object_unref(bus);
+  gst_object_unref(screen->playbin);
+  gst_context_unref(screen->shared);
+}
+
 int main(int argc, char **argv) {
   usher_context *context = NULL;
   usher_delegate *delegate = NULL;
   usher_player *player = NULL;
   usher_playback *playback = NULL;
-  gint pictures = 0;
+  Screen screens[SCREENS_MAX] = {0};
   gst_init(&argc, &argv);
-  if (argc != 6) return 2;
-  gboolean own = strcmp(argv[1], "playback") == 0;
+  int count = argc - 5;
+  if (count < 1 || count > SCREENS_MAX) return 2;
+  gboolean own = strcmp(argv[1], "context") != 0;
   usher_ssp_options ssp = {.struct_size = sizeof ssp, .license_url = argv[3], .ssm_url = argv[4]};
   usher_playback_options item = {.struct_size = sizeof item, .content_token = argv[5]};
   if (usher_context_new(NULL, &context) || usher_context_add_observer(context, on_event, NULL, NULL, NULL) ||
       usher_ssp_delegate_new(context, &ssp, &delegate) || usher_context_set_delegate(context, delegate) ||
       usher_player_new(context, &player) || (own && usher_player_play(player, &item, &playback)))
     return 3;
-  shared = gst_context_new("usher.session", FALSE);
-  GstStructure *fields = gst_context_writable_structure(shared);
-  gst_structure_set(fields, "context", G_TYPE_POINTER, context, NULL);
-  if (own) gst_structure_set(fields, "playback", G_TYPE_POINTER, playback, NULL);
-  else
-    gst_structure_set(fields, "license", G_TYPE_STRING, argv[3], "ssm", G_TYPE_STRING, argv[4], "token", G_TYPE_STRING,
-        argv[5], NULL);
-
-  GstElement *playbin = gst_object_ref_sink(gst_element_factory_make("playbin", NULL));
-  GstElement *screen = gst_element_factory_make("fakesink", NULL),
-             *speaker = gst_element_factory_make("fakesink", NULL);
-  g_object_set(screen, "signal-handoffs", TRUE, NULL);
-  g_signal_connect(screen, "handoff", G_CALLBACK(on_picture), &pictures);
-  g_object_set(playbin, "uri", argv[2], "video-sink", screen, "audio-sink", speaker, NULL);
-  GstBus *bus = gst_element_get_bus(playbin);
-  gst_bus_set_sync_handler(bus, on_message, NULL, NULL);
-  gst_element_set_state(playbin, GST_STATE_PLAYING);
-  GstMessage *message = gst_bus_timed_pop_filtered(bus, 15 * GST_SECOND, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
-  g_print("%s, %d pictures\n", message ? GST_MESSAGE_TYPE_NAME(message) : "nothing", g_atomic_int_get(&pictures));
-  gst_clear_message(&message);
-  gst_element_set_state(playbin, GST_STATE_NULL);
-  gst_bus_set_sync_handler(bus, NULL, NULL, NULL);
-  gst_object_unref(bus);
-  gst_object_unref(playbin);
-  gst_context_unref(shared);
-
+  if (strcmp(argv[1], "closed") == 0) usher_playback_close(playback, USHER_CLOSE_DEFAULT);
+  if (own) g_thread_unref(g_thread_new("line", close_at_line, playback));
+  for (int i = 0; i < count; i++) {
+    screens[i].number = i + 1;
+    screens[i].shared = gst_context_new("usher.session", FALSE);
+    GstStructure *fields = gst_context_writable_structure(screens[i].shared);
+    gst_structure_set(fields, "context", G_TYPE_POINTER, context, NULL);
+    if (own) gst_structure_set(fields, "playback", G_TYPE_POINTER, playback, NULL);
+    else
+      gst_structure_set(fields, "license", G_TYPE_STRING, argv[3], "ssm", G_TYPE_STRING, argv[4], "token",
+          G_TYPE_STRING, argv[5 + i], NULL);
+    start(&screens[i], argv[2]);
+  }
+  for (int i = 0; i < count; i++) end(&screens[i]);
   int32_t state = USHER_SESSION_NONE;
   if (own) usher_playback_session_state(playback, &state);
   g_print("the application's session is %s\n", state == USHER_SESSION_ACTIVE ? "active" : "not active");

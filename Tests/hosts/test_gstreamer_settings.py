@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from hosts.conftest import Clip, Row
-from hosts.gst import HOST, Room, environment, expected, settings
+from hosts.gst import HOST, Room, built_program, environment, expected, settings
 from hosts.scene import PATIENCE_S
 
-from usher.testing.headend import HeadEnd
+from usher.testing.headend import Fault, HeadEnd
 
 
 @pytest.mark.quick
@@ -101,47 +101,118 @@ def test_inspect_documentsTheElement(room: Room) -> None:
     assert "Generic/Decryptor" in done.stdout
 
 
-def built_app(room: Room) -> Path:
-    """Builds gst_app.c."""
-    program = room.folder / "gst_app"
-    library = Path(os.environ["USHER_LIBRARY"]).resolve()
-    flags = subprocess.run(
-        ["pkg-config", "--cflags", "--libs", "gstreamer-1.0"], check=True, capture_output=True, text=True
-    ).stdout.split()
-    here = Path(__file__).parent
-    command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", str(here / "gst_app.c"), "-o", str(program)]
-    command += ["-I", str(here.parents[1] / "include"), str(library), f"-Wl,-rpath,{library.parent}", *flags]
-    subprocess.run(command, check=True, timeout=120)
-    return program
+@pytest.mark.quick
+def test_settingOfTheSecondItem_isNamed(room: Room, clips: dict[str, Clip]) -> None:
+    """Another screen has the only slot, so that the first item fails; then an item has a wrong setting. The error
+    message names this setting, and not the reason of the first item."""
+    room.occupy()
+    clip = clips["cenc"]
+    player = room.play(clip)
+    player.until("error ")
+    player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)} ssm=foo")
+    words = player.until("error ", 2).split(": ", 1)[1]
+    assert re.fullmatch(r"The session cannot begin: ssm_url: .*\.", words), player.text
+    assert player.quit() == 1
+
+
+@pytest.mark.quick
+def test_missingCaFile_isReadWhenItIsThere(room: Room, clips: dict[str, Clip]) -> None:
+    """The CA file is missing, so that the plug-in cannot make its context, and names the setting. When the file is
+    there, the same player with the same settings plays."""
+    clip = clips["cenc"]
+    file = room.folder / "ca.pem"
+    player = room.play(clip, usher={"ca_file": file})
+    assert player.error().startswith("The session cannot begin: ca_file: "), player.text
+    shutil.copy("/etc/ssl/certs/ca-certificates.crt", file)
+    player.say(f"open {clip.file.as_uri()}")
+    player.until("end")
+    assert player.quit() == 0, player.text
+    assert player.hash("pictures") == expected(clip)
+    room.until_ended()
+
+
+# ---- an application's own objects ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program gst_app.c."""
+    return built_program("gst_app.c", tmp_path_factory.mktemp("app"))
+
+
+def start(app: Path, room: Room, clip: Clip, shared: str, screens: int = 1) -> subprocess.Popen[str]:
+    """Starts gst_app with an item on each of its screens."""
+    tokens = [room.token(clip.content.content_id) for _ in range(screens)]
+    places = [clip.file.as_uri(), room.server.license_url("clearkey"), room.server.ssm_url, *tokens]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([str(app), shared, *places], env=environment(room.built), **pipes)
+
+
+def end(process: subprocess.Popen[str]) -> str:
+    """Waits for the end of gst_app. Returns what it has printed."""
+    try:
+        out, errors = process.communicate(timeout=PATIENCE_S)
+    finally:
+        process.kill()
+    assert process.returncode == 0, errors
+    return out
 
 
 @pytest.mark.parametrize("shared", ["context", "playback"])
-def test_application_sharesItsObjects(room: Room, clips: dict[str, Clip], row: Row, shared: str) -> None:
+def test_application_sharesItsObjects(app: Path, room: Room, clips: dict[str, Clip], row: Row, shared: str) -> None:
     """An application answers GST_MESSAGE_NEED_CONTEXT with its own usher context or playback. The plug-in uses it, and
     closes only the sessions that it has made itself."""
     clip = clips["dash-two-keys"]
-    places = [
-        clip.file.as_uri(),
-        room.server.license_url("clearkey"),
-        room.server.ssm_url,
-        room.token(clip.content.content_id),
-    ]
-    done = subprocess.run(
-        [str(built_app(room)), shared, *places],
-        env=environment(room.built),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-    )
-    assert done.returncode == 0, done.stderr
-    assert f"eos, {clip.content.frames} pictures" in done.stdout, done.stdout + done.stderr
+    out = end(start(app, room, clip, shared))
+    assert f"eos, {clip.content.frames} pictures" in out, out
     owner = "active" if shared == "playback" else "not active"
-    assert f"the application's session is {owner}" in done.stdout
-    assert "app SESSION_STARTED" in done.stdout and "app PLAYBACK_CLOSED" in done.stdout
+    assert f"the application's session is {owner}" in out
+    assert "app SESSION_STARTED" in out and "app PLAYBACK_CLOSED" in out
     assert room.count("setup") == 1 and room.count("teardown") == 1
     room.until_ended()
     room.server.assert_clean()
     row("content", f"{HOST}, an application's own usher {shared}", clip.name, "every picture arrives")
+
+
+@pytest.mark.quick
+def test_twoPipelinesInOneContext_eachHearsOfItsOwnItem(
+    app: Path, head_end: Callable[..., HeadEnd], room: Room, clips: dict[str, Clip]
+) -> None:
+    """Two pipelines share the application's context; the bus of each has the messages of its own item only."""
+    room.server = head_end(limit=2)
+    out = end(start(app, room, clips["cbcs"], "context", screens=2))
+    for event in ("SESSION_STARTED", "LICENSE"):
+        items = [re.findall(rf"^bus {screen} {event} of item (\d+)$", out, re.MULTILINE) for screen in (1, 2)]
+        assert sorted(map(len, items)) == [1, 1] and items[0] != items[1], out
+    room.until_ended()
+
+
+@pytest.mark.quick
+def test_applicationHasClosedItsPlayback_endsInWords(app: Path, room: Room, clips: dict[str, Clip]) -> None:
+    """The application has closed its playback when the plug-in requests a licence; the bus has an error message."""
+    out = end(start(app, room, clips["cbcs"], "closed"))
+    assert "error, 0 pictures\nerror gst-resource-error-quark/15: " in out, out
+
+
+@pytest.mark.quick
+def test_applicationClosesItsPlayback_whileAStreamWaits_endsInWords(
+    app: Path, room: Room, clips: dict[str, Clip]
+) -> None:
+    """The application closes its playback while the licence server does not reply; the bus has an error message about
+    the session, not about the keys."""
+    room.server.faults.add("license", Fault.stall())
+    process = start(app, room, clips["cbcs"], "playback")
+    room.server.wait_held(1)
+    assert process.stdin and process.stdout
+    process.stdin.write("close\n")
+    process.stdin.flush()
+    before = next((line for line in process.stdout if "pictures" in line), "")  # comes within 10 s
+    room.server.release()
+    out = before + end(process)
+    assert "error, 0 pictures\nerror gst-resource-error-quark/15: " in out, out
+
+
+# ---- protocols -------------------------------------------------------------------------------------------------------
 
 
 def test_sspV2_playsUnderASession(head_end: Callable[..., HeadEnd], room: Room, clips: dict[str, Clip]) -> None:

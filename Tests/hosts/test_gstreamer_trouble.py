@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from hosts.conftest import Clip, Row
-from hosts.gst import HOST, Player, Room, expected, settings
+from hosts.gst import HOST, Player, Room, built_program, environment, expected, settings
+from hosts.scene import PATIENCE_S
 
 from usher.testing.headend import Fault
 
@@ -154,6 +157,25 @@ def test_muteServer_stopAndZapAtOnce(room: Room, clips: dict[str, Clip], row: Ro
     room.until_ended()
     what = {"setup": "the set-up", "license": "the licence request"}[route]
     row("trouble", HOST, f"no reply to {what}", "stop returns at once; the next item plays")
+
+
+@pytest.mark.quick
+def test_flushEndsDuringAStop_stopReturnsAtOnce(room: Room) -> None:
+    """An application stops the element; at the same time another thread ends a flush and pushes a sample whose licence
+    does not come. The element does not wait for the licence."""
+    room.server.faults.add("license", Fault.stall(), always=True)
+    places = [room.server.license_url("clearkey"), room.server.ssm_url, room.token("dash-cenc")]
+    done = subprocess.run(
+        [str(built_program("gst_flush.c", room.folder)), *places],
+        env=environment(room.built),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "push: flushing" in done.stdout, done.stdout + done.stderr
+    assert int(re.findall(r"stopped in (\d+) ms", done.stdout)[0]) < 900, done.stdout
+    room.server.release()
 
 
 def test_slowServer_playsLater(room: Room, clips: dict[str, Clip]) -> None:

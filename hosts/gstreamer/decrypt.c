@@ -26,6 +26,10 @@ GST_DEBUG_CATEGORY(usher_decrypt_debug);
 #define SYSTEM_CLEARKEY "e2719d58-a985-b3c9-781a-b030af78d30e"
 #define PREFERRED_SYSTEM "drm-preferred-decryption-system-id"
 
+/* Why the streaming thread must not wait. Each cause has a bit of its own, because a flush may end while the element
+ * stops. */
+enum { STOPPING = 1, FLUSHING = 2 };
+
 struct _UsherDecrypt {
   GstBaseTransform parent;
   /** Protects `settings`, `context` and `session`. */
@@ -33,8 +37,8 @@ struct _UsherDecrypt {
   UsherSettings *settings;
   GstContext *context;
   UsherSession *session;
-  /** Not 0: the streaming thread must not wait. */
-  gint flushing;
+  /** STOPPING and FLUSHING. Not 0: the streaming thread must not wait. */
+  guint halted;
 
   /* Only for the streaming thread. */
   guint group;
@@ -106,12 +110,14 @@ static void leave_session(UsherDecrypt *self) {
   if (session) usher_session_leave(session, GST_ELEMENT(self));
 }
 
-static void set_flushing(UsherDecrypt *self, gboolean flushing) {
-  g_atomic_int_set(&self->flushing, flushing);
+static void halt(UsherDecrypt *self, guint cause) {
+  g_atomic_int_or(&self->halted, cause);
   g_mutex_lock(&self->lock);
-  if (flushing && self->session) usher_session_wake(self->session);
+  if (self->session) usher_session_wake(self->session);
   g_mutex_unlock(&self->lock);
 }
+
+static void proceed(UsherDecrypt *self, guint causes) { g_atomic_int_and(&self->halted, ~causes); }
 
 /* ---- protection data -------------------------------------------------------------------------------------------- */
 
@@ -153,8 +159,8 @@ static gboolean sink_event(GstBaseTransform *transform, GstEvent *event) {
     take_protection(self, event);
     gst_event_unref(event);
     return TRUE;
-  case GST_EVENT_FLUSH_START: set_flushing(self, TRUE); break;
-  case GST_EVENT_FLUSH_STOP: set_flushing(self, FALSE); break;
+  case GST_EVENT_FLUSH_START: halt(self, FLUSHING); break;
+  case GST_EVENT_FLUSH_STOP: proceed(self, FLUSHING); break;
   default: break;
   }
   return GST_BASE_TRANSFORM_CLASS(usher_decrypt_parent_class)->sink_event(transform, event);
@@ -339,7 +345,7 @@ static GstFlowReturn transform_ip(GstBaseTransform *transform, GstBuffer *buffer
   struct cenc_sample sample = {0};
   guint8 key[16];
   gboolean encrypted = TRUE;
-  UsherKeyResult result = usher_session_state(session_of(self), GST_ELEMENT(self), &self->flushing);
+  UsherKeyResult result = usher_session_state(session_of(self), GST_ELEMENT(self), &self->halted);
   if (result != USHER_KEY_FOUND) return flow_of(result);
   if (!meta) return pass_clear(self);
   self->checked = TRUE;
@@ -347,7 +353,7 @@ static GstFlowReturn transform_ip(GstBaseTransform *transform, GstBuffer *buffer
   if (gst_structure_get_boolean(meta->info, "encrypted", &encrypted) && !encrypted) return pass_clear(self);
   const gchar *wrong = read_sample(self, meta->info, &sample);
   if (!wrong) {
-    result = usher_session_key(session_of(self), GST_ELEMENT(self), sample.key_id, &self->flushing, key);
+    result = usher_session_key(session_of(self), GST_ELEMENT(self), sample.key_id, &self->halted, key);
     if (result != USHER_KEY_FOUND) return flow_of(result);
     wrong = decrypt(self, meta->info, &sample, key, buffer);
     OPENSSL_cleanse(key, sizeof key);
@@ -361,8 +367,8 @@ static GstFlowReturn transform_ip(GstBaseTransform *transform, GstBuffer *buffer
 
 static GstStateChangeReturn change_state(GstElement *element, GstStateChange transition) {
   UsherDecrypt *self = USHER_DECRYPT(element);
-  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) set_flushing(self, FALSE);
-  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY) set_flushing(self, TRUE);
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) proceed(self, STOPPING | FLUSHING);
+  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY) halt(self, STOPPING);
   GstStateChangeReturn result = GST_ELEMENT_CLASS(usher_decrypt_parent_class)->change_state(element, transition);
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY) {
     gint64 begin = g_get_monotonic_time();

@@ -14,9 +14,7 @@
 #define GST_CAT_DEFAULT usher_decrypt_debug
 
 GMutex usher_lock;
-#define PROBLEM_WAIT (40 * G_TIME_SPAN_MILLISECOND)
-static GCond problem_came;
-static GMutex problem_lock; /* not usher_lock: log lines may arrive while that is held */
+static GPrivate refusal = G_PRIVATE_INIT(g_free);
 static GList *with_context; /* the hosts whose own context is not freed yet */
 static gboolean exiting;
 
@@ -30,7 +28,6 @@ void usher_host_unref(UsherHost *host) {
   g_weak_ref_clear(&host->top);
   g_free(host->screen);
   g_free(host->ca_file);
-  g_free(host->problem);
   g_free(host);
 }
 
@@ -59,13 +56,11 @@ static usher_context *take(UsherHost *host) {
 static void begin_close(UsherHost *host) {
   g_mutex_lock(&usher_lock);
   usher_context *context = host->closing ? NULL : host->context;
-  usher_player *player = host->player;
   host->closing = TRUE;
-  host->player = NULL;
   g_mutex_unlock(&usher_lock);
   if (!context) return;
   if (host->borrowed) {
-    usher_player_free(player);
+    usher_player_free(host->player);
     usher_context_remove_observer(context, host->observer);
   } else {
     usher_context_begin_close(context, (uint32_t)host->close_timeout);
@@ -89,30 +84,24 @@ static void on_event(const usher_event *event, void *user_data) {
 static void on_destroy(void *user_data) { usher_host_unref(user_data); }
 
 static void on_log(int32_t level, const char *line, void *user_data) {
-  UsherHost *host = user_data;
+  (void)user_data;
   GstDebugLevel to = level <= USHER_LOG_ERROR     ? GST_LEVEL_ERROR
                      : level == USHER_LOG_WARNING ? GST_LEVEL_WARNING
                      : level == USHER_LOG_INFO    ? GST_LEVEL_INFO
                                                   : GST_LEVEL_DEBUG;
   GST_CAT_LEVEL_LOG(usher_decrypt_debug, to, NULL, "%s", line);
-  if (level > USHER_LOG_WARNING) return;
-  g_mutex_lock(&problem_lock);
-  g_free(host->problem);
-  host->problem = g_strdup(line);
-  g_cond_broadcast(&problem_came);
-  g_mutex_unlock(&problem_lock);
 }
 
-gchar *usher_host_take_problem(UsherHost *host) {
-  gint64 end = g_get_monotonic_time() + PROBLEM_WAIT;
-  g_mutex_lock(&problem_lock);
-  while (!host->problem && g_cond_wait_until(&problem_came, &problem_lock, end))
-    ;
-  gchar *problem = g_steal_pointer(&host->problem), *reason = problem ? strstr(problem, ": ") : NULL;
-  g_mutex_unlock(&problem_lock);
-  gchar *words = g_strdup(reason && g_str_has_prefix(problem, "USHER_E_") ? reason + 2 : problem);
-  g_free(problem);
-  return words;
+/* Runs on the thread that called the refused function, before that function returns. */
+static void on_refusal(int32_t status, const char *text, void *user_data) {
+  (void)status, (void)user_data;
+  g_private_replace(&refusal, g_strdup(text));
+}
+
+gchar *usher_host_take_refusal(void) {
+  gchar *text = g_strdup(g_private_get(&refusal));
+  g_private_replace(&refusal, NULL);
+  return text;
 }
 
 /* Runs before the handlers that libcurl and OpenSSL registered when the first context was made. */
@@ -141,13 +130,14 @@ static int32_t make_context(UsherHost *host, const UsherSettings *settings) {
   options.ca_file = settings->ca_file;
   options.allow_insecure_http = settings->allow_http;
   options.log = on_log;
-  options.log_user_data = usher_host_ref(host);
-  options.log_destroy = on_destroy;
+  options.refusal = on_refusal;
   options.log_level =
       gst_debug_category_get_threshold(usher_decrypt_debug) >= GST_LEVEL_DEBUG ? USHER_LOG_DEBUG : USHER_LOG_INFO;
   int32_t status = usher_context_new(&options, &host->context);
   if (status) return status;
+  g_mutex_lock(&usher_lock);
   with_context = g_list_prepend(with_context, host);
+  g_mutex_unlock(&usher_lock);
   if (!registered) atexit(at_exit);
   registered = TRUE;
   return USHER_OK;
@@ -157,7 +147,6 @@ static UsherHost *make_host(GstElement *top, const UsherSettings *settings, int3
   UsherHost *host = g_new0(UsherHost, 1);
   host->refs = 1;
   g_weak_ref_init(&host->top, top);
-  host->top_address = top;
   host->screen = g_strdup(settings->screen);
   host->ca_file = g_strdup(settings->ca_file);
   host->close_timeout = settings->close_timeout;
@@ -168,25 +157,33 @@ static UsherHost *make_host(GstElement *top, const UsherSettings *settings, int3
   if (!*status)
     *status = usher_context_add_observer(host->context, on_event, usher_host_ref(host), on_destroy, &host->observer);
   if (!*status) *status = usher_player_new(host->context, &host->player);
-  return host;
+  if (!*status) return host;
+  if (!host->borrowed) usher_context_free(take(host));
+  else if (host->observer) usher_context_remove_observer(host->context, host->observer);
+  usher_host_unref(host);
+  return NULL;
 }
 
-UsherHost *usher_host_get(GstElement *top, const UsherSettings *settings, int32_t *status) {
-  GList *hosts = g_object_steal_qdata(G_OBJECT(top), hosts_quark()), *found = hosts;
-  UsherHost *host = NULL;
-  for (; found && !host; found = found->next) {
-    UsherHost *each = found->data;
+/* The caller holds the lock. */
+static UsherHost *find_host(GList *hosts, const UsherSettings *settings) {
+  for (; hosts; hosts = hosts->next) {
+    UsherHost *each = hosts->data;
     gboolean same_context = settings->context ? each->context == settings->context : !each->borrowed;
     if (!each->closing && same_context && g_strcmp0(each->screen, settings->screen) == 0 &&
         g_strcmp0(each->ca_file, settings->ca_file) == 0 && each->allow_http == settings->allow_http)
-      host = each;
+      return each;
   }
+  return NULL;
+}
+
+UsherHost *usher_host_get(GstElement *top, const UsherSettings *settings, int32_t *status) {
+  GList *hosts = g_object_steal_qdata(G_OBJECT(top), hosts_quark());
   *status = USHER_OK;
-  if (!host) {
-    host = make_host(top, settings, status);
-    hosts = g_list_prepend(hosts, host);
-  }
-  host->close_timeout = settings->close_timeout;
-  g_object_set_qdata_full(G_OBJECT(top), hosts_quark(), hosts, end_hosts);
-  return usher_host_ref(host);
+  g_mutex_lock(&usher_lock);
+  UsherHost *host = find_host(hosts, settings);
+  g_mutex_unlock(&usher_lock);
+  if (!host && (host = make_host(top, settings, status))) hosts = g_list_prepend(hosts, host);
+  if (host) host->close_timeout = settings->close_timeout;
+  if (hosts) g_object_set_qdata_full(G_OBJECT(top), hosts_quark(), hosts, end_hosts);
+  return host ? usher_host_ref(host) : NULL;
 }

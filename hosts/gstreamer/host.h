@@ -19,18 +19,15 @@ typedef struct {
   gint refs;
   /** The pipeline. */
   GWeakRef top;
-  /** Only to compare: valid while `closing` is FALSE. */
-  gconstpointer top_address;
   gchar *screen, *ca_file;
   usher_context *context;
+  /** Stale when `closing` is TRUE: then only to compare with that of an event. */
   usher_player *player;
   /** Whether the context is the application's own. */
   gboolean borrowed;
   gboolean closing;
   uint64_t observer;
   gint close_timeout, allow_http;
-  /** For usher_host_take_problem(). */
-  gchar *problem;
 } UsherHost;
 
 /** One lock for all hosts and sessions. It is never held during a call that waits or that posts a message. */
@@ -42,12 +39,13 @@ void usher_session_event(UsherHost *host, const usher_event *event);
 UsherHost *usher_host_ref(UsherHost *host);
 void usher_host_unref(UsherHost *host);
 
-/** Finds or makes the host of a screen. The caller holds usher_lock. @return a new reference, or NULL and `status`. */
+/** Finds or makes the host of a screen. Only one thread at a time may call it, without usher_lock. If the host cannot be
+ * made, the next call tries again. @return a new reference; NULL: `status` says why. */
 UsherHost *usher_host_get(GstElement *top, const UsherSettings *settings, int32_t *status);
 
-/** Returns why an option was refused: a log line, which arrives on another thread. Waits for it at most 40 ms. NULL:
- * none arrived. Free it. */
-gchar *usher_host_take_problem(UsherHost *host);
+/** Returns why libusher has refused a call of this thread since the last call of this function: "field: reason". NULL:
+ * it has not, or the context is the application's own. Free it. */
+gchar *usher_host_take_refusal(void);
 
 /** Posts an element message on the bus of the top element. Takes the structure. */
 void usher_host_post(UsherHost *host, GstStructure *structure);

@@ -124,8 +124,15 @@ static void set_state(Player *player, GstState state) {
       (g_get_monotonic_time() - begin) / 1000);
 }
 
+static gboolean on_message(GstBus *bus, GstMessage *message, gpointer user_data);
+
 static void open_item(Player *player, gchar **words) {
+  GstBus *bus = gst_element_get_bus(player->playbin);
+  GstMessage *message;
   set_state(player, GST_STATE_NULL); /* in READY, playbin would play an item that had an error once more */
+  for (; (message = gst_bus_pop(bus)); gst_message_unref(message)) on_message(bus, message, player);
+  gst_object_unref(bus);
+  player->failed = FALSE; /* all messages about the last item are read */
   say_hashes(player);
   for (gchar **setting = words + 1; *setting; setting++) add_setting(player, *setting);
   if (player->context) gst_element_set_context(player->playbin, player->context);

@@ -28,13 +28,12 @@ typedef struct {
   gint code;
   gchar *text, *debug;
   GstStructure *details;
-  /* Not NULL: the log of this host says why an option was refused, which replaces `text`. */
-  UsherHost *refused_by;
 } Failure;
 
 struct UsherSession {
   gint refs;
-  UsherHost *host; /* NULL: the settings were wrong */
+  gconstpointer top; /* the pipeline; only to compare */
+  UsherHost *host; /* NULL: the session could not begin, or uses the application's playback */
   UsherSettings *asked, *used;
   guint group;
   guint64 tag;
@@ -99,18 +98,11 @@ static void failure_free(Failure *failure) {
   g_free(failure->text);
   g_free(failure->debug);
   if (failure->details) gst_structure_free(failure->details);
-  usher_host_unref(failure->refused_by);
   g_free(failure);
 }
 
 /* Posts the error on the bus and frees it. */
 static void failure_post(Failure *failure, GstElement *element) {
-  gchar *problem = failure->refused_by ? usher_host_take_problem(failure->refused_by) : NULL;
-  if (problem) {
-    g_free(failure->text);
-    failure->text = g_strdup_printf("The session cannot begin: %s.", problem);
-  }
-  g_free(problem);
   gst_element_message_full_with_details(element, GST_MESSAGE_ERROR, failure->domain, failure->code,
       g_steal_pointer(&failure->text), g_steal_pointer(&failure->debug), "session.c", GST_FUNCTION, __LINE__,
       g_steal_pointer(&failure->details));
@@ -204,6 +196,8 @@ static gint code_of(const usher_error *error) {
   case USHER_E_SESSION:
   case USHER_E_NO_TOKEN:
   case USHER_E_RENEWAL_MISSED:
+  case USHER_E_CLOSED:
+  case USHER_E_REPLACED:
   case USHER_E_NOT_ALLOWED: return GST_RESOURCE_ERROR_NOT_AUTHORIZED;
   case USHER_E_INVALID_ARGUMENT: return GST_RESOURCE_ERROR_SETTINGS;
   default: return GST_RESOURCE_ERROR_OPEN_READ;
@@ -237,11 +231,12 @@ static void fail(UsherSession *session, const usher_error *error) {
 
 /* ---- events ----------------------------------------------------------------------------------------------------- */
 
-static UsherSession *find_by_event(const usher_event *event) {
+/* The caller holds the lock. */
+static UsherSession *find_by_event(const UsherHost *host, const usher_event *event) {
   for (GList *each = sessions; each; each = each->next) {
     UsherSession *session = each->data;
-    if (session->playback ? session->playback == event->playback : session->tag == event->tag)
-      return session_ref(session);
+    gboolean same = session->playback ? session->playback == event->playback : session->tag == event->tag;
+    if (session->host == host && same) return session_ref(session);
   }
   return NULL;
 }
@@ -249,9 +244,10 @@ static UsherSession *find_by_event(const usher_event *event) {
 void usher_session_event(UsherHost *host, const usher_event *event) {
   usher_explanation words = {"", "", 0, ""};
   g_mutex_lock(&usher_lock);
-  UsherSession *session = find_by_event(event);
+  UsherSession *session = find_by_event(host, event);
+  gboolean ours = session || event->player == host->player;
   g_mutex_unlock(&usher_lock);
-  if (!session && event->tag < FIRST_TAG) return; /* an item of the application, with which the context is shared */
+  if (!ours) return; /* an item of the application or of another host, with which the context is shared */
   GstStructure *structure =
       gst_structure_new(USHER_MESSAGE, "event", G_TYPE_STRING, usher_event_name(event->type), "type", G_TYPE_INT,
           event->type, "item", G_TYPE_UINT64, (guint64)event->tag - (event->tag < FIRST_TAG ? 0 : FIRST_TAG), "time-ms",
@@ -304,26 +300,30 @@ static gchar *take_keys(UsherSession *session, const usher_response_info *respon
   return status == USHER_OK ? NULL : g_strdup(*why ? why : usher_status_message(status));
 }
 
+/* No key comes any more for the key ids that still wait for one. */
+static void end_wait(UsherSession *session, const guint8 *key_ids, guint count) {
+  g_mutex_lock(&usher_lock);
+  for (guint i = 0; i < count; i++) {
+    Key *key = g_hash_table_lookup(session->keys, key_ids + 16 * (gsize)i);
+    if (key && key->state == KEY_PENDING) key->state = KEY_MISSING;
+  }
+  g_cond_broadcast(&session->changed);
+  g_mutex_unlock(&usher_lock);
+}
+
 static void on_license(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
   (void)playback, (void)tag;
   Request *request = user_data;
   UsherSession *session = request->session;
   usher_error error = response->error;
-  gboolean ended = error.status == USHER_E_CLOSED || error.status == USHER_E_REPLACED;
   gchar *why = error.status ? NULL : take_keys(session, response);
   if (why) {
     error = (usher_error){0};
     error.status = USHER_E_PROTOCOL, error.origin = USHER_ORIGIN_LICENSE, error.operation = USHER_OPERATION_LICENSE;
     error.http_status = -1, error.message = why, error.must_stop = 1;
   }
-  if (error.status && !ended) fail(session, &error);
-  g_mutex_lock(&usher_lock);
-  for (guint i = 0; i < request->count; i++) {
-    Key *key = g_hash_table_lookup(session->keys, request->key_ids + 16 * (gsize)i);
-    if (key && key->state == KEY_PENDING) key->state = KEY_MISSING;
-  }
-  g_cond_broadcast(&session->changed);
-  g_mutex_unlock(&usher_lock);
+  if (error.status) fail(session, &error);
+  end_wait(session, request->key_ids, request->count);
   g_free(why);
 }
 
@@ -379,11 +379,12 @@ static void request_license(UsherSession *session, usher_playback *playback, con
   asked.timeout_ms = (uint32_t)session->used->license_timeout;
   session_ref(session);
   int32_t status = usher_playback_request_license(playback, &asked, on_license, request, free_request);
-  if (status && status != USHER_E_CLOSED) {
+  if (status) {
     usher_error error = {0};
     error.status = status, error.http_status = -1, error.operation = USHER_OPERATION_LICENSE, error.must_stop = 1;
     error.message = usher_status_message(status);
-    fail(session, &error);
+    fail(session, &error); /* does nothing if the plug-in itself has closed the playback */
+    end_wait(session, key_ids, count);
   }
   session_unref(session);
   g_free(payload);
@@ -413,32 +414,32 @@ static UsherKeyResult no_key(UsherSession *session, const guint8 *key_id) {
 
 /* The answer if the stream cannot continue, else USHER_KEY_FOUND. Takes the error that the caller must post. The caller
  * holds the lock. */
-static UsherKeyResult stops(UsherSession *session, GstElement *element, const gint *flushing, Failure **unposted) {
+static UsherKeyResult stops(UsherSession *session, GstElement *element, const guint *halted, Failure **unposted) {
   *unposted = NULL;
   if (!g_list_find(session->streams, element)) session->streams = g_list_prepend(session->streams, element);
   if (session->failed) *unposted = g_steal_pointer(&session->unposted);
   if (*unposted) return USHER_KEY_FAILED;
   if (session->failed) return USHER_KEY_FAILED_BEFORE;
-  return session->closed || g_atomic_int_get(flushing) ? USHER_KEY_FLUSHING : USHER_KEY_FOUND;
+  return session->closed || g_atomic_int_get(halted) ? USHER_KEY_FLUSHING : USHER_KEY_FOUND;
 }
 
-UsherKeyResult usher_session_state(UsherSession *session, GstElement *element, const gint *flushing) {
+UsherKeyResult usher_session_state(UsherSession *session, GstElement *element, const guint *halted) {
   Failure *unposted;
   g_mutex_lock(&usher_lock);
-  UsherKeyResult result = stops(session, element, flushing, &unposted);
+  UsherKeyResult result = stops(session, element, halted, &unposted);
   g_mutex_unlock(&usher_lock);
   if (unposted) failure_post(unposted, element);
   return result;
 }
 
 UsherKeyResult usher_session_key(
-    UsherSession *session, GstElement *element, const guint8 *key_id, const gint *flushing, guint8 *key) {
+    UsherSession *session, GstElement *element, const guint8 *key_id, const guint *halted, guint8 *key) {
   Failure *unposted;
   UsherKeyResult result;
   gboolean missing = FALSE;
   usher_session_announce(session, key_id, 1);
   g_mutex_lock(&usher_lock);
-  while ((result = stops(session, element, flushing, &unposted)) == USHER_KEY_FOUND) {
+  while ((result = stops(session, element, halted, &unposted)) == USHER_KEY_FOUND) {
     Key *found = g_hash_table_lookup(session->keys, key_id);
     if (found && found->state == KEY_PENDING) {
       g_cond_wait(&session->changed, &usher_lock);
@@ -500,12 +501,13 @@ static int32_t begin(UsherSession *session, usher_context *context, usher_player
   return status;
 }
 
-static UsherSession *session_new(const UsherSettings *asked, guint group) {
+static UsherSession *session_new(const UsherSettings *asked, guint group, gconstpointer top) {
   UsherSession *session = g_new0(UsherSession, 1);
   session->refs = 1;
   session->asked = usher_settings_new();
   usher_settings_add(session->asked, asked);
   session->group = group;
+  session->top = top;
   session->tag = ++last_tag;
   session->keys = g_hash_table_new_full(hash_key_id, equal_key_ids, g_free, free_key);
   g_cond_init(&session->changed);
@@ -516,18 +518,19 @@ static void fail_settings(UsherSession *session, const GError *wrong) {
   usher_session_fail(session, wrong->domain, wrong->code, wrong->message, "See the README of the plug-in.");
 }
 
+/* Ends the session because libusher refused one of the calls of start(). The caller is the thread of that call. */
 static void fail_status(UsherSession *session, int32_t status) {
-  gchar *text = g_strdup_printf("The session cannot begin: %s.", usher_status_message(status));
+  gchar *refusal = usher_host_take_refusal();
+  gchar *text = g_strdup_printf("The session cannot begin: %s.", refusal ? refusal : usher_status_message(status));
   gint code = status == USHER_E_INVALID_ARGUMENT ? GST_RESOURCE_ERROR_SETTINGS : GST_RESOURCE_ERROR_FAILED;
-  Failure *failure = failure_new(GST_RESOURCE_ERROR, code, text, usher_status_name(status), NULL);
-  if (session->host) failure->refused_by = usher_host_ref(session->host);
-  fail_with(session, failure);
+  usher_session_fail(session, GST_RESOURCE_ERROR, code, text, usher_status_name(status));
   g_free(text);
+  g_free(refusal);
 }
 
 static gboolean shares(const UsherSession *session, const UsherSettings *asked, guint group, GstElement *top) {
   gboolean alive = !session->closed || (session->failed && session->users);
-  gboolean same_top = !session->host || (session->host->top_address == top && !session->host->closing);
+  gboolean same_top = session->top == top && !(session->host && session->host->closing);
   return alive && same_top && !session->replaced && session->group == group &&
          usher_settings_equal(session->asked, asked);
 }
@@ -546,12 +549,13 @@ static UsherSession *find_shared(GstElement *element, const UsherSettings *asked
 static int32_t start(UsherSession *session, GstElement *element, GstElement *top) {
   usher_playback *playback = NULL;
   int32_t status = USHER_OK;
-  g_mutex_lock(&usher_lock);
+  g_free(usher_host_take_refusal()); /* of an earlier session */
   if (session->used->context || !session->used->playback) session->host = usher_host_get(top, session->used, &status);
+  g_mutex_lock(&usher_lock);
   session->playback = session->used->playback;
   for (GList *each = sessions; each && !session->playback; each = each->next) {
     UsherSession *older = each->data;
-    if (older->host == session->host) older->replaced = TRUE;
+    if (session->host && older->host == session->host) older->replaced = TRUE;
   }
   session->users = g_list_prepend(NULL, element);
   sessions = g_list_prepend(sessions, session_ref(session));
@@ -574,7 +578,7 @@ UsherSession *usher_session_join(GstElement *element, const UsherSettings *asked
   g_mutex_lock(&join_lock);
   UsherSession *session = find_shared(element, asked, group, top);
   if (!session) {
-    session = session_new(asked, group);
+    session = session_new(asked, group, top);
     session->used = usher_settings_new();
     usher_settings_add(session->used, asked);
     if (!error && usher_settings_complete(session->used, &error)) {

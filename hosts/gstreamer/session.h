@@ -45,12 +45,12 @@ void usher_session_leave(UsherSession *session, GstElement *element);
 
 /** Requests the licence for keys that the stream will need. Does not wait. */
 void usher_session_announce(UsherSession *session, const guint8 *key_ids, gsize count);
-/** Gets a key; requests its licence if no one has, and waits for it until `*flushing` is not 0. */
+/** Gets a key; requests its licence if no one has, and waits for it until `*halted` is not 0. */
 UsherKeyResult usher_session_key(
-    UsherSession *session, GstElement *element, const guint8 *key_id, const gint *flushing, guint8 *key);
+    UsherSession *session, GstElement *element, const guint8 *key_id, const guint *halted, guint8 *key);
 /** Whether the stream may continue: USHER_KEY_FOUND. The element calls it for each sample. */
-UsherKeyResult usher_session_state(UsherSession *session, GstElement *element, const gint *flushing);
-/** Wakes the threads in usher_session_key() after a change of their `flushing`. */
+UsherKeyResult usher_session_state(UsherSession *session, GstElement *element, const guint *halted);
+/** Wakes the threads in usher_session_key() after a change of their `halted`. */
 void usher_session_wake(UsherSession *session);
 /** Ends the session because the element cannot continue; the error goes to the bus unless the session has ended. */
 UsherKeyResult usher_session_fail(
