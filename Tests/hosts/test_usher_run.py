@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -115,6 +116,27 @@ def test_ffmpeg_isExact(runs: Runs, clips: dict[str, Clip], row: Row, name: str)
     assert [route for route in runs.server.journal.routes() if route != "heartbeat"] == ["setup", "license", "teardown"]
     runs.server.assert_clean()
     row("content", f"{HOST}, ffmpeg", clip.name, "exact")
+
+
+@pytest.mark.quick
+def test_remoteManifest_namesALocalFile_isNotRead(
+    runs: Runs, clips: dict[str, Clip], web: Callable[[Path], str]
+) -> None:
+    """ffmpeg plays a manifest from a web server; when that manifest names a local file as its media, ffmpeg does not
+    read this file, as it does not without `usher run`."""
+    clip = clips["dash-cenc"]
+    video, folder = clip.file.parent / "video.mp4", runs.folder / "web"
+    folder.mkdir()
+    (folder / "video.mp4").symlink_to(video)
+    for name in ("video.mp4", video.as_uri()):
+        manifest, raw = folder / "manifest.mpd", runs.folder / f"{len(runs.started)}.yuv"
+        media = f'<SegmentList duration="6"><SegmentURL media="{name}"/></SegmentList>'
+        manifest.write_text(re.sub(r"<BaseURL>.*?</SegmentBase>", media, clip.file.read_text(), flags=re.DOTALL))
+        remote = name == "video.mp4"
+        words = ["-v", "error", "-i", "{clip}", "-map", "0:v", *RAW, raw]
+        process = runs.start(web(manifest), clip.content.content_id, "ffmpeg", *words)
+        assert (process.wait(PATIENCE_S) == 0) == remote, runs.text(process)
+        assert raw.exists() == remote, runs.text(process)
 
 
 @pytest.mark.parametrize("name", CONTENTS)

@@ -86,11 +86,18 @@ static void add_keys(struct text *text, const usher_clearkey_key *keys, size_t c
   }
 }
 
+static bool is_remote(const char *clip) {
+  return strncmp(clip, "http://", 7) == 0 || strncmp(clip, "https://", 8) == 0;
+}
+
+/* ffmpeg may read the script from a local file, but a remote clip must not name local files: ffmpeg would copy them
+ * into its output. */
 static void add_script(struct text *text, const char *clip, const char *option, const char *value) {
   char *path = strstr(clip, "://") ? NULL : realpath(clip, NULL); /* a relative path would begin at the script */
   add(text, "ffconcat version 1.0\nfile ");
   add_quoted(text, path ? path : clip);
   add(text, "\noption %s %s\n", option, value);
+  if (is_remote(clip)) add(text, "option protocol_whitelist http,https,httpproxy,tcp,tls,crypto,data\n");
   free(path);
 }
 
