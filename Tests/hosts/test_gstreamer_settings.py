@@ -252,3 +252,23 @@ def test_enforcedRenewals_keepTheItemPlaying(
     assert room.count("license-renewal") >= 3
     room.until_ended()
     room.server.assert_clean()
+
+
+# ---- secrets ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("how", "shown"), [("token_file", False), ("token", True)])
+def test_debugLog_hasNoTokenFromTheTokenFile(room: Room, clips: dict[str, Clip], how: str, shown: bool) -> None:
+    """GStreamer writes its debug log. The log has no key, and no token if the player has given a token file; a token in
+    the GstContext is in the log, as the README says."""
+    clip = clips["cenc"]
+    token = room.token(clip.content.content_id)
+    usher = {"token": token, "token_file": None} if how == "token" else {}
+    player = room.play(clip, usher=usher, GST_DEBUG="*:5")
+    player.until("end")
+    assert player.quit() == 0
+    secret = token if how == "token" else room.token_file.read_text().strip()
+    log = "\n".join(player.errors)
+    assert len(log) > 100_000
+    assert clip.content.keys[0].key.hex() not in log
+    assert (secret in log) == shown

@@ -100,7 +100,7 @@ static void read_manifest(struct scan *scan, const uint8_t *bytes, size_t size) 
   else scan->content->kind = scan->encrypted ? CONTENT_DASH : CONTENT_CLEAR;
 }
 
-/* ---- HLS ----------------------------------------------------------------------------------------------------------- */
+/* ---- HLS --------------------------------------------------------------------------------------------------------- */
 
 /* Returns a URI of a playlist, made absolute, from malloc(). NULL: a playlist of the web names no URL of the web. */
 static char *resolve(const char *playlist, const char *uri, size_t size) {

@@ -39,8 +39,8 @@ void usher_session_event(UsherHost *host, const usher_event *event);
 UsherHost *usher_host_ref(UsherHost *host);
 void usher_host_unref(UsherHost *host);
 
-/** Finds or makes the host of a screen. Only one thread at a time may call it, without usher_lock. If the host cannot be
- * made, the next call tries again. @return a new reference; NULL: `status` says why. */
+/** Finds or makes the host of a screen. Only one thread at a time may call it, without usher_lock. If the host cannot
+ * be made, the next call tries again. @return a new reference; NULL: `status` says why. */
 UsherHost *usher_host_get(GstElement *top, const UsherSettings *settings, int32_t *status);
 
 /** Returns why libusher has refused a call of this thread since the last call of this function: "field: reason". NULL:
