@@ -91,8 +91,8 @@ def built() -> Path:
 
 @pytest.fixture(scope="session")
 def clips(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Clip]:
-    """The clips by name: `progressive` (cenc, 6 s, written by ffmpeg) and `preview` (another key), and of
-    Tests/media/dash: `cenc`, `cbcs` (fragmented video.mp4, no sound), `dash-cenc`, `dash-cbcs`, `dash-two-keys`,
+    """The clips by name. ffmpeg writes `progressive` (cenc, 6 s) and `preview` (another key). The others are in
+    Tests/media/dash: `cenc` and `cbcs` (fragmented video.mp4, no sound), `dash-cenc`, `dash-cbcs`, `dash-two-keys` and
     `dash-rotating`."""
     folder = tmp_path_factory.mktemp("clips")
     command = [str(ROOT / "scripts" / "make-media.sh"), str(folder), "--seconds", "6"]

@@ -109,7 +109,7 @@ class Player:
             return [line for line in self._lines if line.startswith(beginning)]
 
     def until(self, beginning: str, count: int = 1, seconds: float = PATIENCE_S) -> str:
-        """Waits for the `count`-th line with this beginning, and returns it."""
+        """Waits for the `count`-th line that begins with `beginning`, and returns it."""
         end = time.monotonic() + seconds
         with self._changed:
             while True:

@@ -9,11 +9,11 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "hosts.md"
 
 HEAD = """# Hosts
 
-What existing players do with the plug-ins and programs in [hosts](../hosts). `make hosts` writes this page; do not edit
-it. It runs each player without a screen against the [reference head-end](headend.md). Each row is the result of a test
-in [Tests/hosts](../Tests/hosts), which compares the decoded pictures with those of the clear clip, and reads the
-[sessions](glossary.md#session) from the [head-end](glossary.md#head-end)'s [journal](glossary.md#journal) and [session
-table](glossary.md#session-table).
+This page lists what existing players do with the plug-ins and programs in [hosts](../hosts). `make hosts` writes this
+page; do not edit it. It runs each player without a screen against the [reference head-end](headend.md). Each row is the
+result of a test in [Tests/hosts](../Tests/hosts), which compares the decoded pictures with those of the clear clip, and
+reads the [sessions](glossary.md#session) from the [head-end](glossary.md#head-end)'s [journal](glossary.md#journal) and
+[session table](glossary.md#session-table).
 """
 
 

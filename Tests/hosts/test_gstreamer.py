@@ -92,14 +92,19 @@ def test_content_inPlaybin3_isExact(
 
 @pytest.mark.quick
 def test_progressiveFile_isRefusedInWords(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """GStreamer's demuxer gives no encryption data of a progressive file; the viewer sees words, and no picture."""
+    """GStreamer's demuxer reads no encryption data of a progressive file; the viewer reads why, and sees no picture."""
     clip = clips["progressive"]
     player = room.play(clip)
     assert player.error() == "The item is encrypted in a way that this player cannot decrypt."
     assert player.quit() == 1
     assert not player.lines("pictures")
     room.until_ended()
-    row("content", f"{HOST}, playbin", clip.name, "refused in words: GStreamer reads encryption data in fragments only")
+    row(
+        "content",
+        f"{HOST}, playbin",
+        clip.name,
+        "refused with the reason: GStreamer reads encryption data in fragments only",
+    )
 
 
 def test_clearItem_playsWithoutSession(room: Room, clips: dict[str, Clip]) -> None:
@@ -239,7 +244,12 @@ def test_exitWithMuteServer_endsInTime(room: Room, clips: dict[str, Clip], row: 
     assert process.wait(PATIENCE_S) == 0
     assert time.monotonic() - begin < 0.5 + 1
     room.server.release()
-    row("ends", f"{HOST}, gst-launch-1.0", "no reply to the teardown", "the session, until it expires; ends in time")
+    row(
+        "ends",
+        f"{HOST}, gst-launch-1.0",
+        "no reply to the teardown",
+        "the session, until it expires; the process ends in time",
+    )
 
 
 def test_crash_sessionExpires(room: Room, clips: dict[str, Clip], row: Row) -> None:

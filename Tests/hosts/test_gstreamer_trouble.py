@@ -1,4 +1,4 @@
-"""GStreamer's playbin with the plug-in, when a server or a file is not as it should be."""
+"""GStreamer's playbin with the plug-in, when a server fails or a file is damaged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,12 @@ def test_limit_isSaidInWords_andTheNextItemPlays(room: Room, clips: dict[str, Cl
     assert player.hash("pictures") == expected(clip)
     assert player.longest_ms() < 50
     room.until_ended()
-    row("trouble", HOST, "another screen has the only slot", "words on the bus, no picture; the next item plays")
+    row(
+        "trouble",
+        HOST,
+        "another screen has the only slot",
+        "an error message on the bus, no picture; the next item plays",
+    )
 
 
 @pytest.mark.quick
@@ -48,7 +53,7 @@ def test_operatorKillsTheSession_playerStopsInWords(room: Room, clips: dict[str,
     assert not player.lines("end")
     assert player.longest_ms() < 50
     assert not room.server.sessions.active()
-    row("trouble", HOST, "the operator kills the session", "words on the bus, the item stops")
+    row("trouble", HOST, "the operator kills the session", "an error message on the bus, the item stops")
 
 
 @pytest.mark.quick
@@ -62,7 +67,7 @@ def test_licenseForOtherKeys_noPicture(room: Room, clips: dict[str, Clip], row: 
     assert player.quit() == 1
     assert not player.lines("pictures") and not player.lines("sound")
     room.until_ended()
-    row("trouble", HOST, "the licence has other keys", "words on the bus, no picture")
+    row("trouble", HOST, "the licence has other keys", "an error message on the bus, no picture")
 
 
 def damaged(clip: Clip, how: str, folder: Path) -> Path:
@@ -93,8 +98,8 @@ def damaged(clip: Clip, how: str, folder: Path) -> Path:
     "how", ["text", "cut in moov", "cut", "other key id", "IVs of 255 bytes", "subsamples too long"]
 )
 def test_damagedFile_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row, how: str) -> None:
-    """A file is no film, is cut, or its boxes lie; the viewer sees words or the part that is there, and the next item
-    plays."""
+    """The viewer opens a file that is no film, that is cut, or whose boxes have wrong contents; the viewer reads a
+    message or sees the part that is there, and the next item plays."""
     clip = clips["cenc"]
     player = room.play(clip, damaged(clip, how, room.folder).as_uri())
     if how == "cut":
@@ -104,7 +109,7 @@ def test_damagedFile_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row,
     else:
         assert player.error()
         assert not player.lines("pictures")
-        result = "words on the bus, no picture"
+        result = "an error message on the bus, no picture"
     player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
     player.until("end", 2 if how == "cut" else 1)
     assert player.quit() == 0, player.text
@@ -124,7 +129,7 @@ FAULTS = {
 @pytest.mark.parametrize("route", ["setup", "license"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_badReply_isSaidInWords(room: Room, clips: dict[str, Clip], route: str, fault: str) -> None:
-    """A server replies with something else; the player shows words, stays responsive, and plays the next item."""
+    """A server sends an unusable reply; the player shows a message, stays responsive, and plays the next item."""
     clip = clips["cenc"]
     room.server.faults.add(route, FAULTS[fault], always=True)
     player = room.play(clip)
@@ -200,11 +205,12 @@ def test_noServer_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row) ->
     assert player.error()
     assert player.quit() == 1
     assert player.longest_ms() < 50
-    row("trouble", HOST, "no server", "words on the bus, no picture")
+    row("trouble", HOST, "no server", "an error message on the bus, no picture")
 
 
 def test_quitWithMuteServer_endsInTime_andSaysIt(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """The head-end does not answer the teardown; the player ends within its limit and one second, and says it."""
+    """The head-end does not answer the teardown; the player ends at most one second after its limit, and prints a
+    warning."""
     player = room.play(clips["cenc"], fast=False, usher={"close_timeout": 500})
     player.until("session 1 LICENSE")
     room.server.faults.add("teardown", Fault.stall(), always=True)
@@ -214,4 +220,4 @@ def test_quitWithMuteServer_endsInTime_andSaysIt(room: Room, clips: dict[str, Cl
     assert player.lines("The server has not answered in time")
     assert player.longest_ms() < 50
     room.server.release()
-    row("trouble", HOST, "quit, and no reply to the teardown", "the player ends within its limit, and says it")
+    row("trouble", HOST, "quit, and no reply to the teardown", "the player ends within its limit, and prints a warning")

@@ -130,8 +130,8 @@ def test_content_isClear(theatre: Theatre, clips: dict[str, Clip], row: Row) -> 
 @pytest.mark.parametrize(
     ("name", "words", "result"),
     [
-        ("dash-two-keys", "several keys", "refused in words: Debian's libavformat takes one key"),
-        ("dash-rotating", "names no key", "refused in words: the manifest names no key"),
+        ("dash-two-keys", "several keys", "refused with the reason: Debian's libavformat takes one key"),
+        ("dash-rotating", "names no key", "refused with the reason: the manifest names no key"),
     ],
 )
 def test_content_isRefused(
@@ -162,7 +162,12 @@ def test_hls_isRefused(theatre: Theatre, row: Row, web: Callable[[Path], str], n
     assert player.wait() == 2, player.text
     assert "cannot decrypt HLS" in player.text
     assert pictures(target)[0] == 0
-    row("content", HOST, "HLS with encrypted samples, cenc and cbcs", "refused in words: libavformat cannot decrypt it")
+    row(
+        "content",
+        HOST,
+        "HLS with encrypted samples, cenc and cbcs",
+        "refused with the reason: libavformat cannot decrypt it",
+    )
 
 
 @pytest.mark.parametrize("key", [False, True], ids=["clear", "AES-128"])
@@ -181,7 +186,7 @@ def test_hls_plays(theatre: Theatre, clips: dict[str, Clip], row: Row, key: bool
 
 
 def test_content_hasUsersKey(theatre: Theatre, clips: dict[str, Clip]) -> None:
-    """The plug-in leaves a file alone when the user gives mpv the key himself."""
+    """The plug-in does nothing when the viewer gives mpv the key with mpv's own option."""
     clip = clips["preview"]
     target = theatre.folder / "pictures"
     key = f"--demuxer-lavf-o=decryption_key={clip.content.keys[0].key.hex()}"
@@ -257,12 +262,17 @@ def test_mute_obeysCommands(theatre: Theatre, clips: dict[str, Clip], row: Row, 
     player.command("playlist-next")
     player.until_plays(clips["preview"].clear)
     assert time.monotonic() - begin < 3
-    row("trouble", HOST, f"no reply to the {'set-up' if route == 'setup' else 'licence request'}", "obeys at once")
+    row(
+        "trouble",
+        HOST,
+        f"no reply to the {'set-up' if route == 'setup' else 'licence request'}",
+        "obeys the viewer at once",
+    )
 
 
 @pytest.mark.parametrize("route", ["setup", "license"])
 def test_mute_quits(theatre: Theatre, clips: dict[str, Clip], row: Row, route: str) -> None:
-    """mpv quits at most one second after the limit of the plug-in while it waits for the head-end."""
+    """The viewer quits while the head-end does not reply; mpv ends at most one second after usher-quit-timeout."""
     theatre.server.faults.add(route, Fault.stall(), always=True)
     theatre.give_token(clips["progressive"].content.content_id)
     player = theatre.play(clips["progressive"].file, usher={"quit-timeout": 1})
@@ -275,7 +285,8 @@ def test_mute_quits(theatre: Theatre, clips: dict[str, Clip], row: Row, route: s
 
 
 def test_muteFile_obeysCommands(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
-    """mpv plays another item at once when the viewer asks, while the plug-in reads from a web server that is mute."""
+    """The viewer chooses another item while the plug-in waits for a web server that does not reply; mpv plays the item
+    at once."""
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()
@@ -287,7 +298,7 @@ def test_muteFile_obeysCommands(theatre: Theatre, clips: dict[str, Clip], row: R
         player.until_plays(clips["preview"].clear)
         assert time.monotonic() - begin < 3
         connection.close()
-    row("trouble", HOST, "no reply from the web server of the content", "obeys at once")
+    row("trouble", HOST, "no reply from the web server of the content", "obeys the viewer at once")
 
 
 def test_mute_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
@@ -301,7 +312,7 @@ def test_mute_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Row) 
 
 @pytest.mark.parametrize("fault", [Fault.html_page(), Fault.non_json(), Fault.status(503), Fault.drop()])
 def test_garbage_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Row, fault: Fault) -> None:
-    """mpv says why it does not play when the head-end answers nonsense to the set-up."""
+    """mpv says why it does not play when the head-end sends an unusable reply to the set-up."""
     theatre.server.faults.add("setup", fault, always=True)
     player = theatre.play("--idle", clips["progressive"].file)
     words = until(lambda: osd(player), "words on the screen")
@@ -331,7 +342,7 @@ def test_slow_playsLater(theatre: Theatre, clips: dict[str, Clip], row: Row) -> 
     times = answer_ms(player, 100)
     assert times[len(times) // 2] < 50, times
     player.until_plays(clip.file)
-    row("trouble", HOST, "each reply takes two seconds", "obeys at once, plays four seconds later")
+    row("trouble", HOST, "each reply takes two seconds", "obeys the viewer at once, plays four seconds later")
 
 
 def test_death_endsTheItem(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
@@ -348,7 +359,8 @@ def test_death_endsTheItem(theatre: Theatre, clips: dict[str, Clip], row: Row) -
 
 @pytest.mark.parametrize("limit_s", [1, 3])
 def test_quit_isBounded(theatre: Theatre, clips: dict[str, Clip], row: Row, limit_s: int) -> None:
-    """mpv quits at most one second after the limit when the head-end does not answer the teardown; it says so."""
+    """mpv quits at most one second after usher-quit-timeout when the head-end does not answer the teardown; it prints a
+    warning."""
     clip = clips["progressive"]
     theatre.give_token(clip.content.content_id)
     player = theatre.play("--loop-file=inf", clip.file, usher={"quit-timeout": limit_s})
@@ -412,7 +424,7 @@ def test_options_areMissingOrWrong(
 
 
 def damaged(kind: str, clip: Clip, folder: Path) -> Path:
-    """Writes a file that is not as it should be."""
+    """Writes a file that is damaged in the way that `kind` names."""
     data = bytearray(clip.file.read_bytes())
     moov = data.find(b"moov") - 4
     tenc = data.find(b"tenc") - 4
@@ -527,7 +539,8 @@ def test_end_tearsDown(
 
 @pytest.mark.parametrize("name", ["Ctrl-C", "the terminal closes", "SIGTERM"])
 def test_terminalEnd_tearsDown(theatre: Theatre, clips: dict[str, Clip], row: Row, name: str) -> None:
-    """The plug-in tears the session down at once when mpv ends by its terminal, or by SIGTERM while it has one."""
+    """The plug-in tears the session down at once when Ctrl-C or the end of the terminal ends mpv, or when SIGTERM ends
+    an mpv that has a terminal."""
     clip = clips["progressive"]
     theatre.give_token(clip.content.content_id)
     with Terminal() as terminal:

@@ -44,8 +44,8 @@ class Runs(Scene["subprocess.Popen[bytes]"]):
         shell: str = "",
         **options: Any,
     ) -> subprocess.Popen[bytes]:
-        """Starts `usher run` in a session of its own, as a desktop does. `terminal`: the descriptor of a pseudo
-        terminal that becomes its controlling terminal. `shell`: a script that runs the command, which is "$@"."""
+        """Starts `usher run` as a desktop does, with setsid(). `terminal`: the descriptor of a pseudo terminal that
+        becomes its controlling terminal. `shell`: a script that runs the command, which is "$@"."""
         token_file = self.give_token(content_id)
         values = {"license": self.server.license_url("clearkey"), "ssm": self.server.ssm_url, "token-file": token_file}
         values |= {name.replace("_", "-"): value for name, value in options.items()}
@@ -186,7 +186,7 @@ def test_arguments_showNoKey(runs: Runs, clips: dict[str, Clip], player: list[st
     "number", [pytest.param(signal.SIGKILL, marks=pytest.mark.quick), signal.SIGSEGV, signal.SIGTERM]
 )
 def test_playerDies_slotIsFree(runs: Runs, clips: dict[str, Clip], row: Row, number: signal.Signals) -> None:
-    """The head-end has its slot back within a second when a signal ends the player; the exit code tells the signal."""
+    """The head-end has its slot back within a second when a signal ends the player; the exit code shows which."""
     clip = clips["progressive"]
     process = runs.start(clip.file, clip.content.content_id, "ffmpeg", "-re", "-i", "{clip}", "-f", "null", "-")
     child = runs.child(process)
@@ -300,7 +300,7 @@ def test_limit_isSaidInWords(runs: Runs, clips: dict[str, Clip], row: Row) -> No
 
 
 def test_mute_isBounded(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
-    """`usher run` ends at once by SIGTERM while the head-end does not reply, and at --timeout otherwise."""
+    """The head-end does not reply; `usher run` ends at --timeout, or at once if it gets SIGTERM."""
     clip = clips["progressive"]
     runs.server.faults.add("setup", Fault.stall(), always=True)
     process = runs.start(
@@ -317,7 +317,7 @@ def test_mute_isBounded(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
 
 
 def test_muteFile_endsBySignal(runs: Runs, clips: dict[str, Clip]) -> None:
-    """`usher run` ends at once by SIGTERM while it reads the clip from a web server that does not reply."""
+    """`usher run` waits for a web server that does not send the clip; SIGTERM ends it at once."""
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()
@@ -402,7 +402,7 @@ def test_pipe_asClip_reachesThePlayerWhole(runs: Runs, tmp_path: Path) -> None:
 @pytest.mark.quick
 def test_inheritedChild_endsBeforeThePlayerStarts_isIgnored(runs: Runs) -> None:
     """A child that the shell started before it became `usher run` ends while `usher run` waits for the web server of
-    the clip. `usher run` goes on waiting, and says that the server does not send the clip."""
+    the clip. `usher run` continues to wait, and says that the server does not send the clip."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/clip.mp4"
         process = runs.start(url, "content-1", "true", "{clip}", shell='sleep 0.3 & exec "$@"')

@@ -52,7 +52,7 @@ static AVIOContext *open_url(const char *url, const struct content_reading *read
   return av_dict_free(&options), free(name), file;
 }
 
-/* What libusher's readers report goes here. */
+/* What libusher's readers have found. */
 struct scan {
   AVIOContext *file;
   struct content *content;

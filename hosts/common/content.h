@@ -11,13 +11,13 @@
 #define CONTENT_KEYS_MAX 64
 
 enum content_kind {
-  CONTENT_OTHER, /* no MP4 and no DASH manifest, or a URL of another scheme: the player decides what to do with it */
-  CONTENT_UNREADABLE, /* `why` says it */
+  CONTENT_OTHER, /* neither MP4 nor DASH manifest, or a URL of another scheme: the player decides what to do with it */
+  CONTENT_UNREADABLE, /* `why` has the reason */
   CONTENT_CLEAR,
   CONTENT_MP4, /* encrypted: progressive or fragmented MP4 */
   CONTENT_DASH, /* encrypted: a DASH manifest */
   CONTENT_UNSUPPORTED, /* encrypted in a way that libavformat cannot decrypt: HLS with encrypted samples */
-  CONTENT_UNUSABLE /* an MP4 or a manifest that is damaged, or names no key; `why` says it */
+  CONTENT_UNUSABLE /* an MP4 or a manifest that is damaged, or names no key; `why` has the reason */
 };
 
 struct content {

@@ -13,7 +13,7 @@ struct session {
   usher_context *context; /* NULL before session_open() */
   usher_player *player;
   usher_playback *playback; /* NULL: nothing plays */
-  uint64_t tag; /* of the newest playback; each playback has another tag */
+  uint64_t tag; /* the tag of the newest playback; no two playbacks have the same tag */
   int fd; /* readable while usher_context_pump() has work; -1 before session_open() */
   uint8_t request[4096]; /* the Clear Key licence request of the newest playback */
   size_t request_size;
@@ -26,7 +26,7 @@ struct session {
 };
 
 int32_t session_open(struct session *session, const usher_context_options *options);
-/* Tears down the session of the earlier item, sets up another one, and requests a licence; `licensed` gets it. */
+/* Tears down the session of the earlier item, sets up another one, and requests a licence. `licensed` receives it. */
 int32_t session_play(struct session *session, const usher_ssp_options *ssp, const char *token, const uint8_t *key_ids,
     size_t count, uint32_t timeout_ms);
 /* Begins the teardown, and returns at once. */

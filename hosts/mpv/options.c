@@ -28,7 +28,7 @@ static const struct {
     {"signals", FLAG, offsetof(struct options, signals)},
 };
 
-/* @return whether the value is right. */
+/* @return whether the value is valid. */
 static bool set(struct options *out, size_t index, const char *value) {
   void *field = (char *)out + known[index].offset;
   char *end = NULL;

@@ -13,7 +13,8 @@ struct options {
   bool allow_http, signals;
 };
 
-/* Reads the options as they are now: mpv allows others for each file. Calls `complain` for each mistake. */
+/* Reads the options of the current file: in mpv each file may have options of its own. Calls `complain` for each
+ * mistake. */
 void options_read(
     mpv_handle *mpv, struct options *out, void (*complain)(const char *words, void *user_data), void *mine);
 

@@ -51,7 +51,7 @@ static void say(struct plugin *plugin, const char *format, ...) {
 
 static void complain(const char *words, void *user_data) { say(user_data, "%s", words); }
 
-/* For mistakes in options: another item with the same mistake prints nothing. */
+/* Prints a mistake in the options, unless the plug-in has printed the same words for an earlier item. */
 static void complain_once(const char *words, void *user_data) {
   struct plugin *plugin = user_data;
   int i = 0;
@@ -169,14 +169,15 @@ static bool aborted(void *user_data) {
   return mpv_get_property(plugin->mpv, "playback-abort", MPV_FORMAT_FLAG, &abort) >= 0 && abort;
 }
 
-/* Whether the user passes a key to libavformat himself. */
+/* Whether the viewer passes a key to libavformat with mpv's own option. */
 static bool has_own_key(struct plugin *plugin) {
   char *options = mpv_get_property_string(plugin->mpv, "options/demuxer-lavf-o");
   bool has = options && strstr(options, "decryption_key");
   return mpv_free(options), has;
 }
 
-/* libusher refuses an option: `words` name it. `text` begins with the name of a field and a colon. */
+/* Called when libusher refuses an option. Puts the name of the option into `words`. `text` begins with the name of
+ * libusher's field and a colon. */
 static void on_refusal(int32_t status, const char *text, void *user_data) {
   static const char *const names[][2] = {{"license_url", "usher-license"}, {"ssm_url", "usher-ssm"},
       {"content_token", "usher-token"}, {"token_header", "usher-token-header"}, {"extra_headers", "usher-headers"},
@@ -270,7 +271,7 @@ static void on_load(struct plugin *plugin) {
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
-/* Gives up an open hook when the viewer does not want the item any more. */
+/* Ends the open hook if the viewer has chosen another item, or quits. */
 static void check_hook(struct plugin *plugin) {
   if (!plugin->hook || !aborted(plugin)) return;
   session_stop(&plugin->session);

@@ -93,7 +93,8 @@ static bool is_remote(const char *clip) {
 /* ffmpeg may read the script from a local file, but a remote clip must not name local files: ffmpeg would copy them
  * into its output. */
 static void add_script(struct text *text, const char *clip, const char *option, const char *value) {
-  char *path = strstr(clip, "://") ? NULL : realpath(clip, NULL); /* a relative path would begin at the script */
+  char *path =
+      strstr(clip, "://") ? NULL : realpath(clip, NULL); /* ffmpeg looks for a relative path beside the script */
   add(text, "ffconcat version 1.0\nfile ");
   add_quoted(text, path ? path : clip);
   add(text, "\noption %s %s\n", option, value);

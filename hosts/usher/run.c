@@ -48,7 +48,7 @@ static const char help[] =
     "gives the slot back as soon as PLAYER has ended, in whatever way. CLIP: an encrypted MP4 or a DASH manifest.\n"
     "\n"
     "  usher run ... film.mp4 -- mpv --fs                            mpv gets the clip as its last argument\n"
-    "  usher run ... film.mp4 -- ffmpeg -i {clip} -c copy clear.mkv  {clip}: the clip; so with ffplay and ffprobe\n"
+    "  usher run ... film.mp4 -- ffmpeg -i {clip} -c copy clear.mkv  {clip}: the clip; also for ffplay, ffprobe\n"
     "  usher run ... film.mp4 -- my-player {clip} {keys-file}        {keys-file}: a file with lines KEY_ID:KEY\n"
     "\n"
     "No argument of PLAYER shows a key or a token: the key is in a file without a name, which PLAYER inherits.\n"
@@ -169,7 +169,7 @@ static void catch_signals(struct run *run) {
   sigemptyset(&run->caught);
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) sigaddset(&run->caught, numbers[i]);
   sigprocmask(SIG_BLOCK, &run->caught, &run->mask); /* before libusher starts threads */
-  /* Until the player starts, SIGCHLD is about a child that this process had before exec: nobody waits for it. */
+  /* Until the player starts, SIGCHLD can only come from a child that this process had before exec(): ignore it. */
   sigdelset(&run->caught, SIGCHLD);
   run->signals = signalfd(-1, &run->caught, SFD_NONBLOCK | SFD_CLOEXEC);
 }

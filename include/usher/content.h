@@ -128,8 +128,8 @@ USHER_API int32_t usher_read_tenc(
  * Threads: the calling thread, before usher_read_mp4() returns. May call: any function. Last call: before
  * usher_read_mp4() returns.
  *
- * @param offset     where the bytes begin, counted from the begin of the file; at most INT64_MAX. It may be beyond the
- *                   end of the file.
+ * @param offset     where the bytes begin, counted from the beginning of the file; at most INT64_MAX. It may be beyond
+ *                   the end of the file.
  * @param buffer     receives the bytes.
  * @param size       the length of `buffer` in bytes, at most 4096.
  * @param user_data  as the host passed it to usher_read_mp4().
@@ -141,15 +141,15 @@ typedef int64_t (*usher_read_fn)(uint64_t offset, uint8_t *buffer, size_t size, 
 /**
  * Reads how an MP4 file (also QuickTime, fragmented MP4, CMAF) is protected. It finds the moov box anywhere in the file
  * and skips all data, so it reads a few kB, also of a large file. If the file is fragmented, it also reads the first
- * fragment of each encrypted track, in at most 8 fragments. It needs less than 2 MiB of memory, whatever sizes the
- * boxes claim, and at most 32768 boxes.
+ * fragment of each encrypted track, in at most 8 fragments. It accepts at most 32768 boxes, and needs less than 2 MiB
+ * of memory, whatever sizes the boxes claim.
  *
  * The function calls `fn` when it has read everything, first with USHER_PART_FILE, which is enough for most hosts:
  * `key_ids` has the key ids of all tracks (if these have none, those of the pssh boxes), `init_data` has all pssh boxes
  * one after another, `scheme`, `crypt_blocks` and `skip_blocks` are those of the first encrypted track, and
  * `content_id` comes from the first pssh box that has one. A file without encryption has no key ids and no `scheme`.
- * Then follows USHER_PART_TRACK for each encrypted track. The first key id of a track is its default one, unless the
- * default is not to encrypt; the others come from further sample entries and from sample groups (`seig`). Last comes
+ * Then follows USHER_PART_TRACK for each encrypted track. If a track is encrypted by default, its first key id is the
+ * default one; the other key ids come from further sample entries and from sample groups (`seig`). Last comes
  * USHER_PART_PSSH for each pssh box in moov and in these fragments, without duplicates. For key ids that later
  * fragments introduce, read these fragments with usher_read_pssh().
  *

@@ -50,7 +50,7 @@ typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
  * Refusal: says why a function returns USHER_E_INVALID_ARGUMENT, USHER_E_STATE, USHER_E_NO_DELEGATE or
  * USHER_E_WOULD_DEADLOCK, or why usher_context_new() fails. It runs before that function returns, so the host can add
  * the text to its own error or exception. The library does not call it if a request has failed (the response says why),
- * if the handle is invalid, or for the functions of content.h and error.h.
+ * if the handle is invalid, or for the functions of clearkey.h, content.h and error.h, which use no context.
  * Threads: the thread that calls the function that refuses. May call: every function whose comment says "In callbacks:
  * yes"; if that function refuses, the library calls this callback again. Last call: during the host's last call of a
  * function of this context.
