@@ -33,9 +33,7 @@ class Hosts:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         library = Path(os.environ["USHER_LIBRARY"]).resolve()
-        # Makes the dynamic loader bind all symbols at the start. If the loader binds a symbol later, it saves registers
-        # on the stack, and these may contain parts of secrets.
-        linked = [str(library), f"-Wl,-rpath,{library.parent},-z,now,--allow-shlib-undefined"]
+        linked = [str(library), f"-Wl,-rpath,{library.parent},--allow-shlib-undefined"]
         for name in ("host", "host_delegates"):
             subprocess.run(
                 ["cc", *C_FLAGS, f"-I{INCLUDE}", str(HERE / f"{name}.c"), *linked, "-o", str(folder / name)],
@@ -57,7 +55,9 @@ class Hosts:
         goes_well: bool = True,
     ) -> Counter[str]:
         """Lets a host play with the input lines ``words``; then counts the parts of the secrets in its memory."""
-        environment = dict(os.environ)
+        # Makes the dynamic loader bind all symbols of all libraries at the start. If the loader binds a symbol later, it
+        # saves registers on the stack, and these may contain parts of secrets.
+        environment = {**os.environ, "LD_BIND_NOW": "1"}
         if not {"wiping", "plain"} & set(manner):
             environment["LD_PRELOAD"] = str(self.folder / "wiping.so")
         child = subprocess.Popen(

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <dlfcn.h>
+#include <link.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,27 +14,29 @@
 extern void __libc_free(void *memory);
 extern void *__libc_realloc(void *memory, size_t size);
 
-static int is_in(void *caller, const char *name) {
-  Dl_info found;
-  return dladdr(caller, &found) && found.dli_fname && strstr(found.dli_fname, name);
+/* @return the file of the library that contains this code; "" if there is none. _dl_find_object() makes this fast:
+   dladdr() would read all symbols of the library, for each block that is freed. */
+static const char *library_of(void *code) {
+  struct dl_find_object found;
+  return _dl_find_object(code, &found) == 0 ? found.dlfo_link_map->l_name : "";
 }
-static int is_theirs(void *caller) {
-  return is_in(caller, "/libcurl") || is_in(caller, "/libssl") || is_in(caller, "/libcrypto");
+static int is_theirs(const char *library) {
+  return strstr(library, "/libcurl") || strstr(library, "/libssl") || strstr(library, "/libcrypto");
 }
 
 void free(void *memory) {
-  if (memory && is_theirs(__builtin_return_address(0))) explicit_bzero(memory, malloc_usable_size(memory));
+  if (memory && is_theirs(library_of(__builtin_return_address(0)))) explicit_bzero(memory, malloc_usable_size(memory));
   __libc_free(memory);
 }
 
 /* Moves a block each time it grows; the realloc() of the C library moves only some blocks. If json-c makes the call,
    the old block is not wiped, so that the test finds the secrets that json-c leaves in memory. */
 void *realloc(void *memory, size_t size) {
-  const int is_wiped = is_theirs(__builtin_return_address(0));
+  const char *library = library_of(__builtin_return_address(0));
+  const int is_wiped = is_theirs(library);
   size_t had;
   void *grown;
-  if (!memory || !size || (!is_wiped && !is_in(__builtin_return_address(0), "/libjson-c")))
-    return __libc_realloc(memory, size);
+  if (!memory || !size || (!is_wiped && !strstr(library, "/libjson-c"))) return __libc_realloc(memory, size);
   had = malloc_usable_size(memory);
   if (size <= had) return memory;
   grown = malloc(size);
