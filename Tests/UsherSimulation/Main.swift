@@ -49,13 +49,13 @@
       return 1
     }
     if isMatrix { Printer.matrix(run.coverage) }
-    let screens = Printer.number(Int(count * players))
+    let played = Printer.number(Int(count * players))
     print(
-      "\(screens) screens for \(hours) hours in \(count) stories, \(3 * count) stories of wild half hours, "
+      "\(played) screens for \(hours) hours in \(count) stories, \(3 * count) stories of wild half hours, "
         + "from seed \(seed) on: no promise broken"
     )
     Printer.coverage(run.coverage)
-    let problems = Reasons.judge(run.coverage)
+    let problems = Reasons.judge(run.coverage, screens: Int(screens))
     for problem in problems { print(problem) }
     let verdict =
       problems.isEmpty ? "every phase and input was reached, or has its reason" : "\(problems.count) complaints"

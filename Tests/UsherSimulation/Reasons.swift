@@ -103,9 +103,16 @@ enum Reasons {
       isRare: true)
   ]
 
-  /// Returns the errors of a run: cells that were not reached and have no reason, and reasons that are wrong.
-  static func judge(_ coverage: Coverage) -> [String] {
+  /// A run with at least this many screens must read replies late.
+  static let screensWithLateReplies = 400
+
+  /// Returns the errors of a run: cells that were not reached and have no reason, reasons that are wrong, and a large
+  /// run in which the I/O thread read no reply late.
+  static func judge(_ coverage: Coverage, screens: Int) -> [String] {
     var problems: [String] = []
+    if screens >= screensWithLateReplies, coverage.lateReplies == 0 {
+      problems.append("no reply waited in a socket while the I/O thread was late: the stories no longer test this")
+    }
     for phase in Phase.allCases {
       for input in Input.allCases
       where coverage.count(phase, input) == 0 && !all.contains(where: { $0.names(phase, input) }) {
