@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-pytest_plugins = ["usher.testing.pytest_plugin"]
+pytest_plugins = ["usher.testing.pytest_plugin", "steps"]
 
 
 @pytest.fixture(scope="session")

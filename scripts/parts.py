@@ -22,6 +22,20 @@ PYTHON = str(ROOT / ".venv" / "bin" / "python")
 BINDINGS = ROOT / "bindings" / "python"
 SHOWN_LINES = 60
 HANG_S = 60
+"""A test that makes no progress for this time hangs. Sanitizers and valgrind multiply it by their patience."""
+HOST_LIMIT_S = 240
+"""The longest time for one C or C++ host, even if it makes progress. Multiplied like `HANG_S`."""
+MOST_HUNG = 3
+"""After this number of C or C++ hosts that hang, the runner does not start further ones."""
+STACKS_S = 30
+"""The longest time for reading the stacks of a host that hangs."""
+STEP = "    waits for: "
+"""The fixture `step` of Tests/steps.py begins its lines with this text."""
+
+
+def hosts_limit_s(usual_s: float, patience: int = 1) -> float:
+    """Returns a time limit for Tests/c/run and Tests/cpp/run. They end first, and name the hosts that hang."""
+    return usual_s + MOST_HUNG * (HOST_LIMIT_S * patience + STACKS_S)
 
 
 @dataclass
@@ -110,7 +124,8 @@ class Part:
     """Parts that follow each other with the same text here run at the same time; "": the part runs alone."""
     running: Callable[[str], list[str]] | None = None
     """Returns the names of the tests that have started and not ended, from the output so far. If the list stays the
-    same for `HANG_S`, these tests hang: the part ends, and its failure names them."""
+    same for `hang_s`, these tests hang: the part ends, and its failure names them."""
+    hang_s: float = HANG_S
 
     @property
     def log(self) -> Path:
@@ -124,7 +139,7 @@ class Part:
         for stale in self.xml_files():
             stale.unlink()
         environment = {**base_environment(), **self.environment}
-        ending = run_logged(self.command, self.log, self.timeout_s, self.folder, environment, self.running)
+        ending = run_logged(self.command, self.log, self.timeout_s, self.folder, environment, self.running, self.hang_s)
         output = self.log.read_text(encoding="utf-8", errors="replace")
         try:
             count = self.count(self, output)
@@ -159,8 +174,31 @@ def running_swift_tests(output: str) -> list[str]:
     return sorted(set(started) - set(ended))
 
 
+def running_pytest(output: str) -> list[str]:
+    """Returns the last test that `pytest -v` has named, with the step that it printed last (see the fixture `step`).
+    The list is empty while pytest collects the tests."""
+    tests = re.split(r"^(?=\S+\.py::)", output, flags=re.M)[1:]
+    if not tests:
+        return []
+    outcome = r"\b(?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*\[ *\d+%\]"
+    name = re.sub(outcome, "", tests[-1].splitlines()[0]).strip()
+    steps = re.findall(rf"^{STEP}(.*)$", tests[-1], re.M)
+    if re.search(outcome, tests[-1]):
+        return [f"the clean-up after {name}"]
+    return [f"{name}, which waits for: {steps[-1]}" if steps else name]
+
+
+def last_line(output: str) -> str:
+    lines = output.strip().splitlines()
+    return f"; the last line of its output: {lines[-1][:200]}" if lines else "; it printed nothing"
+
+
 def wait_unless_hung(
-    child: subprocess.Popen[bytes], log: Path, timeout_s: float, running: Callable[[str], list[str]] | None
+    child: subprocess.Popen[bytes],
+    log: Path,
+    timeout_s: float,
+    running: Callable[[str], list[str]] | None,
+    hang_s: float,
 ) -> str:
     """Waits for the end of the command. Returns "" when it has ended, otherwise why it did not."""
     end = time.monotonic() + timeout_s
@@ -168,14 +206,15 @@ def wait_unless_hung(
     since = time.monotonic()
     while time.monotonic() < end:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(min(5 if running else timeout_s, max(0, end - time.monotonic())))
+            child.wait(min(1 if running else timeout_s, max(0, end - time.monotonic())))
             return ""
         now = running(log.read_text(encoding="utf-8", errors="replace")) if running else []
         if now != before or not now:
             before, since = now, time.monotonic()
-        elif time.monotonic() - since > HANG_S:
-            return f"no test ended for {HANG_S} s; running: {', '.join(now)}"
-    return f"still running after {timeout_s:.0f} s" + (f": {', '.join(before)}" if before else "")
+        elif time.monotonic() - since >= hang_s:
+            return f"no test ended for {hang_s:.0f} s; running: {', '.join(now)}"
+    output = log.read_text(encoding="utf-8", errors="replace")
+    return f"still running after {timeout_s:.0f} s" + (f": {', '.join(before)}" if before else last_line(output))
 
 
 def run_logged(
@@ -185,6 +224,7 @@ def run_logged(
     folder: Path,
     environment: dict[str, str],
     running: Callable[[str], list[str]] | None = None,
+    hang_s: float = HANG_S,
 ) -> str:
     """Runs the command with its output in `log`. Returns "" on success, otherwise how it ended.
 
@@ -204,7 +244,7 @@ def run_logged(
         except OSError as error:
             return str(error)
         try:
-            failure = wait_unless_hung(child, log, timeout_s, running)
+            failure = wait_unless_hung(child, log, timeout_s, running, hang_s)
             if failure:
                 end_group(child.pid)
                 child.wait()

@@ -26,7 +26,21 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from parts import BUILD, PYTHON, ROOT, Count, Part, count_exit, count_lines, count_sum, count_xml, run_parts
+from parts import (
+    BUILD,
+    HANG_S,
+    PYTHON,
+    ROOT,
+    Count,
+    Part,
+    count_exit,
+    count_lines,
+    count_sum,
+    count_xml,
+    hosts_limit_s,
+    run_parts,
+    running_pytest,
+)
 from reports import reports_of
 
 LOGS = BUILD / "sanitize"
@@ -137,9 +151,10 @@ class Tool:
         return LOGS / f"{name}.report"
 
     def hosts(
-        self, kind: str, title: str, folder: str, *arguments: str, timeout_s: float = 600, rounds: int | None = None
+        self, kind: str, title: str, folder: str, *arguments: str, timeout_s: float = 0, rounds: int | None = None
     ) -> Part:
         """Returns the part that runs the programs of Tests/FOLDER; `rounds` sets USHER_TEST_ROUNDS."""
+        timeout_s = timeout_s or hosts_limit_s(usual_s=600, patience=self.patience)
         name = f"{self.name}-{kind}"
         report = self.report(name)
         command = [
@@ -167,9 +182,9 @@ class Tool:
             PYTHON,
             "-m",
             "pytest",
-            "-q",
+            "-v",
             "--timeout",
-            str(60 * self.patience),
+            str((HANG_S - 10) * self.patience),
             "-p",
             "no:cacheprovider",
         ]
@@ -178,7 +193,18 @@ class Tool:
         environment = {**self.environment(report, in_python=True), **own}
         title = f"{self.title}: Python stories{', some' if stories else ''}"
         return Sanitized(
-            name, title, command, count_xml, timeout_s, ROOT, environment, LOGS, self.needs, is_python=True
+            name,
+            title,
+            command,
+            count_xml,
+            timeout_s,
+            ROOT,
+            environment,
+            LOGS,
+            self.needs,
+            running=running_pytest,
+            hang_s=HANG_S * self.patience,
+            is_python=True,
         )
 
     def detects(self, *ways: str) -> Part:
@@ -347,9 +373,9 @@ def all_parts() -> list[Part]:
         "--only",
         "late_answers",
         "--patience",
-        "30",  # the program's time limit of 60 s, times 30
+        "30",  # a program hangs if it makes no new claim for 60 s, times 30
         "--show",
-        timeout_s=1900,
+        timeout_s=3700,
         rounds=LATE_ANSWERS,
     )
     tools: list[Tool] = [thread, thread_shipped, address, address_shipped, valgrind]

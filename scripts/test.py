@@ -25,7 +25,9 @@ from parts import (
     count_sum,
     count_swift,
     count_xml,
+    hosts_limit_s,
     run_parts,
+    running_pytest,
     running_swift_tests,
 )
 
@@ -33,6 +35,8 @@ LOGS = BUILD / "test"
 SHIPPED = BUILD / "shipped" / "libusher.so"
 CHECKED = BUILD / "checked" / "libusher.so"
 EMBEDDED = ROOT / ".build-embedded"
+TEST_LIMIT_S = 50
+"""The time limit of one Python test, or of one step of it (see the fixture `step`). It is less than `HANG_S`."""
 MUTANTS = ("mutants", "row-mutants")
 PYTEST_FOLDERS = (
     "Tests/stage",
@@ -42,6 +46,7 @@ PYTEST_FOLDERS = (
     "Tests/faults",
     "Tests/floods",
     "Tests/hosts",
+    "Tests/runners",
 )
 """Folders whose Python files pytest runs. The other Python files under Tests are programs, which mypy checks."""
 
@@ -51,9 +56,11 @@ def pytest(name: str, *arguments: str) -> list[str]:
         PYTHON,
         "-m",
         "pytest",
-        "-q",
+        "-v",  # names each test before it begins: running_pytest() reads the names
         "--timeout",
-        "60",
+        str(TEST_LIMIT_S),
+        "-o",
+        f"faulthandler_timeout={TEST_LIMIT_S + 2}",  # pytest-timeout cannot end a call of the library that hangs
         "-p",
         "no:cacheprovider",
         f"--junitxml={LOGS / name}.xml",
@@ -65,11 +72,12 @@ def gate(script: str, *arguments: str | Path) -> list[str]:
     return [str(ROOT / "Tests" / "abi" / script), *map(str, arguments)]
 
 
-def python_tests(name: str, title: str, library: Path | None, *arguments: str) -> Part:
+def python_tests(name: str, title: str, library: Path | None, *arguments: str, together: str = "") -> Part:
     environment = {"USHER_LIBRARY": str(library)} if library else {}
     # The tests of both libraries run at the same time; each run mostly uses one processor core.
-    together = name.split("-")[0] if name.endswith(("-shipped", "-checked")) else ""
-    return Part(name, title, pytest(name, *arguments), count_xml, 300, ROOT, environment, together=together)
+    together = together or (name.split("-")[0] if name.endswith(("-shipped", "-checked")) else "")
+    command = pytest(name, *arguments)
+    return Part(name, title, command, count_xml, 600, ROOT, environment, together=together, running=running_pytest)
 
 
 def hosts() -> list[Part]:
@@ -81,7 +89,8 @@ def hosts() -> list[Part]:
             for kind, library in (("shipped", SHIPPED), ("checked", CHECKED)):
                 command = [PYTHON, str(runner), str(library), "--python", PYTHON, "--show"]
                 title_of_kind = f"{title}, {kind} library"
-                found.append(Part(f"{folder}-{kind}", title_of_kind, command, count_sum, 300, together=folder))
+                limit_s = hosts_limit_s(usual_s=300)
+                found.append(Part(f"{folder}-{kind}", title_of_kind, command, count_sum, limit_s, together=folder))
     return found
 
 
@@ -154,7 +163,8 @@ def all_parts() -> list[Part]:
             timeout_s=900,
         ),
         *hosts(),
-        python_tests("headend", "the head-end", None, "bindings/python/tests/headend"),
+        python_tests("headend", "the head-end", None, "bindings/python/tests/headend", together="headend"),
+        python_tests("runners", "a test that hangs is named", None, "Tests/runners", together="headend"),
         python_tests("python-shipped", "the Python package, shipped library", SHIPPED, *package),
         python_tests("python-checked", "the Python package, checked library", CHECKED, *package),
         python_tests("stories-shipped", "stories, shipped library", SHIPPED, "Tests/stories"),

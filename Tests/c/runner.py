@@ -1,18 +1,21 @@
 """Builds test programs, runs them with a head-end and counts their claims. Tests/c/run and Tests/cpp/run use it.
 
-Each program has its own account and time limit, and prints a line "ok - ..." or "not ok - ..." for each claim. When a
-program has ended, the head-end must hold no session of its account. The last line of the output is the sum: "N passed,
+Each program has its own account, and prints a line "ok - ..." or "not ok - ..." for each claim. If it makes no new
+claim for 60 s times `--patience`, the runner ends it, and names it and the last claim that passed. When a program has
+ended, the head-end must hold no session of its account. The last line of the output is the sum: "N passed,
 N failed". Standard library only.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,6 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 from headers import Headers  # noqa: E402
 from interface import c_files  # noqa: E402
+from parts import HANG_S, HOST_LIMIT_S, MOST_HUNG, STACKS_S  # noqa: E402
 
 HEADERS = Headers()
 STRESS = [ROOT / "Tests" / "c" / name for name in ("stress.h", "stress_steps.h")]
@@ -66,9 +70,10 @@ class Program:
     finds_stale_memory: bool = False
     """Whether the program itself is built with AddressSanitizer. Then the runner skips it under ThreadSanitizer and
     valgrind."""
+    plays_for_seconds: bool = False
+    """Whether the program plays for the time that `--seconds` gives, and makes no claim meanwhile."""
     suppressed: str = ""
     """The NAME of Tests/sanitizers/valgrind-NAME.supp, which lists the reports to suppress, with the reason."""
-    timeout_s: float = 60
     says: str = ""
     """For an example, which prints no claims: a pattern that its output must match."""
     name: str = ""
@@ -151,6 +156,12 @@ def arguments_of(description: str) -> argparse.Namespace:
         "--under", default="", help="a program to run them under, e.g. 'valgrind -q --error-exitcode=9'"
     )
     parser.add_argument("--patience", type=int, default=1, help="multiplies every time limit")
+    parser.add_argument(
+        "--hang-seconds",
+        type=float,
+        default=HANG_S,
+        help=f"end a program that makes no new claim for this time ({HANG_S})",
+    )
     parser.add_argument("--show", action="store_true", help="print every claim")
     arguments = parser.parse_args()
     venv = ROOT / ".venv" / "bin" / "python"
@@ -167,6 +178,7 @@ class Runner:
         self.passed = 0
         self.failures: list[str] = []
         self.skipped = 0
+        self.hung = 0
         self.folder = Path(tempfile.mkdtemp(prefix="usher-tests-"))
         (self.folder / "plain_steps.h").write_text(c_files.plain_steps(HEADERS, words(*STRESS)))
         (self.folder / "plain_calls.h").write_text(c_files.plain_steps(HEADERS, words(*STORIES)))
@@ -254,15 +266,12 @@ class Runner:
                 start_new_session=True,
             )
             try:
-                code = child.wait(program.timeout_s * self.arguments.patience)
-                if code:
-                    failures.append(f"ended by signal {-code}" if code < 0 else f"exit code {code}")
-            except subprocess.TimeoutExpired:
-                failures.append(
-                    f"still running after {program.timeout_s * self.arguments.patience:.0f} s{self.stacks(child.pid)}"
-                )
-                os.killpg(child.pid, 9)
-                child.wait()
+                if ending := self.ending(program, child, log):
+                    failures.append(ending)
+            finally:
+                if child.poll() is None:
+                    os.killpg(child.pid, signal.SIGKILL)
+                    child.wait()
         said = log.read_text(encoding="utf-8", errors="replace")
         claims = re.findall(r"^ok - .*$", said, re.M)
         bad = re.findall(r"^not ok - (.*)$", said, re.M)
@@ -293,6 +302,35 @@ class Runner:
             print(said, end="")
         self.end_of(program, passed, failures, time.monotonic() - started)
 
+    def ending(self, program: Program, child: subprocess.Popen[bytes], log: Path) -> str:
+        """Waits for the end of the program. Returns "" if it has ended well, otherwise how it ended, or which claim was
+        the last before it hung."""
+        patience = self.arguments.patience
+        plays_s = self.arguments.seconds if program.plays_for_seconds else 0
+        hang_s, limit_s = self.arguments.hang_seconds * patience + plays_s, HOST_LIMIT_S * patience + plays_s
+        began = since = time.monotonic()
+        seen = 0
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = child.wait(0.5)
+                return f"ended by signal {-code}" if code < 0 else f"exit code {code}" if code else ""
+            said, now = log.read_text(encoding="utf-8", errors="replace"), time.monotonic()
+            claims = said.splitlines() if program.says else re.findall(r"^(?:not )?ok - .*$", said, re.M)
+            if len(claims) > seen:
+                seen, since = len(claims), now
+            if now - since >= hang_s:
+                why = f"no new {'output' if program.says else 'claim'} for {hang_s:.0f} s"
+            elif now - began >= limit_s:
+                why = f"still running after {limit_s:.0f} s"
+            else:
+                continue
+            self.hung += 1
+            passed = claims if program.says else [claim[5:] for claim in claims if claim.startswith("ok - ")]
+            last = (
+                f"the last {'line' if program.says else 'claim that passed'}: {passed[-1]}" if passed else "none before"
+            )
+            return f"{why}; {last}{self.stacks(child.pid)}"
+
     def under(self, program: Program) -> list[str]:
         """Returns the command of `--under`, which runs the program; if it is valgrind, adds the suppressions of this
         program."""
@@ -304,12 +342,11 @@ class Runner:
     def stacks(self, pid: int) -> str:
         if not shutil.which("gdb"):
             return ""
-        asked = subprocess.run(
-            ["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 30"],
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        command = ["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 30"]
+        try:
+            asked = subprocess.run(command, capture_output=True, text=True, timeout=STACKS_S)
+        except subprocess.TimeoutExpired:
+            return f"\n(gdb has not read the stacks within {STACKS_S} s)"
         threads = re.split(r"^(?=Thread )", asked.stdout, flags=re.M)
         ours = [thread for thread in threads if "platform_epoll_wait" not in thread]
         return "\n" + "".join(re.sub(r"^(#.{150}).*$", r"\1", thread, flags=re.M) for thread in ours)
@@ -361,13 +398,17 @@ def main(description: str, programs: list[Program], more: Any = None) -> int:
         for program in programs
         if (not arguments.only or program.name in arguments.only) and program.name not in arguments.skip
     ]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends the programs and the head-end
     runner = Runner(arguments)
     if more:
         more(runner)
     headend = HeadEnd(arguments.python, runner.folder)
     try:
         for program in chosen:
-            runner.run(program, headend)
+            if runner.hung < MOST_HUNG:
+                runner.run(program, headend)
+            else:
+                runner.claim(False, f"{program.name}: not run, because {MOST_HUNG} programs before it hung")
     finally:
         headend.end()
     return runner.finish()

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -93,11 +93,12 @@ class Host:
 
 
 @contextlib.contextmanager
-def play(preload: Path | None = None, grace: float = 4) -> Iterator[tuple[HeadEnd, Host]]:
+def play(step: Callable[[str], None], preload: Path | None = None, grace: float = 4) -> Iterator[tuple[HeadEnd, Host]]:
     """Waits for the moment when the first heartbeat of every session and one licence request are in flight, and no
     request is close to its time-out. On a busy machine this may need several attempts."""
     seen: list[dict[str, int]] = []
-    for _ in range(ATTEMPTS):
+    for attempt in range(1, ATTEMPTS + 1):
+        step(f"attempt {attempt} of {ATTEMPTS}: {COUNT} heartbeats in flight at the same time, none near its time-out")
         with HeadEnd(clock="system", period_s=PERIOD_S, grace=grace, control=False) as headend:
             headend.add_key(KID, KEY)
             host = Host(headend, preload)
@@ -139,8 +140,9 @@ def wait_for_heartbeats(headend: HeadEnd, count: int) -> None:
     pytest.fail(f"fewer than {count} heartbeats: {len(headend.journal)} requests in all")
 
 
-def assert_all_kept(headend: HeadEnd, host: Host) -> None:
+def assert_all_kept(headend: HeadEnd, host: Host, step: Callable[[str], None]) -> None:
     """Checks that every session continued with the token in the reply that had waited in the socket."""
+    step("the next heartbeats, and the end of all sessions")
     wait_for_heartbeats(headend, 2 * COUNT)
     headend.assert_clean(ignore=("late-beat",))
     told = host.tell("end")
@@ -151,36 +153,33 @@ def assert_all_kept(headend: HeadEnd, host: Host) -> None:
     assert not headend.sessions.active()
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("seconds", [3.0, pytest.param(1.0, marks=pytest.mark.whole)])
-def test_process_stoppedWhileHeartbeatsAreInFlight_losesNoSession(seconds: float) -> None:
+def test_process_stoppedWhileHeartbeatsAreInFlight_losesNoSession(step: Callable[[str], None], seconds: float) -> None:
     """The test stops the host process for some seconds while 80 heartbeats are in flight. When the process runs again,
     the library continues every session, and the licence arrives."""
-    with play() as (headend, host):
+    with play(step) as (headend, host):
         host.stop_for(seconds, headend)
-        assert_all_kept(headend, host)
+        assert_all_kept(headend, host, step)
 
 
-@pytest.mark.timeout(180)
-def test_ioThread_lateWithoutASignal_losesNoSession(tmp_path: Path) -> None:
+def test_ioThread_lateWithoutASignal_losesNoSession(tmp_path: Path, step: Callable[[str], None]) -> None:
     """The I/O thread does not run for three seconds, although no signal stops the process, and its next calls of
     epoll_wait fail with EINTR; the library continues every session, and the licence arrives."""
     shim = tmp_path / "late.so"
     command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", shim, HERE / "late.c", "-ldl"]
     subprocess.run(command, timeout=60, check=True)
-    with play(shim) as (headend, host):
+    with play(step, shim) as (headend, host):
         host.tell("late 3000")
         headend.release("heartbeat")
         headend.release("license")
-        assert_all_kept(headend, host)
+        assert_all_kept(headend, host, step)
 
 
 @pytest.mark.whole
-@pytest.mark.timeout(180)
-def test_process_stoppedForLongerThanTheLease_reportsEverySession() -> None:
+def test_process_stoppedForLongerThanTheLease_reportsEverySession(step: Callable[[str], None]) -> None:
     """The test stops the host process until every lease has ended. The library reports each session as lost, exactly
     once."""
-    with play(grace=1.5) as (headend, host):
+    with play(step, grace=1.5) as (headend, host):
         host.stop_for(6.0, headend)
         assert host.tell(f"lost {COUNT}") == {"lost": True}
         assert not headend.sessions.active()

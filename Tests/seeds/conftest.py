@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,22 +10,22 @@ from seeds.ports import Ports
 
 
 @pytest.fixture(scope="session")
-def ports(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ports]:
-    """The ports that the selected tests run. PORT of a test module names its port."""
+def ports(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, step: Callable[[str], None]
+) -> Iterator[Ports]:
+    """The ports that the selected tests run. PORT of a test module names its port. The compilers have built all ports
+    when the first test begins; each port that they build gives this test its whole time limit again."""
     modules = [item.getparent(pytest.Module) for item in request.session.items]
     names = {name for module in modules if module and (name := getattr(module.obj, "PORT", ""))}
     ports = Ports(Path(os.environ["USHER_LIBRARY"]).resolve(), tmp_path_factory.mktemp("ports"), names)
-    yield ports
-    ports.close()
+    try:
+        for missing in ports.builds():
+            step(f"the compilers, which have not built these ports yet: {', '.join(missing)}")
+        yield ports
+    finally:
+        ports.close()
 
 
 @pytest.fixture(scope="session")
 def clips(tmp_path_factory: pytest.TempPathFactory) -> list[Clip]:
     return make_clips(tmp_path_factory.mktemp("clips"))
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives the tests of this folder more time: the first tests wait until the compilers have built the ports."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.timeout(240))

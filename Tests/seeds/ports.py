@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +23,9 @@ COMPILERS = {
 }
 PATIENCE_S = 12.0 * int(os.environ.get("USHER_TEST_PATIENCE", "1"))
 """The longest wait for a port, in real time."""
+
+BUILD_S = 120.0
+"""The longest time for a compiler to build a port, in real time."""
 
 
 class Host:
@@ -136,8 +139,16 @@ class Ports:
         finally:
             host.kill()
 
+    def builds(self) -> Iterator[list[str]]:
+        """Waits until the compilers have built all ports. Before each wait it yields the names of the missing ports."""
+        missing = {build: f"{name} in {language}" for (name, language), build in self._built.items()}
+        while missing:
+            yield sorted(missing.values())
+            for build in wait(missing, return_when=FIRST_COMPLETED).done:
+                del missing[build]
+
     def close(self) -> None:
-        """Cancels the builds for which no test has waited."""
+        """Cancels the builds that have not begun."""
         self._pool.shutdown(cancel_futures=True)
 
     def _program(self, name: str, language: str) -> list[str]:
@@ -153,6 +164,7 @@ class Ports:
             [compiler, standard, *FLAGS, f"-I{INCLUDE}", str(HERE / f"{name}{suffix}"), *linked, "-o", str(out)],
             capture_output=True,
             text=True,
+            timeout=BUILD_S,
         )
         assert made.returncode == 0, made.stderr
         return out
