@@ -28,6 +28,7 @@ LABELS = ("Threads", "In callbacks", "Waits", "Pumping thread", "Units", "Since"
 """The labels that the last lines of a function's comment may have: "Label: text." """
 SIZED_BY_THE_LIBRARY = (
     "usher_event",
+    "usher_notice",
     "usher_hook_call",
     "usher_customer_request",
     "usher_spc_request",

@@ -264,6 +264,14 @@ struct Setting {
       before: [.handle(0), .deliver(0), .license, .handle(0), .timer, .handle(1), .deliver(1)], budget: budget()),
     Setting(name: "SSP V1, too many sessions", policy: policy(), budget: budget(limits: 2)),
     Setting(name: "SSP V2, too many sessions", policy: policy { $0.opening = .license }, budget: budget(limits: 2)),
+    Setting(
+      name: "SSP V1, the host waits for a slot", policy: policy { $0.slotWait = 2500 }, budget: budget(limits: 3)),
+    Setting(
+      name: "SSP V2, the host waits for a slot",
+      policy: policy {
+        $0.opening = .license
+        $0.slotWait = 2500
+      }, budget: budget(limits: 3)),
     Setting(name: "SSP V1, another item plays", policy: policy(), startsLate: true, budget: budget()),
     Setting(
       name: "SSP V2, content without session", policy: policy { $0.opening = .license }, hasToken: false,

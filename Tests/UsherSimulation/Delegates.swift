@@ -43,6 +43,8 @@ extension World {
     policy.tokenWait = dice.pick([5000, 5000, 0])
     policy.periodUpdates = dice.one(in: 2)
     policy.periodFallback = story.setting.period
+    var slots = Dice(mixed(story.seed, 0x5107, UInt64(kind.rawValue)))
+    if !kind.isCustomer { policy.slotWait = slots.pick([0, 0, 8000]) }
     switch kind {
     case .v2Renewals, .v2Heartbeats:
       policy.opening = .license

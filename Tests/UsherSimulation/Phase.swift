@@ -3,8 +3,8 @@
 
 /// The state of a playback: the phase of its session, and the phase of its keep-alive.
 enum Phase: UInt8, CaseIterable {
-  case unborn, queued, idle, settingUp, contested, noBeat, beatWaits, beating, beatRefused, beatRetries, payloadAsked,
-    paused
+  case unborn, queued, idle, settingUp, contested, awaitingSlot, noBeat, beatWaits, beating, beatRefused, beatRetries,
+    payloadAsked, paused
   case replacing, failed, closing, tearingDown, retryingTeardown, endedAwaiting, sessionless, gone
 
   var name: String {
@@ -14,6 +14,7 @@ enum Phase: UInt8, CaseIterable {
     case .idle: return "idle"
     case .settingUp: return "setting up"
     case .contested: return "contested"
+    case .awaitingSlot: return "awaiting a slot"
     case .noBeat: return "active, no beat"
     case .beatWaits: return "active, beat waits"
     case .beating: return "active, beating"
@@ -52,6 +53,7 @@ enum Phase: UInt8, CaseIterable {
     case .idle: self = .idle
     case .settingUp: self = .settingUp
     case .contested: self = .contested
+    case .awaitingSlot: self = .awaitingSlot
     case .failed: self = .failed
     case .closing: self = .closing
     case .tearingDown: self = .tearingDown

@@ -13,7 +13,7 @@ enum Reasons {
     .noBeat, .beatWaits, .beating, .beatRefused, .beatRetries, .payloadAsked, .paused
   ]
   private static let ending: [Phase] = [.closing, .tearingDown, .retryingTeardown, .endedAwaiting]
-  private static let unopened: [Phase] = [.queued, .idle, .contested]
+  private static let unopened: [Phase] = [.queued, .idle, .contested, .awaitingSlot]
   private static let fromHost: [Input] = [
     .zap, .closed, .left, .stopped, .licenceAsked, .renewalAsked, .tokenGiven, .tokenMapped, .suspend, .resume,
     .networkChanged, .contextClosed
@@ -58,7 +58,7 @@ enum Reasons {
       phases: [.queued] + ending, inputs: [.tokenCame, .noToken],
       text: "the library asks for a token only between start and close"),
     Reason(
-      phases: [.contested] + ending, inputs: [.payloadCame, .noPayload],
+      phases: [.contested, .awaitingSlot] + ending, inputs: [.payloadCame, .noPayload],
       text: "the library asks for no payload: there is no session to renew"),
     Reason(phases: ending, inputs: [.hookAnswered], text: "closing a playback ends its hook questions"),
     Reason(
@@ -66,8 +66,8 @@ enum Reasons {
       text: "the session has no timer then"),
     Reason(
       phases: [
-        .contested, .beatRefused, .retryingTeardown, .replacing, .beating, .beatRetries, .closing, .tearingDown,
-        .endedAwaiting
+        .contested, .awaitingSlot, .beatRefused, .retryingTeardown, .replacing, .beating, .beatRetries, .closing,
+        .tearingDown, .endedAwaiting
       ], inputs: fromHost,
       text: "the phase lasts one round trip", isRare: true),
     Reason(
@@ -89,14 +89,15 @@ enum Reasons {
       inputs: [.teardownGood, .teardownDenied, .teardownFailed, .customerNoTeardown],
       text: "needs a fault in the second of a close", isRare: true),
     Reason(
-      phases: [.queued, .idle, .settingUp, .contested] + active + [.replacing, .failed, .sessionless],
+      phases: [.queued, .idle, .settingUp, .contested, .awaitingSlot] + active + [.replacing, .failed, .sessionless],
       inputs: [.tokenCame, .noToken, .payloadCame, .noPayload, .hookAnswered],
       text: "the question must be open when the phase changes", isRare: true),
     Reason(
       phases: Phase.allCases, inputs: [.requestTimedOut, .askTimedOut],
       text: "the request or question must begin in another phase", isRare: true),
     Reason(
-      phases: [.queued, .idle, .settingUp, .contested, .beating, .replacing, .endedAwaiting], inputs: [.timer],
+      phases: [.queued, .idle, .settingUp, .contested, .awaitingSlot, .beating, .replacing, .endedAwaiting],
+      inputs: [.timer],
       text: "another event mostly comes before the timer", isRare: true),
     Reason(
       phases: Phase.allCases, inputs: [.othersEnded], text: "it moves only playbacks that wait for another one",

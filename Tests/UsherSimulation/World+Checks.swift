@@ -160,6 +160,8 @@ extension World {
     case .playbackClosed:
       play.timesClosed += 1
       if play.closedAt == nil { fail("events", "playback \(play.id): closed, but the host did not close it") }
+    case .waitingForSlot:
+      if play.hasFinalError { fail("events", "playback \(play.id): waits for a slot after set-up has failed") }
     case .sessionDoubtful, .renewalDue, .license, .licenseError, .noSession, .deviceRegistered, .contextClosed: break
     }
   }

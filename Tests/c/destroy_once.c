@@ -9,6 +9,7 @@
 
 static void on_log(int32_t level, const char *line, void *user_data) { (void)level, (void)line, called(user_data); }
 static void on_event(const usher_event *event, void *user_data) { (void)event, called(user_data); }
+static void on_notice(const usher_notice *notice, void *user_data) { (void)notice, called(user_data); }
 static void on_license(usher_playback *p, const usher_response_info *r, uint64_t tag, void *user_data) {
   (void)p, (void)r, (void)tag, called(user_data);
 }
@@ -54,7 +55,7 @@ static void contexts(int32_t callbacks) {
 }
 
 static void observers(int32_t callbacks) {
-  struct watched *a, *b, *c, *d;
+  struct watched *a, *b, *c, *d, *e, *f;
   uint64_t id = 0, second = 0;
   usher_context *context = new_context(callbacks);
   usher_delegate *delegate = new_delegate(context, license_url());
@@ -74,6 +75,19 @@ static void observers(int32_t callbacks) {
   usher_context_remove_observer(context, second);
   once(context, callbacks, b, -1, "an observer removed while events are queued");
   usher_playback_free(playback);
+  at_once(a, USHER_E_INVALID_ARGUMENT, usher_player_add_observer(player, NULL, a, on_destroy, NULL),
+      "player_add_observer without a function");
+  at_once(a, USHER_E_INVALID_HANDLE, usher_player_add_observer(NULL, on_notice, a, on_destroy, NULL),
+      "player_add_observer with a NULL player");
+  usher_player_add_observer(player, on_notice, watch(&e), on_destroy, &id);
+  usher_player_add_observer(player, on_notice, watch(&f), on_destroy, &second);
+  playback = play(player, delegate);
+  answers(USHER_OK, usher_context_remove_observer(context, id), "remove an observer of a player");
+  once(context, callbacks, e, -1, "a removed observer of a player");
+  usher_playback_free(playback);
+  usher_player_free(player);
+  once(context, callbacks, f, -1, "an observer of a freed player");
+  answers(USHER_E_INVALID_ARGUMENT, usher_context_remove_observer(context, second), "its id is then unknown");
   usher_context_add_observer(context, on_event, watch(&d), on_destroy, &id);
   if (callbacks == USHER_CALLBACKS_THREADED) {
     usher_context_close(context, 0, NULL);

@@ -12,6 +12,7 @@
 #ifdef CALLBACK_TYPE
 CALLBACK_TYPE(usher_destroy_fn, void, (void *user_data), (void)user_data)
 CALLBACK_TYPE(usher_event_fn, void, (const usher_event *event, void *user_data), (void)event, (void)user_data)
+CALLBACK_TYPE(usher_notice_fn, void, (const usher_notice *notice, void *user_data), (void)notice, (void)user_data)
 CALLBACK_TYPE(usher_log_fn, void,
     (int32_t level, const char *line, void *user_data), (void)level, (void)line, (void)user_data)
 CALLBACK_TYPE(usher_refusal_fn, void,
@@ -46,6 +47,7 @@ STRUCTURE(usher_error, {0}, 0)
 STRUCTURE(usher_legacy_codes, {0}, 0)
 STRUCTURE(usher_explanation, {0}, 0)
 STRUCTURE(usher_event, {0}, 0)
+STRUCTURE(usher_notice, {0}, 0)
 STRUCTURE(usher_context_options, USHER_CONTEXT_OPTIONS_INIT, 1)
 STRUCTURE(usher_ssp_options, USHER_SSP_OPTIONS_INIT, 0)
 STRUCTURE(usher_ssp_v2_options, USHER_SSP_V2_OPTIONS_INIT, 0)
@@ -140,6 +142,8 @@ FUNCTION(usher_complete_call, STATUS, NOTHING, (ARG_COMPLETION, ARG_NUMBER(int32
 FUNCTION(usher_player_new, STATUS, HANDLE, (ARG_HANDLE(usher_context), ARG_OUT_HANDLE(usher_player)))
 FUNCTION(usher_player_play, STATUS, HANDLE, (
     ARG_HANDLE(usher_player), ARG_OPTIONS(usher_playback_options), ARG_OUT_HANDLE(usher_playback)))
+FUNCTION(usher_player_add_observer, STATUS, HANDLE, (
+    ARG_HANDLE(usher_player), ARG_CALLBACK(usher_notice_fn), ARG_USER_DATA, ARG_DESTROY, ARG_OUT(uint64_t)))
 FUNCTION(usher_player_stop, STATUS, HANDLE, (ARG_HANDLE(usher_player), ARG_NUMBER(int32_t)))
 FUNCTION(usher_player_free, STATUS, FREES, (ARG_HANDLE(usher_player)))
 FUNCTION(usher_complete_payload, STATUS, NOTHING, (ARG_COMPLETION, ARG_BYTES, ARG_SIZE))

@@ -139,6 +139,11 @@ static void on_event(const usher_event *event, void *user_data) {
   if (event->type > 0 && event->type < (int)(sizeof seen / sizeof *seen)) more(&seen[event->type]);
   do_more(&d);
 }
+static void on_notice(const usher_notice *notice, void *user_data) {
+  struct dice d = callback_dice();
+  (void)notice, (void)user_data;
+  do_more(&d);
+}
 static void on_answer(usher_playback *p, const usher_response_info *r, uint64_t tag, void *user_data) {
   struct dice d = callback_dice();
   (void)p, (void)r, (void)tag, (void)user_data;

@@ -90,7 +90,8 @@ static void pump(struct dice *d) {
 static void observe(struct dice *d) {
   uint64_t id = 0;
   uint32_t slot;
-  CALL(usher_context_add_observer, (CONTEXT, on_event, user(&observer), on_destroy, &id));
+  if (roll(d, 2) || d->first) CALL(usher_context_add_observer, (CONTEXT, on_event, user(&observer), on_destroy, &id));
+  if (id == 0 || d->first) CALL(usher_player_add_observer, (PLAYER, on_notice, user(&observer), on_destroy, &id));
   id = __atomic_exchange_n(&observers[roll(d, SLOTS)], id, __ATOMIC_RELAXED);
   for (slot = 0; slot < CONTEXTS; slot++)
     CALL(usher_context_remove_observer, ((usher_context *)look(&contexts[slot]),

@@ -277,6 +277,29 @@ void clear_streams() {
       usher::status::no_delegate, [&] { return one.play(item); }, "an encrypted stream needs one");
 }
 
+/* An observer of the player hears what the viewer must know, and the library waits for a slot. */
+void notices() {
+  std::atomic<int> ready{0}, ended{0}, others{0};
+  usher::context context;
+  auto options = server();
+  options.slot_wait = 10s;
+  auto delegate = context.new_ssp_delegate(options);
+  auto player = context.new_player();
+  player.add_observer([&](const usher::notice &notice) {
+    const bool mine = notice.player == player.handle() && notice.tag == 7 && !notice.summary.empty();
+    ready += mine && notice.type == usher::notice_type::ready && !notice.error;
+    ended += mine && notice.type == usher::notice_type::torn_down;
+    others += notice.type != usher::notice_type::ready && notice.type != usher::notice_type::torn_down;
+  });
+  auto item = item_of(delegate);
+  item.tag = 7;
+  auto playback = player.play(item);
+  playback.get_license(widevine);
+  tell(until([&] { return ready == 1; }), "notice: READY with the licence");
+  player.stop();
+  tell(until([&] { return ended == 1; }) && others == 0, "notice: TORN_DOWN after the stop, and no other notice");
+}
+
 /* With this delay, a call that does not wait for the teardown returns before the slot is free. */
 void delay_teardown() { fault("{\"route\":\"teardown\",\"fault\":{\"kind\":\"delay\",\"ms\":100}}"); }
 
@@ -430,6 +453,7 @@ int delegates() {
   hooks_that_fail();
   ssp_v2();
   ssp_v2_stop_then_teardown();
+  notices();
   clear_streams();
   synchronous(usher::callback_mode::threaded);
   synchronous(usher::callback_mode::pumped);

@@ -92,6 +92,11 @@ static void on_event(const usher_event *event, void *user_data) {
       (int)event->type);
   in_callback(user_data, 0, LOOK);
 }
+static void on_notice(const usher_notice *notice, void *user_data) {
+  MUST(notice->type > 0 && notice->summary[0] && notice->advice && notice->error.message,
+      "a notice of type %d has words\n", (int)notice->type);
+  in_callback(user_data, 0, LOOK);
+}
 static void on_answer(usher_playback *playback, const usher_response_info *info, uint64_t tag, void *user_data) {
   size_t index, sum = 0;
   (void)playback, (void)tag;
@@ -182,6 +187,9 @@ static void observe(struct program *p) {
   uint64_t id = 0;
   CALL(usher_context_add_observer, (CONTEXT, seldom(p) ? NULL : on_event, w, on_destroy, seldom(p) ? NULL : &id));
   __atomic_store_n(&observers[below(p, SLOTS)], id, __ATOMIC_RELAXED);
+  /* Reads no byte of the input, so that the stored inputs keep their meaning. */
+  w = watch(at_usher_player_add_observer, 0);
+  CALL(usher_player_add_observer, ((usher_player *)look(PLAYERS, 0), on_notice, w, on_destroy, NULL));
 }
 static void unobserve(struct program *p) {
   CALL(usher_context_remove_observer, (CONTEXT, __atomic_load_n(&observers[below(p, SLOTS)], __ATOMIC_RELAXED)));

@@ -144,6 +144,8 @@ typedef struct usher_api {
       char *message, size_t message_size);
   int32_t (*complete_server)(usher_completion completion, const char *url, const char *headers);
   int32_t (*complete_entitlement)(usher_completion completion, const usher_entitlement *entitlement);
+  int32_t (*player_add_observer)(
+      usher_player *player, usher_notice_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
   /* end of what is generated: functions */
   /** @} */
 } usher_api;

@@ -267,7 +267,7 @@ USHER_API int32_t usher_context_add_observer(
  * call.
  *
  * @param context  the context to which it was added.
- * @param id       from usher_context_add_observer().
+ * @param id       from usher_context_add_observer() or usher_player_add_observer().
  * @return USHER_OK, USHER_E_INVALID_HANDLE, or USHER_E_INVALID_ARGUMENT for an unknown id.
  * Threads: any. In callbacks: yes, also from the observer itself. Since: 0.1
  */

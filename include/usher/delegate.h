@@ -181,13 +181,20 @@ typedef struct usher_ssp_options {
       acknowledged: up to seven tenths of the time until the lease ends. If moreover an earlier reply may have been
       lost, the limit is shortly after the end of the lease, because another retry would probably fail. */
   uint32_t keep_alive_timeout_ms;
+  /** How long the library waits for a slot, ms, if the server refuses set-up because the account has too many sessions
+      (code 1007). The library reports USHER_EVENT_WAITING_FOR_SLOT once, and repeats the set-up after 1 s, 2 s, 4 s and
+      then every 5 s; if the server asks for a longer pause (`Retry-After`), after that pause. The last try is at the
+      end of this time; if the pause would end later, set-up fails at once. USHER_EVENT_SESSION_STARTED or
+      USHER_EVENT_SETUP_ERROR follows; a close or a zap ends the wait. Licence requests wait too: if their `timeout_ms`
+      passes meanwhile, it begins again. Default 0: the refusal fails set-up at once. */
+  uint32_t slot_wait_ms;
 } usher_ssp_options;
 
 /** All defaults; you must still set `license_url`. */
 #define USHER_SSP_OPTIONS_INIT \
   { \
     sizeof(usher_ssp_options), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, \
-        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
   }
 
 /**

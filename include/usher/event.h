@@ -61,6 +61,10 @@ extern "C" {
     or USHER_E_TIMEOUT if the time limit has passed; usher_context_free() then closes the other playbacks. The event
     belongs to no playback; observers on other threads may still receive events of playbacks after it. */
 #define USHER_EVENT_CONTEXT_CLOSED 15
+/** The server refused set-up because the account has too many sessions, and the library repeats the set-up (option
+    `slot_wait_ms` of the delegate). `error` has the refusal, with `must_stop` = 0. SESSION_STARTED or SETUP_ERROR
+    follows, unless you close the playback before. */
+#define USHER_EVENT_WAITING_FOR_SLOT 16
 
 /** One event. The struct and everything it points to live until the observer returns. */
 typedef struct usher_event {
@@ -99,6 +103,56 @@ typedef struct usher_event {
  * @param user_data  as usher_context_add_observer() received it.
  */
 typedef void (*usher_event_fn)(const usher_event *event, void *user_data);
+
+/* Notices: what a viewer must know about the item that a player plays (see usher_player_add_observer()). */
+/** The item may play: its first licence has arrived, or the wait for another session has ended well. */
+#define USHER_NOTICE_READY 1
+/** Too many devices play on the account. The library repeats the set-up (option `slot_wait_ms`). READY, REFUSED or LOST
+    follows, unless you stop the item before. */
+#define USHER_NOTICE_WAITING 2
+/** The item cannot play: set-up, the first licence, or a keep-alive before the first licence has failed. READY may
+    follow: if you request a licence again and get one, or if the session recovers. */
+#define USHER_NOTICE_REFUSED 3
+/** The item was ready and must stop: the session is lost, or a further licence was refused. RECOVERED may follow. */
+#define USHER_NOTICE_LOST 4
+/** The item may play again: the session is alive, or the licence has arrived. */
+#define USHER_NOTICE_RECOVERED 5
+/** The item is closed, and the head-end no longer holds its slot. */
+#define USHER_NOTICE_TORN_DOWN 6
+/** The item is closed. It never had a session, or its session was left to expire, or its teardown failed: then `error`
+    says why, and the head-end may hold the slot until the session expires. */
+#define USHER_NOTICE_ENDED 7
+
+/** One notice. The struct and everything it points to live until the observer returns. */
+typedef struct usher_notice {
+  /** Size of this struct in the library. A newer library may have fields after those that your header knows. */
+  size_t struct_size;
+  /** USHER_NOTICE_... */
+  int32_t type;
+  /** The playback. Not owned; you may have freed it already. */
+  usher_playback *playback;
+  /** The player. Not owned. */
+  usher_player *player;
+  /** The `tag` of the playback's options. */
+  uint64_t tag;
+  /** What has happened, in a sentence for the viewer: the summary of usher_error_explain() for `error`. Static
+      storage. */
+  const char *summary;
+  /** What the viewer can do. Static storage. */
+  const char *advice;
+  /** WAITING, REFUSED, LOST: why; ENDED: why the teardown failed. Otherwise its `status` is USHER_OK. */
+  usher_error error;
+} usher_notice;
+
+/**
+ * Observer of a player: receives the notices of the item that the player plays.
+ * Threads: a callback thread, in order with the item's other callbacks. May call: every function whose comment says "In
+ * callbacks: yes". Last call: before `destroy` of its `user_data`.
+ *
+ * @param notice     valid until the callback returns.
+ * @param user_data  as usher_player_add_observer() received it.
+ */
+typedef void (*usher_notice_fn)(const usher_notice *notice, void *user_data);
 
 /**
  * Returns the name of an event type, e.g. "SESSION_STARTED".

@@ -7,6 +7,7 @@
 #define USHER_PLAYER_H
 
 #include "base.h"
+#include "event.h"
 #include "license.h"
 
 #ifdef __cplusplus
@@ -108,6 +109,27 @@ USHER_API int32_t usher_player_new(usher_context *context, usher_player **out);
  * Since: 0.1
  */
 USHER_API int32_t usher_player_play(usher_player *player, const usher_playback_options *options, usher_playback **out);
+
+/**
+ * Adds an observer of a player, which receives one notice for each thing that a viewer must know, with words for the
+ * screen. It hears only of the current item: the newest one that usher_player_play() has played after this call. After
+ * usher_player_play() has returned for the next item, the library calls no observer about an earlier item; a call that
+ * another thread has begun may still run. If one failure leads to
+ * several events (SETUP_ERROR and LICENSE_ERROR), the observer receives one notice. A clear item has no READY.
+ *
+ * @param player     the screen.
+ * @param fn         the observer. Not NULL.
+ * @param user_data  passed to every call.
+ * @param destroy    last call for `user_data`; runs also if this function fails. May be NULL.
+ * @param out_id     an id for usher_context_remove_observer(). May be NULL. usher_player_free() removes the observer
+ *                   too, so to receive TORN_DOWN or ENDED of the last item, first call usher_player_stop(), and free
+ *                   the player after the notice.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, or USHER_E_CLOSED after usher_context_close()
+ *         began.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_player_add_observer(
+    usher_player *player, usher_notice_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
 
 /**
  * Stops a player: closes the item that plays, and the item that waits to start, as usher_playback_close() does. If

@@ -59,6 +59,7 @@ GROUPS = [
     Group("USHER_OPERATION_", "Operation", "operation", "the operation that an error belongs to."),
     Group("USHER_TLS_FAULT_", "TLSFault", "tls_fault", "why there was no secure connection."),
     Group("USHER_EVENT_", "EventType", "event_type", "what happened."),
+    Group("USHER_NOTICE_", "NoticeType", "notice_type", "what a viewer must know."),
     Group("USHER_SESSION_", "SessionState", "session_state", "the state of a playback's session."),
     Group(
         "USHER_CLOSE_",

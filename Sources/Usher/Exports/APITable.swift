@@ -90,7 +90,8 @@ private nonisolated(unsafe) let table: UnsafePointer<usher_api> = {
       clearkey_request: usher_clearkey_request,
       clearkey_keys: usher_clearkey_keys,
       complete_server: usher_complete_server,
-      complete_entitlement: usher_complete_entitlement))
+      complete_entitlement: usher_complete_entitlement,
+      player_add_observer: usher_player_add_observer))
   return UnsafePointer(storage)
 }()
 

@@ -105,19 +105,34 @@ public func usher_context_add_observer(
 ) -> Int32 {
   report(context, owing: destroy, user_data) { () throws(UsherError) in
     let object = try ownedContext(context, user_data, destroy)
-    let reference = hostReference(object.engine, user_data, destroy)
-    guard let fn else { throw refused("fn", isMissing) }
-    try object.refuseIfClosing()
-    try reference.accept()
-    let id = object.newID()
-    object.addObserverID(id)
     let user = user_data
-    object.engine.addObserver(id) { event in
-      _ = reference
-      withEvent(event) { fn($0, user) }
+    try addObserver(object, 0, hasFunction: fn != nil, user_data, destroy, out_id) { id, reference in
+      object.engine.addObserver(id) { event in
+        _ = reference
+        withEvent(event) { fn?($0, user) }
+      }
     }
-    out_id?.pointee = id
   }
+}
+
+/// Adds an observer of a context, or of a player.
+/// - Parameters:
+///   - player: 0 for an observer of the context.
+///   - add: passes the observer to the engine.
+@inline(never)
+func addObserver(
+  _ context: ContextObject, _ player: PlayerID, hasFunction: Bool, _ user: UnsafeMutableRawPointer?,
+  _ destroy: usher_destroy_fn?,
+  _ out: UnsafeMutablePointer<UInt64>?, _ add: (UInt64, HostReference) -> Void
+) throws(UsherError) {
+  let reference = hostReference(context.engine, user, destroy)
+  guard hasFunction else { throw refused("fn", isMissing) }
+  try context.refuseIfClosing()
+  try reference.accept()
+  let id = context.newID()
+  context.addObserver(id, of: player)
+  add(id, reference)
+  out?.pointee = id
 }
 
 /// Implements `usher_context_remove_observer`; contract in `include/usher/context.h`.
@@ -125,7 +140,7 @@ public func usher_context_add_observer(
 public func usher_context_remove_observer(_ context: OpaquePointer!, _ id: UInt64) -> Int32 {
   report(context) { () throws(UsherError) in
     let object = try borrow(context, as: ContextObject.self)
-    guard object.removeObserverID(id) else { throw refused("id: unknown") }
+    guard object.removeObserver(id) else { throw refused("id: unknown") }
     object.engine.removeObserver(id)
   }
 }

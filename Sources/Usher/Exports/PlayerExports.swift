@@ -122,6 +122,26 @@ public func usher_player_stop(_ player: OpaquePointer!, _ mode: Int32) -> Int32 
 public func usher_player_free(_ player: OpaquePointer!) -> Int32 {
   report(player) { () throws(UsherError) in
     guard let object = try release(player, as: PlayerObject.self) else { return }
+    object.context.removeObservers(of: object.shared.id)
     _ = object.context.engine.stopPlayer(object.shared, nil, removing: true, waiting: object.longestWait)
+  }
+}
+
+/// Implements `usher_player_add_observer`; contract in `include/usher/player.h`.
+@_cdecl("usher_player_add_observer") @implementation
+public func usher_player_add_observer(
+  _ player: OpaquePointer!, _ fn: usher_notice_fn!, _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!,
+  _ out_id: UnsafeMutablePointer<UInt64>!
+) -> Int32 {
+  report(player, owing: destroy, user_data) { () throws(UsherError) in
+    let object = try owned(player, user_data, destroy, as: PlayerObject.self)
+    let user = user_data
+    try addObserver(object.context, object.shared.id, hasFunction: fn != nil, user_data, destroy, out_id) {
+      id, reference in
+      object.context.engine.addNoticeObserver(id, of: object.shared) { notice in
+        _ = reference
+        withNotice(notice) { fn?($0, user) }
+      }
+    }
   }
 }

@@ -82,6 +82,6 @@ public func usher_error_legacy_codes(
 }
 
 /// Returns a static text as a C string. The compiler ends each static text with a NUL.
-private func cText(_ text: StaticString) -> UnsafePointer<CChar> {
+func cText(_ text: StaticString) -> UnsafePointer<CChar> {
   UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
 }

@@ -12,7 +12,12 @@ final class ContextObject: HandleObject {
   private var loaders: [ResourceLoader] = []
   private var closing = false
   private var isFreed = false
-  private var observerIDs: Set<UInt64> = []
+  /// An observer of the context (`player` is 0) or of a player.
+  private struct Observer {
+    let id: UInt64
+    let player: PlayerID
+  }
+  private var observers: [Observer] = []
   private let counter = Atomic<UInt64>(1)
 
   init(engine: Engine, allowsInsecureHTTP: Bool) {
@@ -84,8 +89,26 @@ final class ContextObject: HandleObject {
     engine.beginClosing(within: limit)
   }
 
-  func addObserverID(_ id: UInt64) { monitor.locked { _ = observerIDs.insert(id) } }
-  func removeObserverID(_ id: UInt64) -> Bool { monitor.locked { observerIDs.remove(id) != nil } }
+  // MARK: Observers
+
+  func addObserver(_ id: UInt64, of player: PlayerID) {
+    monitor.locked { observers.append(Observer(id: id, player: player)) }
+  }
+
+  /// - Returns: false if there is no observer with this id.
+  func removeObserver(_ id: UInt64) -> Bool { removeObservers { $0.id == id } }
+
+  func removeObservers(of player: PlayerID) { _ = removeObservers { $0.player == player } }
+
+  /// - Returns: false if there is no such observer.
+  @inline(never)
+  private func removeObservers(where isMeant: (Observer) -> Bool) -> Bool {
+    monitor.locked {
+      let before = observers.count
+      observers.removeAll(where: isMeant)
+      return observers.count < before
+    }
+  }
 }
 
 /// An object that belongs to a context. Its handle becomes stale with the context.

@@ -21,6 +21,26 @@ func withEvent(_ event: EngineEvent, _ body: (UnsafePointer<usher_event>?) -> Vo
   }
 }
 
+/// Calls `body` with the C form of a notice.
+func withNotice(_ notice: EngineNotice, _ body: (UnsafePointer<usher_notice>?) -> Void) {
+  let error = notice.error
+  withMessage(error) { message in
+    let words = explanation(
+      origin: error.origin, operation: error.operation, status: error.status, httpStatus: error.httpStatus,
+      code: error.serviceCode, tlsFault: error.tlsFault)
+    var mapped = usher_notice()
+    mapped.struct_size = MemoryLayout<usher_notice>.size
+    mapped.type = notice.kind.rawValue
+    mapped.playback = OpaquePointer(bitPattern: notice.playback.handle)
+    mapped.player = OpaquePointer(bitPattern: notice.playback.playerHandle)
+    mapped.tag = notice.playback.tag
+    mapped.error = mapError(error, message)
+    mapped.summary = cText(words.summary)
+    mapped.advice = cText(words.advice)
+    body(&mapped)
+  }
+}
+
 @inline(never)
 func mapError(_ error: UsherError, _ message: UnsafePointer<CChar>?) -> usher_error {
   usher_error(
@@ -31,10 +51,15 @@ func mapError(_ error: UsherError, _ message: UnsafePointer<CChar>?) -> usher_er
     retry_after_ms: error.retryAfter, tls_fault: Int32(error.tlsFault.rawValue))
 }
 
+@inline(never)
+private func withMessage(_ error: UsherError, _ body: (UnsafePointer<CChar>) -> Void) {
+  error.message.withCString(body)
+}
+
 /// Calls `body` with the C form of an answer.
 @inline(never)
 func withResponse(_ answer: Answer, _ body: (UnsafePointer<usher_response_info>?) -> Void) {
-  answer.error.message.withCString { message in
+  withMessage(answer.error) { message in
     if let data = answer.data {
       data.withBytes { bytes in
         var mapped = mapResponse(answer, bytes, message)

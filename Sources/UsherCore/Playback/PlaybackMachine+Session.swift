@@ -11,6 +11,7 @@ extension PlaybackMachine {
       case .cancelTimer: result.append(.cancelTimer)
       case .openAgain: result += sendWaiting(now: now)
       case .renewalDue: if !hasRenewalInFlight { result.append(.askPayload(lastKeySystem)) }
+      case .awaitsSlot(let error): result.append(.report(.awaitsSlot(error)))
       case .started(let period):
         setupDenial = nil
         if isSessionless { lifecycle.sessionDecided() }

@@ -30,6 +30,8 @@ package struct PlaybackMachine {
   }
 
   package enum Report {
+    /// The server refused set-up because the account has too many sessions; the library repeats the request.
+    case awaitsSlot(UsherError)
     case started(period: Milliseconds)
     /// The server asked for a period of `asked`, but the session uses a longer one.
     case periodRaised(asked: Milliseconds, to: Milliseconds)

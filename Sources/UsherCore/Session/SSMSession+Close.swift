@@ -9,7 +9,7 @@ extension SSMSession {
   /// because they may carry the only token or a newer one.
   package mutating func close(_ ending: Ending, now: Milliseconds) -> [Action] {
     switch lifecycle.phase {
-    case .idle, .contested: return end(left: false, orphanPossible: false)
+    case .idle, .contested, .awaitingSlot: return end(left: false, orphanPossible: false)
     case .closing, .tearingDown, .retryingTeardown, .ended: return []
     case .settingUp:
       if ending == .leave { return end(left: true, orphanPossible: false) }
@@ -76,7 +76,7 @@ extension SSMSession {
       // The teardown with an older token failed, and a newer token has arrived since then.
       guard !end.left, let failed = end.failedTeardown, newest.isNewer(than: failed) else { return [] }
       return sendTeardown(now: now)
-    case .idle, .settingUp, .contested, .active, .failed, .tearingDown: return []
+    case .idle, .settingUp, .contested, .awaitingSlot, .active, .failed, .tearingDown: return []
     }
   }
 
@@ -118,7 +118,7 @@ extension SSMSession {
     case .retryingTeardown(let teardown, let at):
       let actions = now >= teardown.until ? freeSlot() : []
       return actions + (now >= at ? send(teardown) : [timer(teardown, retryAt: at)])
-    case .idle, .settingUp, .contested, .active, .failed, .ended: return []
+    case .idle, .settingUp, .contested, .awaitingSlot, .active, .failed, .ended: return []
     }
   }
 

@@ -19,6 +19,7 @@ extension SSMSession {
     switch lifecycle.phase {
     case .active: return isPaused ? [] : beatDue(now: now)
     case .contested: return ownTeardownsEnded()
+    case .awaitingSlot(let at): return slotTimerFired(at: at, now: now)
     case .closing, .tearingDown, .retryingTeardown: return closingTimerFired(now: now)
     case .idle, .settingUp, .failed, .ended: return []
     }

@@ -7,12 +7,16 @@ extension SSMSession {
     /// → settingUp, failed, ended
     case idle(again: Bool)
     /// The set-up request, or the licence request that opens the session, is in flight. `again`: it is the second try.
-    /// → idle, settingUp, contested, active, failed, closing, ended
+    /// → idle, settingUp, contested, awaitingSlot, active, failed, closing, ended
     case settingUp(RequestID, again: Bool)
     /// The server refused set-up because the account has too many sessions, while this library is tearing others down.
     /// The session tries again when those teardowns have ended or take too long.
     /// → idle, settingUp, ended
     case contested
+    /// The server refused set-up because the account has too many sessions, and the host wants to wait until another
+    /// device stops. The session tries again at `at`.
+    /// → idle, settingUp, ended
+    case awaitingSlot(at: Milliseconds)
     /// The session has a token and is kept alive.
     /// → failed, closing, tearingDown, ended
     case active
@@ -86,6 +90,7 @@ extension SSMSession {
     mutating func sentSetup(_ request: RequestID, again: Bool) { move(to: .settingUp(request, again: again)) }
     mutating func setupBroughtNothing(again: Bool) { move(to: .idle(again: again)) }
     mutating func refusedForLimit() { move(to: .contested) }
+    mutating func beganAwaitingSlot(until at: Milliseconds) { move(to: .awaitingSlot(at: at)) }
     mutating func wasSetUp() { move(to: .active) }
     mutating func failed(_ error: UsherError) { move(to: .failed(error)) }
     mutating func beganClosing(until: Milliseconds) { move(to: .closing(setup: setupInFlight, until: until)) }
@@ -109,7 +114,7 @@ extension SSMSession {
       case .ended(var end):
         end.setup = nil
         phase = .ended(end)
-      case .idle, .settingUp, .contested, .active, .failed, .tearingDown, .retryingTeardown: break
+      case .idle, .settingUp, .contested, .awaitingSlot, .active, .failed, .tearingDown, .retryingTeardown: break
       }
     }
 
@@ -127,7 +132,7 @@ extension SSMSession {
       case .settingUp(let request, _): return request
       case .closing(let setup, _): return setup
       case .ended(let end): return end.setup
-      case .idle, .contested, .active, .failed, .tearingDown, .retryingTeardown: return nil
+      case .idle, .contested, .awaitingSlot, .active, .failed, .tearingDown, .retryingTeardown: return nil
       }
     }
 
@@ -137,7 +142,7 @@ extension SSMSession {
       case .tearingDown(_, let teardown): return teardown.attempts > 1 ? teardown.generation : nil
       case .retryingTeardown(let teardown, _): return teardown.generation
       case .ended(let end): return end.failedTeardown
-      case .idle, .settingUp, .contested, .active, .failed, .closing: return nil
+      case .idle, .settingUp, .contested, .awaitingSlot, .active, .failed, .closing: return nil
       }
     }
   }
@@ -146,7 +151,7 @@ extension SSMSession {
 extension SSMSession.Phase {
   fileprivate var stage: SSMSession.Stage {
     switch self {
-    case .idle, .settingUp, .contested: return .pending
+    case .idle, .settingUp, .contested, .awaitingSlot: return .pending
     case .active: return .active
     case .failed: return .failed
     // The session is giving its slot back, or will do so when a reply has arrived.
@@ -163,6 +168,7 @@ extension SSMSession.Phase {
       case .idle: return "idle"
       case .settingUp: return "settingUp"
       case .contested: return "contested"
+      case .awaitingSlot: return "awaitingSlot"
       case .active: return "active"
       case .failed: return "failed"
       case .closing: return "closing"

@@ -23,7 +23,7 @@ extension SSMSession {
       lifecycle.setupBroughtNothing(again: again)
       return []
     case .closing: return end(left: false, orphanPossible: orphanPossible)
-    case .idle, .contested, .active, .failed, .tearingDown, .retryingTeardown, .ended: return []
+    case .idle, .contested, .awaitingSlot, .active, .failed, .tearingDown, .retryingTeardown, .ended: return []
     }
   }
 }

@@ -5,6 +5,7 @@ extension SSMSession {
     case .idle(let again): return again ? "idle, opens again" : "idle"
     case .settingUp: return "setting up"
     case .contested: return "contested"
+    case .awaitingSlot: return "awaiting a slot"
     case .active: return "active, \(beatName)\(healthName)"
     case .failed: return "failed"
     case .closing: return "closing"

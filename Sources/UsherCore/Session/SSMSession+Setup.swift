@@ -48,7 +48,7 @@ extension SSMSession {
       guard let token = outcome.token else { return [] }
       take(token)
       return isLeft ? [] : sendTeardown(now: now)
-    case .idle, .contested, .active, .failed, .tearingDown, .retryingTeardown: return []
+    case .idle, .contested, .awaitingSlot, .active, .failed, .tearingDown, .retryingTeardown: return []
     }
   }
 
@@ -60,6 +60,7 @@ extension SSMSession {
       return fail(setupError(fields, message, orphan: true))
     }
     take(fields.token)
+    slotWait = nil
     let period: Milliseconds
     switch policy.period(fields.period) {
     case .some(let usable): period = usable
@@ -94,7 +95,8 @@ extension SSMSession {
   private mutating func refused(
     _ failure: WireFailure, again: Bool, ownTeardowns: OwnTeardowns, now: Milliseconds
   ) -> [Action] {
-    var error = failure.error(.ssm, .setup).stopping()
+    let refusal = failure.error(.ssm, .setup)
+    var error = refusal.stopping()
     if let token = failure.token {
       // The server set a session up although it answered with an error: closing tears this session down.
       take(token)
@@ -110,8 +112,38 @@ extension SSMSession {
       case .ended where !again: return sendSetup(again: true)
       case .none, .ended, .underWay: break
       }
+      if let actions = awaitSlot(refusal, now: now) { return actions }
     }
     return fail(error)
+  }
+
+  /// Plans the next try of a set-up that the server refused because the account has too many sessions. Returns nil if
+  /// the host does not want to wait, if its time is over, or if the server asks for a pause that ends after this time.
+  private mutating func awaitSlot(_ refusal: UsherError, now: Milliseconds) -> [Action]? {
+    let until = slotWait?.until ?? now.adding(policy.slotWait)
+    let soonest = now.adding(Milliseconds(refusal.retryAfter))
+    guard now < until, soonest <= until else { return nil }
+    let tries = slotWait?.tries ?? 0
+    let pause = min(Self.firstSlotPause << UInt64(min(tries, 16)), Self.longestSlotPause)
+    let at = max(min(now.adding(pause), until), soonest)
+    var actions: [Action] = [.setTimer(at)]
+    if tries == 0 {
+      var reported = refusal
+      reported.status = .limit
+      actions.append(.awaitsSlot(reported))
+    }
+    slotWait = SlotWait(until: until, tries: tries &+ 1)
+    lifecycle.beganAwaitingSlot(until: at)
+    return actions
+  }
+
+  private static var firstSlotPause: Milliseconds { 1000 }
+  /// The longest pause between two tries to get a slot, unless the server asks for a longer one.
+  private static var longestSlotPause: Milliseconds { 5000 }
+
+  /// Called when the timer has fired while the session waits for a slot.
+  mutating func slotTimerFired(at: Milliseconds, now: Milliseconds) -> [Action] {
+    now >= at ? sendSetup(again: false) : [.setTimer(at)]
   }
 
   /// Called when the context's other teardowns, which were in flight when the server refused set-up, have ended or take

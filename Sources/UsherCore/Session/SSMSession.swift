@@ -12,6 +12,9 @@ package struct SSMSession {
     case openAgain
     /// An enforced renewal is due: ask the host for a payload.
     case renewalDue
+    /// The server refused set-up because the account has too many sessions, and the session repeats the request. The
+    /// error is that of the first refusal. Returned only once for each wait.
+    case awaitsSlot(UsherError)
     case started(period: Milliseconds)
     /// The server asked for a period shorter than the policy's shortest, and the session uses the shortest.
     case periodRaised(asked: Milliseconds)
@@ -62,6 +65,14 @@ package struct SSMSession {
     case seen
   }
 
+  /// The wait for a slot while the account has too many sessions.
+  struct SlotWait {
+    /// No set-up request is sent after this instant.
+    let until: Milliseconds
+    /// How many requests were refused.
+    let tries: UInt32
+  }
+
   let sharedPolicy: Shared<SSPPolicy>
   private let seed: UInt64
   private var nextRequest: RequestID
@@ -74,6 +85,8 @@ package struct SSMSession {
   var health = Health.good
   /// The time at which the oldest unanswered keep-alive was due; nil if all are answered.
   var owedSince: Milliseconds?
+  /// Set from the first refusal that the session waits after, until the session is set up.
+  var slotWait: SlotWait?
   /// Whether keep-alives pause because the host is suspended. This is separate from `beat`, so that the beat continues
   /// where it was when the host resumes.
   var isPaused = false
@@ -154,6 +167,9 @@ package struct SSMSession {
     if stage == .pending, case .contested = lifecycle.phase { return true }
     return false
   }
+
+  /// Whether the session repeats its set-up until a slot is free. False after the last try was sent.
+  package func awaitsSlot(now: Milliseconds) -> Bool { stage == .pending && now < (slotWait?.until ?? 0) }
 
   /// Why the session failed; nil if it did not.
   package var failure: UsherError? {

@@ -45,6 +45,8 @@ package struct SSPPolicy: Sendable {
   /// How long a playback waits for a content token from the host if it has neither a token nor a token callback; 0: it
   /// does not wait.
   package var tokenWait: Milliseconds = 5000
+  /// How long set-up is repeated while the server refuses it because the account has too many sessions; 0: not.
+  package var slotWait: Milliseconds = 0
   /// Whether set-up starts only with the first licence request, because that request names the content.
   package var startsWithLicense = false
   package var suspend = Suspend.keep

@@ -8,10 +8,12 @@ final class EventSink {
     let call: (EngineEvent) -> Void
   }
 
-  private let calls: HostCalls
+  let calls: HostCalls
   let clock: Clock
   private let logLevel: Int32
   private var observers: [Observer] = []
+  /// The players that have an observer.
+  var observedPlayers: [PlayerShared] = []
   private var log: ((LogLevel, String) -> Void)?
   private var lastSequence: UInt64 = 0
   /// How many KEPT_ALIVE events and log lines were dropped since the last log line that reported such a number.
@@ -31,13 +33,20 @@ final class EventSink {
     observers.append(Observer(id: id, call: call))
   }
 
-  func removeObserver(_ id: UInt64) { observers.removeAll { $0.id == id } }
+  /// Removes an observer of the context or of a player.
+  func removeObserver(_ id: UInt64) {
+    observers.removeAll { $0.id == id }
+    for player in observedPlayers { player.observers.removeAll { $0.id == id } }
+    forgetUnobservedPlayers()
+  }
 
   func setLog(_ sink: @escaping (LogLevel, String) -> Void) { log = sink }
 
   /// Removes all observers and the log function.
   func close() {
     observers = []
+    for player in observedPlayers { player.observers = [] }
+    observedPlayers = []
     log = nil
   }
 
@@ -47,6 +56,7 @@ final class EventSink {
     lateness: Milliseconds = 0, error given: UsherError? = nil
   ) {
     lastSequence &+= 1
+    if kind != .keptAlive, let source = entry.noticeSource { tellNotice(source, kind, entry, isLeft: isLeft, given) }
     if observers.isEmpty, log == nil { return }
     let error = given ?? UsherError(.ok)
     if kind == .keptAlive, isFull() { return }

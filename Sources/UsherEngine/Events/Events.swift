@@ -4,7 +4,7 @@ package import UsherCore
 package enum EventKind: Int32, Sendable, CaseIterable {
   case sessionStarted = 1
   case setupError, heartbeatError, teardownError, keptAlive, recovered, sessionDoubtful, renewalDue, sessionEnded
-  case license, licenseError, playbackClosed, noSession, deviceRegistered, contextClosed
+  case license, licenseError, playbackClosed, noSession, deviceRegistered, contextClosed, waitingForSlot
 
   package var name: StaticString {
     switch self {
@@ -23,6 +23,7 @@ package enum EventKind: Int32, Sendable, CaseIterable {
     case .noSession: return "NO_SESSION"
     case .deviceRegistered: return "DEVICE_REGISTERED"
     case .contextClosed: return "CONTEXT_CLOSED"
+    case .waitingForSlot: return "WAITING_FOR_SLOT"
     }
   }
 }

@@ -44,7 +44,10 @@ extension Engine {
       assetID: assetID, complete: complete)
     entry.jobs[id] = job
     if entry.delegate.isCustomer, !isAuxiliary { entry.lastPayload = payload }
-    if let timeout { job.timer = timers.set(at: clock.now.adding(timeout), .license(entry.id, id)) }
+    if let timeout {
+      job.timeout = timeout
+      job.timer = timers.set(at: clock.now.adding(timeout), .license(entry.id, id))
+    }
     let token: Secret?
     switch entry.machine.isClosing ? .unneeded : mappedToken(entry, contentID) {
     case .known(let found):
@@ -80,7 +83,12 @@ extension Engine {
   }
 
   func licenseTimedOut(_ playback: PlaybackID, _ license: LicenseID) {
-    guard let entry = playbacks[playback], entry.machine.abandonLicense(license, now: clock.now) else { return }
+    guard let entry = playbacks[playback] else { return }
+    if entry.machine.session.awaitsSlot(now: clock.now), let job = entry.jobs[license] {
+      job.timer = timers.set(at: clock.now.adding(job.timeout), .license(playback, license))
+      return
+    }
+    guard entry.machine.abandonLicense(license, now: clock.now) else { return }
     let isRenewal = entry.jobs[license]?.isRenewal == true
     fail(
       entry, license,

@@ -21,7 +21,12 @@ extension Engine {
     var newest: PlaybackShared?
     let answer = ending == .teardown ? Wait<Bool>() : nil
     closeAndWait({ newest = player.stop(removing: isRemoved) }, timeout) {
-      defer { if isRemoved { self.players.remove(player.id) } }
+      defer {
+        if isRemoved {
+          self.players.remove(player.id)
+          self.events.removeObservers(player)
+        }
+      }
       let current = self.stop(player.id, ending)
       guard let answer, let newest else {
         answer?.end(true)
@@ -53,12 +58,14 @@ extension Engine {
   ) -> Bool {
     let id = playback.id
     return submit(if: { !closing.isRequested && player.play(playback) }) {
+      let shared = player
       let player = player.id
       var item = item
       let mapped = item.contentToken == nil && !item.isClear ? item.delegate.tokenMap?.hold(item.contentID) : nil
       if let mapped { item.contentToken = mapped.token }
       let entry = PlaybackEntry(id: id, player: player, host: host, item: item, shared: playback, callbacks: callbacks)
       if let mapped { entry.mappedTokens.append((item.contentID, mapped.pin)) }
+      entry.noticeSource = self.events.noticeSource(shared)
       self.playbacks.insert(entry)
       self.closing.playbackAdded(teardown: entry.delegate.policy.teardownTimeout)
       if self.closing.hasBegun || self.players[player] == nil { return self.close(entry, nil, .closed) }

@@ -63,6 +63,7 @@ extension Engine {
 
   private func emit(_ report: PlaybackMachine.Report, _ entry: PlaybackEntry) {
     switch report {
+    case .awaitsSlot(let error): events.emit(.waitingForSlot, entry, error: error)
     case .started(let period):
       events.emit(.sessionStarted, entry, period: period)
       endSetupWaits(entry, .ok)

@@ -26,11 +26,20 @@ package final class PlaybackShared {
 
 /// The part of a player that any thread may use: its newest playback, in the order of the host's calls. A call that
 /// ends this playback (the next item, a stop) marks the playback as closing at once, before the I/O thread closes it.
-/// The lock of the command queue guards the properties.
+/// The lock of the command queue guards the private properties.
 package final class PlayerShared {
+  struct Observer {
+    let id: UInt64
+    let call: (EngineNotice) -> Void
+  }
+
   package let id: PlayerID
+  /// The observers that get the notices of this player. Only the I/O thread uses this property.
+  var observers: [Observer] = []
   private var newest: PlaybackShared?
   private var isRemoved = false
+  /// The id of `newest`; 0 if the player was removed. Any thread may read it without the lock.
+  private let newestID = Atomic<PlaybackID>(0)
 
   package init(_ id: PlayerID) { self.id = id }
 
@@ -40,15 +49,21 @@ package final class PlayerShared {
     // The call that played the newest item has already marked all older playbacks of the player.
     newest?.requestClose()
     newest = playback
+    newestID.store(playback.id, ordering: .releasing)
     return true
   }
 
   /// Returns the newest playback, which may have been closed before.
   func stop(removing: Bool) -> PlaybackShared? {
-    if removing { isRemoved = true }
+    if removing {
+      isRemoved = true
+      newestID.store(0, ordering: .releasing)
+    }
     newest?.requestClose()
     return newest
   }
+
+  func isNewest(_ playback: PlaybackID) -> Bool { newestID.load(ordering: .acquiring) == playback }
 }
 
 package struct PlaybackCallbacks {
@@ -96,6 +111,8 @@ final class PlaybackEntry {
   var hasNoCallback = false
   /// Whether the engine has emitted PLAYBACK_CLOSED.
   var hasReportedClosed = false
+  /// The source of the notices for the observers of the player; nil if the player had none when it played the item.
+  var noticeSource: NoticeSource?
   /// Whether a late teardown is under way: after PLAYBACK_CLOSED, the host asked to tear down the session that the
   /// playback had left.
   var tearsDownLeft = false
@@ -203,6 +220,8 @@ final class LicenseJob {
   /// Gets the answer. Called once, on the I/O thread, so it may only pass the answer on to another thread.
   private var complete: ((Answer) -> Void)?
   var timer: UInt64?
+  /// The time limit for which `timer` is set.
+  var timeout: Milliseconds = 0
   var transfer: TransferID = 0
   /// Whether the reply has arrived and the licence hook is reading it. The session has already used the reply's fields.
   var isReading = false

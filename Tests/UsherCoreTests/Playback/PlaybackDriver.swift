@@ -167,6 +167,9 @@ struct PlaybackDriver {
 
   private mutating func tell(_ report: PlaybackMachine.Report) {
     switch report {
+    case .awaitsSlot(let error):
+      lastError = error
+      story.append("awaits a slot: \(UsherCoreTests.name(error.status))")
     case .started: story.append("started")
     case .periodRaised(let asked, let period): story.append("period raised from \(asked) to \(period)")
     case .setupError(let error):

@@ -183,6 +183,60 @@ import Testing
     #expect(s.session.isFinished)
   }
 
+  @Test func setup_atLimitWithSlotWait_triesAgainUntilTheEnd() {
+    var s = SessionDriver(steady { $0.slotWait = 10_000 })
+    s.start()
+    var tries: [Milliseconds] = []
+    while s.session.failure == nil, tries.count < 20 {
+      tries.append(s.now)
+      s.answer(.setup, Say.refused(1007))
+      if let at = s.timer { s.run(until: at) }
+    }
+    #expect(tries == [0, 1000, 3000, 7000, 10_000])
+    #expect(s.take() == ["setup", "awaits a slot", "setup", "setup", "setup", "setup", "setup failed: LIMIT 1007"])
+    #expect(s.lastError?.mustStop == true)
+  }
+
+  @Test func setup_atLimitWithSlotWait_startsWhenASlotIsFree() {
+    var s = SessionDriver(steady { $0.slotWait = 10_000 })
+    s.start()
+    s.answer(.setup, Say.refused(1007))
+    #expect(s.lastError?.mustStop == false && s.lastError?.status == .limit)
+    s.run(until: 1000)
+    s.answer(.setup, Say.token("t1", period: .number(60)))
+    #expect(s.take() == ["setup", "awaits a slot", "setup", "started 60000"])
+  }
+
+  @Test(arguments: [(4000 as Milliseconds, 4000 as Milliseconds?), (10_001, nil)])
+  func setup_atLimitWithSlotWait_obeysRetryAfter(asked: Milliseconds, next: Milliseconds?) {
+    var s = SessionDriver(steady { $0.slotWait = 10_000 })
+    s.start()
+    s.answer(
+      .setup,
+      .failure(WireFailure(.refused, httpStatus: 409, serviceCode: SSMCode.tooManySessions, retryAfter: asked)))
+    #expect(s.timer == next)
+    #expect(s.take() == ["setup", next == nil ? "setup failed: LIMIT 1007" : "awaits a slot"])
+  }
+
+  @Test func close_whileAwaitingASlot_endsAtOnce() {
+    var s = SessionDriver(steady { $0.slotWait = 10_000 })
+    s.start()
+    s.answer(.setup, Say.refused(1007))
+    s.close()
+    s.run(until: 100_000)
+    #expect(s.take() == ["setup", "awaits a slot", "released", "ended"])
+    #expect(s.session.isFinished)
+  }
+
+  @Test func setup_awaitingASlot_failsAtOnceForAnotherReason() {
+    var s = SessionDriver(steady { $0.slotWait = 10_000 })
+    s.start()
+    s.answer(.setup, Say.refused(1007))
+    s.run(until: 1000)
+    s.answer(.setup, Say.refused(1003))
+    #expect(s.take() == ["setup", "awaits a slot", "setup", "setup failed: REFUSED 1003"])
+  }
+
   @Test func setup_withoutContentToken_failsLocally() {
     var s = SessionDriver()
     s.startFails(UsherError(.noToken, operation: .setup))

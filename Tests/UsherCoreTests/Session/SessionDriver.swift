@@ -142,6 +142,9 @@ struct SessionDriver {
       case .cancelTimer: timer = nil
       case .openAgain: story.append("open again")
       case .renewalDue: story.append("renewal due")
+      case .awaitsSlot(let error):
+        lastError = error
+        story.append("awaits a slot")
       case .started(let period): story.append("started \(period)")
       case .periodRaised(let asked): story.append("period raised from \(asked)")
       case .keptAlive(let lateness): story.append(lateness == 0 ? "kept alive" : "kept alive \(lateness) late")

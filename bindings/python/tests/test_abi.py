@@ -36,6 +36,7 @@ ENUMS: dict[str, type[Enum]] = {
     "USHER_OPERATION_": enums.Operation,
     "USHER_TLS_FAULT_": enums.TLSFault,
     "USHER_EVENT_": enums.EventType,
+    "USHER_NOTICE_": enums.NoticeType,
     "USHER_SESSION_": enums.SessionState,
     "USHER_CLOSE_": enums.CloseMode,
     "USHER_CLOCK_": enums.Clock,

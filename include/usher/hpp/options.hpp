@@ -40,6 +40,8 @@ struct ssp_options {
   milliseconds token_wait{0}, hook_timeout{0};
   suspend_rule suspend = suspend_rule::keep;
   milliseconds keep_alive_timeout{0};
+  /** Zero: the library does not wait for a slot. */
+  milliseconds slot_wait{0};
 };
 
 /** usher_ssp_v2_options. */
@@ -110,6 +112,7 @@ public:
     raw_.hook_timeout_ms = ms32(options.hook_timeout);
     raw_.suspend = static_cast<int32_t>(options.suspend);
     raw_.keep_alive_timeout_ms = ms32(options.keep_alive_timeout);
+    raw_.slot_wait_ms = ms32(options.slot_wait);
   }
   bool is_valid() const noexcept {
     return detail::are_valid(license_, certificate_, ssm_, version_, setup_, heartbeat_, teardown_, renewal_, header_,

@@ -8,6 +8,7 @@
 
 #include "delegate.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -47,6 +48,32 @@ inline void on_renewed(usher_playback *playback, const usher_response_info *info
 }
 } // namespace detail
 
+/** A copy of a usher_notice; you may keep it. */
+struct notice {
+  notice_type type;
+  playback_ref playback;
+  usher_player *player;
+  uint64_t tag;
+  error_detail error;
+  /** For the viewer: what has happened, and what to do. */
+  std::string summary, advice;
+
+  notice(const usher_notice &n, const detail::shared_faults &kept)
+      : type(static_cast<notice_type>(n.type)), playback(n.playback, kept), player(n.player), tag(n.tag),
+        error(n.error), summary(n.summary), advice(n.advice) {}
+};
+
+/** Receives the notices of a player's current item; see usher_notice_fn. */
+using notice_observer = std::function<void(const notice &)>;
+
+namespace detail {
+inline void on_notice(const usher_notice *n, void *user_data) {
+  auto *it = static_cast<box<notice_observer> *>(user_data);
+  shared_faults kept = it->kept;
+  kept->guard([&] { it->call(notice(*n, kept)); });
+}
+} // namespace detail
+
 /** Names a player without owning it. Threads: any. */
 class player_ref {
 public:
@@ -81,6 +108,13 @@ public:
     usher_playback *out = nullptr;
     int32_t s = usher_player_play(handle_, &raw, &out);
     return detail::done(s, usher::playback(out, kept_));
+  }
+  /** usher_player_add_observer(). @return the id for context::remove_observer(). In callbacks: yes. */
+  outcome<uint64_t> add_observer(notice_observer fn) const {
+    auto *it = detail::boxed(std::move(fn), kept_);
+    uint64_t id = 0;
+    int32_t s = usher_player_add_observer(handle_, it->call ? detail::on_notice : nullptr, it, it->destroy, &id);
+    return detail::done(s, id);
   }
   /** usher_player_stop(). In callbacks: yes. */
   outcome<void> stop(close_mode mode = close_mode::standard) const {

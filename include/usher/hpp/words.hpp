@@ -98,7 +98,18 @@ enum class event_type : int32_t {
   playback_closed = USHER_EVENT_PLAYBACK_CLOSED,
   no_session = USHER_EVENT_NO_SESSION,
   device_registered = USHER_EVENT_DEVICE_REGISTERED,
-  context_closed = USHER_EVENT_CONTEXT_CLOSED
+  context_closed = USHER_EVENT_CONTEXT_CLOSED,
+  waiting_for_slot = USHER_EVENT_WAITING_FOR_SLOT
+};
+
+enum class notice_type : int32_t {
+  ready = USHER_NOTICE_READY,
+  waiting = USHER_NOTICE_WAITING,
+  refused = USHER_NOTICE_REFUSED,
+  lost = USHER_NOTICE_LOST,
+  recovered = USHER_NOTICE_RECOVERED,
+  torn_down = USHER_NOTICE_TORN_DOWN,
+  ended = USHER_NOTICE_ENDED
 };
 
 enum class session_state : int32_t {

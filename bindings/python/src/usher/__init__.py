@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ._c.enums import KeySystem as KeySystem
     from ._c.enums import LicenseType as LicenseType
     from ._c.enums import LogLevel as LogLevel
+    from ._c.enums import NoticeType as NoticeType
     from ._c.enums import Operation as Operation
     from ._c.enums import Origin as Origin
     from ._c.enums import Part as Part
@@ -115,6 +116,7 @@ if TYPE_CHECKING:
     from .delegates.ssp import SSPV2Delegate as SSPV2Delegate
     from .delegates.ssp import SSPV2Options as SSPV2Options
     from .event import Event as Event
+    from .event import Notice as Notice
     from .license import License as License
     from .license import clear_key_request as clear_key_request
     from .loader import LoaderOptions as LoaderOptions
@@ -130,8 +132,8 @@ __version__ = "0.1.0"
 _HOME = {
     "_c.abi": "OFF",
     "_c.enums": "AppendVersion Callbacks Clock CloseMode ContentIDRule EventType FPSRequest FPSResponse "
-    "HeartbeatMissing HeartbeatStart Hook KeepAlive KeySystem LicenseType LogLevel Operation Origin Part RenewType "
-    "Resetup Route SessionState Status Suspend TLSFault TokenKind URLEncode WireFormat",
+    "HeartbeatMissing HeartbeatStart Hook KeepAlive KeySystem LicenseType LogLevel NoticeType Operation Origin Part "
+    "RenewType Resetup Route SessionState Status Suspend TLSFault TokenKind URLEncode WireFormat",
     "_errors": "CallbackError ClosedError DeclinedError Explanation ForkedError FullError HTTPStatusError "
     "InvalidArgumentError InvalidCompletionError InvalidHandleError LegacyCodes LimitError NoDelegateError "
     "NoTokenError NotAllowedError ProtocolError RedirectError RefusedError RenewalMissedError ReplacedError "
@@ -146,7 +148,7 @@ _HOME = {
     "delegates.customer": "CustomerDelegate CustomerOptions CustomerRequest LicenseResponse SessionCall",
     "delegates.default": "CommonDelegate DefaultDelegate DefaultOptions",
     "delegates.base": "Delegate TokenRequest",
-    "event": "Event",
+    "event": "Event Notice",
     "delegates.hooks": "HTTPDelegate HookCall",
     "license": "License clear_key_request",
     "loader": "LoaderOptions ResourceLoader SPCRequest ServerRequest",

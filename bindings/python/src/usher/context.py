@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ._c import abi, ffi, registry
 from ._c.enums import Callbacks, Clock, EventType, LogLevel, Status
 from ._callbacks import CallbackErrorHook, end, kept_interrupts, register, report, subject
-from ._errors import ClosedError, UsherError, WouldDeadlockError
+from ._errors import ClosedError, InvalidArgumentError, UsherError, WouldDeadlockError
 from .event import Event
 
 if TYPE_CHECKING:
@@ -464,7 +464,7 @@ class Context(ffi.Owner):
 
 
 class Observer(ffi.Owner):
-    """An observer of a context.
+    """An observer of a context or of a player.
 
     remove(), or the end of a ``with`` block, ends the observer. If Python frees this object, the observer continues.
     """
@@ -477,11 +477,12 @@ class Observer(ffi.Owner):
     def remove(self) -> None:
         """Removes the observer. It may still get events that the library has already queued.
 
-        A second call, or a call after the context was closed, does nothing.
+        A second call, or a call after the context or the player was closed, does nothing.
         """
         if not self._removed and not self.context.closed:
             self._removed = True
-            end(self.context, ffi.lib.usher_context_remove_observer, self.context._handle, self._number)
+            with contextlib.suppress(InvalidArgumentError):  # the end of a player has removed its observers
+                end(self.context, ffi.lib.usher_context_remove_observer, self.context._handle, self._number)
 
     close = remove
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ._c.enums import EventType, KeySystem, Operation, Origin, SessionState
+from ._c.enums import EventType, KeySystem, NoticeType, Operation, Origin, SessionState
 from ._errors import UsherError
 
 if TYPE_CHECKING:
     from .playback import Playback
     from .player import Player
 
-__all__ = ["Event", "EventType", "KeySystem", "Operation", "Origin", "SessionState"]
+__all__ = ["Event", "EventType", "KeySystem", "Notice", "NoticeType", "Operation", "Origin", "SessionState"]
 
 
 @dataclass(frozen=True)
@@ -51,3 +51,26 @@ class Event:
     def must_stop(self) -> bool:
         """Playback must stop now."""
         return self.error is not None and self.error.must_stop
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What a viewer must know about the current item of a player. It is a plain value; you may keep it.
+
+    Attributes:
+        type: what has happened.
+        playback: its playback; None if Python has freed the object.
+        player: its player; None if Python has freed the object.
+        tag: the `tag` given to Player.play().
+        error: for WAITING, REFUSED and LOST: why; for ENDED: why the teardown failed. Otherwise None.
+        summary: what has happened, in a sentence for the viewer.
+        advice: what the viewer can do.
+    """
+
+    type: NoticeType
+    playback: Playback | None
+    player: Player | None
+    tag: object
+    error: UsherError | None
+    summary: str
+    advice: str

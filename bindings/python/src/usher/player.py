@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from ._c import abi, ffi, registry
-from ._c.enums import CloseMode
+from ._c.enums import CloseMode, NoticeType
+from ._callbacks import register, subject
 from ._errors import InvalidHandleError
 from ._part import Part
+from .context import Observer
+from .event import Notice
 from .playback import Item, PayloadCallback, Playback, RenewedCallback, on_payload, on_renewed
 
 if TYPE_CHECKING:
     from .context import Context
     from .delegates.base import Delegate
+
+
+NoticeCallback = Callable[[Notice], object]
 
 
 class Player(Part):
@@ -114,6 +121,21 @@ class Player(Part):
         item.delegates.append(self.context._delegate if delegate is None else delegate)
         return True
 
+    def add_observer(self, observer: NoticeCallback) -> Observer:
+        """Adds an observer, a function that gets one Notice for each thing that a viewer must know.
+
+        It hears only of the current item: the newest one that play() has started after this call. It runs on the same
+        threads as the observers of the context. close() of the player removes it, so call stop() first if you want the
+        last notice of the last item.
+
+        Raises:
+            InvalidHandleError, ClosedError.
+        """
+        number = ctypes.c_uint64()
+        entry = register(self.context, "observer", observer)
+        ffi.lib.usher_player_add_observer(self._handle, _on_notice, entry, registry.destroy, ctypes.byref(number))
+        return Observer(self.context, number.value)
+
     def stop(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
         """Closes the current playback, and the playbacks that still wait to start, as Playback.close() does.
 
@@ -135,3 +157,29 @@ class Player(Part):
         """Frees the handle of the current playback, without waiting."""
         if self._playback is not None:
             self._playback.free()
+
+
+def _told_notice(pointer: Any, number: int | None) -> None:
+    listener = registry.get(number)
+    if listener is None:
+        return
+    try:
+        listener.function(_notice(listener.context(), pointer.contents))
+    except BaseException as error:
+        listener.failed(error)
+
+
+def _notice(context: Context | None, raw: Any) -> Notice:
+    playback, tag = subject(raw.playback, raw.tag)
+    return Notice(
+        type=NoticeType(raw.type),
+        playback=playback,
+        player=None if context is None else context._players.get(raw.player.value or 0),
+        tag=tag,
+        error=ffi.from_detail(raw.error),
+        summary=ffi.text(raw.summary),
+        advice=ffi.text(raw.advice),
+    )
+
+
+_on_notice = abi.NoticeFn(_told_notice)

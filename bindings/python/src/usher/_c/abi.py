@@ -123,6 +123,25 @@ class Event(ctypes.Structure):
 
 # typedef void (*usher_event_fn)(const usher_event *event, void *user_data);
 EventFn = CFUNCTYPE(None, POINTER(Event), c_void_p)
+
+
+class Notice(ctypes.Structure):
+    """``usher_notice``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("type", c_int32),
+        ("playback", PlaybackHandle),
+        ("player", PlayerHandle),
+        ("tag", c_uint64),
+        ("summary", c_char_p),
+        ("advice", c_char_p),
+        ("error", Error),
+    ]
+
+
+# typedef void (*usher_notice_fn)(const usher_notice *notice, void *user_data);
+NoticeFn = CFUNCTYPE(None, POINTER(Notice), c_void_p)
 # typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
 LogFn = CFUNCTYPE(None, c_int32, c_char_p, c_void_p)
 # typedef void (*usher_refusal_fn)(int32_t status, const char *text, void *user_data);
@@ -206,6 +225,7 @@ class SSPOptions(ctypes.Structure):
         ("hook_timeout_ms", c_uint32),
         ("suspend", c_int32),
         ("keep_alive_timeout_ms", c_uint32),
+        ("slot_wait_ms", c_uint32),
     ]
 
 
@@ -586,6 +606,7 @@ STRUCTURES: dict[str, type[ctypes.Structure]] = {
     "usher_legacy_codes": LegacyCodes,
     "usher_license_request": LicenseRequest,
     "usher_loader_options": LoaderOptions,
+    "usher_notice": Notice,
     "usher_pending": Pending,
     "usher_playback_options": PlaybackOptions,
     "usher_protection": Protection,
@@ -607,6 +628,7 @@ CALLBACKS: dict[str, Any] = {
     "usher_hook_fn": HookFn,
     "usher_license_fn": LicenseFn,
     "usher_log_fn": LogFn,
+    "usher_notice_fn": NoticeFn,
     "usher_payload_fn": PayloadFn,
     "usher_protection_fn": ProtectionFn,
     "usher_read_fn": ReadFn,
@@ -763,6 +785,9 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "usher_player_new": (c_int32, (ContextHandle, POINTER(PlayerHandle))),
     # int32_t usher_player_play(usher_player *player, const usher_playback_options *options, usher_playback **out);
     "usher_player_play": (c_int32, (PlayerHandle, POINTER(PlaybackOptions), POINTER(PlaybackHandle))),
+    # int32_t usher_player_add_observer(
+    #   usher_player *player, usher_notice_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
+    "usher_player_add_observer": (c_int32, (PlayerHandle, NoticeFn, c_void_p, DestroyFn, POINTER(c_uint64))),
     # int32_t usher_player_stop(usher_player *player, int32_t mode);
     "usher_player_stop": (c_int32, (PlayerHandle, c_int32)),
     # int32_t usher_player_free(usher_player *player);

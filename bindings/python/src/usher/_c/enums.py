@@ -194,6 +194,32 @@ class EventType(OpenIntEnum):
     """The close that usher_context_begin_close() began has ended. `error.status` is Status.OK if all playbacks are
     closed, or Status.TIMEOUT if the time limit has passed; usher_context_free() then closes the other playbacks. The
     event belongs to no playback; observers on other threads may still receive events of playbacks after it."""
+    WAITING_FOR_SLOT = 16
+    """The server refused set-up because the account has too many sessions, and the library repeats the set-up (option
+    `slot_wait_ms` of the delegate). `error` has the refusal, with `must_stop` = 0. SESSION_STARTED or SETUP_ERROR
+    follows, unless you close the playback before."""
+
+
+class NoticeType(OpenIntEnum):
+    """USHER_NOTICE_...: what a viewer must know."""
+
+    READY = 1
+    """The item may play: its first licence has arrived, or the wait for another session has ended well."""
+    WAITING = 2
+    """Too many devices play on the account. The library repeats the set-up (option `slot_wait_ms`). READY, REFUSED or
+    LOST follows, unless you stop the item before."""
+    REFUSED = 3
+    """The item cannot play: set-up, the first licence, or a keep-alive before the first licence has failed. READY may
+    follow: if you request a licence again and get one, or if the session recovers."""
+    LOST = 4
+    """The item was ready and must stop: the session is lost, or a further licence was refused. RECOVERED may follow."""
+    RECOVERED = 5
+    """The item may play again: the session is alive, or the licence has arrived."""
+    TORN_DOWN = 6
+    """The item is closed, and the head-end no longer holds its slot."""
+    ENDED = 7
+    """The item is closed. It never had a session, or its session was left to expire, or its teardown failed: then
+    `error` says why, and the head-end may hold the slot until the session expires."""
 
 
 class SessionState(OpenIntEnum):

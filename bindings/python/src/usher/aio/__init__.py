@@ -36,7 +36,7 @@ from ._delegates import (
 from ._loader import ResourceLoader, SPCRequest
 from ._playback import Playback
 from ._player import Player
-from ._requests import CustomerRequest, Event, HookCall, PayloadRequest, SessionCall, TokenRequest
+from ._requests import CustomerRequest, Event, HookCall, Notice, PayloadRequest, SessionCall, TokenRequest
 
 __all__ = [
     "CommonDelegate",
@@ -50,6 +50,7 @@ __all__ = [
     "HTTPDelegate",
     "HookCall",
     "MultiInstanceDelegate",
+    "Notice",
     "PayloadRequest",
     "Playback",
     "Player",

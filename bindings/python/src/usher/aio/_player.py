@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from .. import event as _event
 from .. import playback as _playback
 from .. import player as _player
 from .._c.enums import CloseMode
+from ..context import Observer
 from ..license import License
 from ._context import Context
 from ._play import Play
 from ._playback import Playback
-from ._requests import PayloadCallback, PayloadRequest, RenewedCallback, question_here
+from ._requests import Notice, NoticeCallback, PayloadCallback, PayloadRequest, RenewedCallback, question_here
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -74,6 +77,21 @@ class Player:
         context._open.add(play)
         playback = self._playback = Playback(self, inner, play)
         return playback
+
+    def add_observer(self, observer: NoticeCallback) -> Observer:
+        """Adds an observer, which gets one Notice for each thing that a viewer must know about the current item.
+
+        The observer is a plain function or a coroutine function. ``usher.Player.add_observer`` says more.
+        """
+
+        def tell(told: _event.Notice) -> None:
+            play = told.tag if isinstance(told.tag, Play) else None
+            values = {field.name: getattr(told, field.name) for field in dataclasses.fields(told)}
+            tag, playback = (None, None) if play is None else (play.tag, play.playback())
+            notice = Notice(**{**values, "playback": playback, "player": self, "tag": tag})
+            self.context._call("observer", observer, notice)
+
+        return self._blocking.add_observer(tell)
 
     async def stop(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
         """Closes the current playback, and waits as Playback.close() does. Does nothing if there is no playback.

@@ -33,6 +33,14 @@ class Event(_event.Event):
     player: Player | None  # type: ignore[assignment]
 
 
+@dataclasses.dataclass(frozen=True)
+class Notice(_event.Notice):
+    """The ``usher.Notice`` of usher.aio: its `playback` and `player` are objects of usher.aio."""
+
+    playback: Playback | None  # type: ignore[assignment]
+    player: Player | None  # type: ignore[assignment]
+
+
 class Here:
     """The first base class of each question of usher.aio. With it `playback` is a ``usher.aio.Playback``."""
 
@@ -106,3 +114,5 @@ SessionCallback = (
 """``async def heartbeat(call): …`` or ``async def heartbeat(): …``, or a plain function as ``usher`` takes it."""
 EventCallback = Callable[[Event], object]
 """``observer(event)``: a plain function or a coroutine function."""
+NoticeCallback = Callable[[Notice], object]
+"""``observer(notice)``: a plain function or a coroutine function."""

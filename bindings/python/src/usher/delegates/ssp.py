@@ -26,6 +26,7 @@ class SSPOptions(TypedDict, total=False):
         stop() and close() of players, wait for the teardown, at most `teardown_timeout_ms`.
     extra_headers: "Name: value" lines separated by newlines.
     setup_body: JSON object sent as the body of set-up; "" for an empty body.
+    slot_wait_ms: how long set-up is repeated while the account has too many sessions, milliseconds. Default: not.
     """
 
     license_url: Required[str]
@@ -63,6 +64,7 @@ class SSPOptions(TypedDict, total=False):
     hook_timeout_ms: int
     suspend: Suspend | int
     keep_alive_timeout_ms: int
+    slot_wait_ms: int
 
 
 class SSPV2Options(SSPOptions, total=False):

@@ -1,0 +1,127 @@
+/// Decides what a viewer must know about one item of a player, as a value with no I/O. The engine calls the method for
+/// each event of the playback. If the method returns a notice, the engine passes the notice to the observers of the
+/// player, with the error of the event.
+package struct ItemNotices {
+  /// The kinds of notices, with the numbers that the header gives them (`USHER_NOTICE_…`).
+  package enum Notice: Int32, Sendable {
+    case ready = 1
+    case waiting, refused, lost, recovered, tornDown, ended
+  }
+
+  /// What the viewer knows. In the comment of each phase, the line with the arrow lists every phase that may follow.
+  /// `ItemNoticesTests` has the same lists, and tries all orders of five events.
+  enum Phase: UInt8 {
+    /// Nothing yet, or: the outage that the viewer knows of is over, but there is no licence yet.
+    /// → waiting, ready, refused, ended
+    case starting
+    /// The library waits for a slot: before the item plays, or because another session must replace the item's session.
+    /// → ready, refused, lost, ended
+    case waiting
+    /// The item plays.
+    /// → waiting, lost, ended
+    case ready
+    /// The item cannot play, and has never been ready.
+    /// → starting, ready, ended
+    case refused
+    /// The item was ready, and must stop.
+    /// → ready, ended
+    case lost
+    /// The playback is closed.
+    case ended
+  }
+
+  /// What the library knows about the item's slot at the head-end.
+  private enum Slot: UInt8 { case none, free, left, unconfirmed }
+
+  private(set) var phase = Phase.starting
+  private var slot = Slot.none
+  private var hasLicense = false
+  /// Whether the keep-alives fail.
+  private var isInOutage = false
+  /// Why the last teardown failed.
+  package private(set) var teardownError: UsherError?
+
+  package init() {}
+
+  package mutating func sessionStarted() -> Notice? {
+    slot = .none
+    isInOutage = false
+    // Another session has replaced the session of an item that has its licence already.
+    return phase == .waiting && hasLicense ? tell(.ready) : nil
+  }
+
+  package mutating func waitsForSlot() -> Notice? {
+    switch phase {
+    case .starting, .ready: return tell(.waiting)
+    case .waiting, .refused, .lost, .ended: return nil
+    }
+  }
+
+  package mutating func licenseArrived() -> Notice? {
+    hasLicense = true
+    switch phase {
+    case .starting, .waiting: return tell(.ready)
+    case .refused: return isInOutage ? nil : tell(.ready)
+    case .lost: return isInOutage ? nil : tell(.recovered)
+    case .ready, .ended: return nil
+    }
+  }
+
+  /// Called when set-up has failed, or a licence request. A licence request that fails because the session has failed
+  /// leads to no second notice.
+  package mutating func failed(mustStop: Bool) -> Notice? {
+    switch phase {
+    case .starting, .waiting: return tell(hasLicense ? .lost : .refused)
+    case .ready: return mustStop ? tell(.lost) : nil
+    case .refused, .lost, .ended: return nil
+    }
+  }
+
+  package mutating func keepAliveFailed() -> Notice? {
+    isInOutage = true
+    return failed(mustStop: true)
+  }
+
+  package mutating func recovered() -> Notice? {
+    guard isInOutage else { return nil }
+    isInOutage = false
+    switch phase {
+    case .lost: return tell(.recovered)
+    case .refused:
+      if hasLicense { return tell(.ready) }
+      phase = .starting
+      return nil
+    case .starting, .waiting, .ready, .ended: return nil
+    }
+  }
+
+  package mutating func teardownFailed(_ error: UsherError) -> Notice? {
+    slot = .unconfirmed
+    teardownError = error
+    // After the playback was closed, the host asked to tear down the session that the playback had left.
+    return phase == .ended ? .ended : nil
+  }
+
+  package mutating func sessionEnded(left: Bool) -> Notice? {
+    // A failed teardown was reported before.
+    guard slot != .unconfirmed else { return nil }
+    slot = left ? .left : .free
+    return phase == .ended && !left ? .tornDown : nil
+  }
+
+  /// - Parameter orphanPossible: whether the head-end may hold a session whose token the library does not have.
+  package mutating func closed(orphanPossible: Bool) -> Notice? {
+    phase == .ended ? nil : tell(slot == .free && !orphanPossible ? .tornDown : .ended)
+  }
+
+  private mutating func tell(_ notice: Notice) -> Notice {
+    switch notice {
+    case .ready, .recovered: phase = .ready
+    case .waiting: phase = .waiting
+    case .refused: phase = .refused
+    case .lost: phase = .lost
+    case .tornDown, .ended: phase = .ended
+    }
+    return notice
+  }
+}

@@ -1,0 +1,105 @@
+import Testing
+
+@testable import UsherCore
+
+/// Notices about one item: stories, and all orders of events up to a length.
+@Suite struct ItemNoticesTests {
+  enum Event: CaseIterable, Hashable {
+    case sessionStarted, waitsForSlot, licenseArrived, setupFailed, licenseFailed, renewalFailed, keepAliveFailed,
+      recovered, teardownFailed, sessionEnded, sessionLeft, closed
+  }
+
+  private static func happen(_ event: Event, _ notices: inout ItemNotices) -> ItemNotices.Notice? {
+    switch event {
+    case .sessionStarted: return notices.sessionStarted()
+    case .waitsForSlot: return notices.waitsForSlot()
+    case .licenseArrived: return notices.licenseArrived()
+    case .setupFailed, .licenseFailed: return notices.failed(mustStop: true)
+    case .renewalFailed: return notices.failed(mustStop: false)
+    case .keepAliveFailed: return notices.keepAliveFailed()
+    case .recovered: return notices.recovered()
+    case .teardownFailed: return notices.teardownFailed(UsherError(.timeout))
+    case .sessionEnded: return notices.sessionEnded(left: false)
+    case .sessionLeft: return notices.sessionEnded(left: true)
+    case .closed: return notices.closed(orphanPossible: false)
+    }
+  }
+
+  private static func story(_ events: [Event]) -> [ItemNotices.Notice] {
+    var notices = ItemNotices()
+    return events.compactMap { happen($0, &notices) }
+  }
+
+  static let stories: [([Event], [ItemNotices.Notice])] = [
+    ([.sessionStarted, .licenseArrived, .sessionEnded, .closed], [.ready, .tornDown]),
+    ([.setupFailed, .licenseFailed, .closed], [.refused, .ended]),
+    ([.waitsForSlot, .sessionStarted, .licenseArrived], [.waiting, .ready]),
+    ([.waitsForSlot, .setupFailed, .licenseFailed], [.waiting, .refused]),
+    ([.sessionStarted, .licenseFailed, .licenseArrived], [.refused, .ready]),
+    ([.licenseArrived, .keepAliveFailed, .licenseArrived, .recovered], [.ready, .lost, .recovered]),
+    ([.licenseArrived, .renewalFailed, .keepAliveFailed, .sessionEnded, .closed], [.ready, .lost, .tornDown]),
+    ([.licenseArrived, .licenseFailed, .licenseArrived], [.ready, .lost, .recovered]),
+    ([.sessionStarted, .keepAliveFailed, .licenseArrived, .recovered], [.refused, .ready]),
+    // Another session replaces the session of an item that plays.
+    ([.licenseArrived, .sessionEnded, .waitsForSlot, .sessionStarted, .closed], [.ready, .waiting, .ready, .ended]),
+    ([.licenseArrived, .sessionEnded, .waitsForSlot, .setupFailed], [.ready, .waiting, .lost]),
+    ([.licenseArrived, .teardownFailed, .sessionEnded, .closed], [.ready, .ended]),
+    // The session was left, and the host tears it down later.
+    ([.licenseArrived, .sessionLeft, .closed, .sessionEnded], [.ready, .ended, .tornDown]),
+    ([.licenseArrived, .sessionLeft, .closed, .teardownFailed, .sessionEnded], [.ready, .ended, .ended])
+  ]
+
+  @Test(arguments: stories) func notices_ofAStory(events: [Event], expected: [ItemNotices.Notice]) {
+    #expect(Self.story(events) == expected)
+  }
+
+  @Test func closed_withAPossibleOrphan_isNotTornDown() {
+    var notices = ItemNotices()
+    _ = notices.sessionEnded(left: false)
+    #expect(notices.closed(orphanPossible: true) == .ended)
+  }
+
+  @Test func teardownError_isKept() {
+    var notices = ItemNotices()
+    _ = notices.teardownFailed(UsherError(.timeout))
+    #expect(notices.teardownError?.status == .timeout)
+  }
+
+  /// Tries all orders of five events. LOST and RECOVERED come only after READY, no notice comes twice in a row, nothing
+  /// but TORN_DOWN and ENDED comes after the end, and each phase has the followers that its comment lists.
+  @Test func notices_inEachOrderOfEvents_areTrue() {
+    var followers: [ItemNotices.Phase: Set<ItemNotices.Phase>] = [:]
+    var broken: [String] = []
+    func search(_ notices: ItemNotices, _ last: ItemNotices.Notice?, _ path: [Event]) {
+      guard path.count < 5, broken.count < 5 else { return }
+      for event in Event.allCases {
+        var next = notices
+        let told = Self.happen(event, &next)
+        if next.phase != notices.phase { followers[notices.phase, default: []].insert(next.phase) }
+        if let told, !Self.mayFollow(told, last) {
+          broken.append("\(path + [event]): \(told) after \(last.map { "\($0)" } ?? "nothing")")
+        }
+        search(next, told ?? last, path + [event])
+      }
+    }
+    search(ItemNotices(), nil, [])
+    #expect(broken == [])
+    #expect(
+      followers == [
+        .starting: [.waiting, .ready, .refused, .ended], .waiting: [.ready, .refused, .lost, .ended],
+        .ready: [.waiting, .lost, .ended], .refused: [.starting, .ready, .ended], .lost: [.ready, .ended]
+      ])
+  }
+
+  private static func mayFollow(_ notice: ItemNotices.Notice, _ last: ItemNotices.Notice?) -> Bool {
+    switch notice {
+    case .ready: return last == nil || last == .waiting || last == .refused
+    case .waiting: return last != .waiting && last != .lost && last != .tornDown && last != .ended
+    case .refused: return last == nil || last == .waiting || last == .refused
+    case .lost: return last == .ready || last == .recovered || last == .waiting
+    case .recovered: return last == .lost
+    // A session that was left may be torn down after the end.
+    case .tornDown, .ended: return true
+    }
+  }
+}

@@ -1,0 +1,351 @@
+"""Tests the notices of a player, and the wait for a slot while the account has too many sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import usher
+from stage import KID, Stage, StageFactory
+from stage.aio import AioStage, story
+from stage.v2 import PAYLOAD
+from stage.v2 import delegate as v2_delegate
+from usher.testing.headend import Fault
+
+E = usher.EventType
+N = usher.NoticeType
+CLEARKEY = usher.KeySystem.CLEARKEY
+
+
+class Screen:
+    """A player with an observer that keeps the player's notices."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.player = usher.Player(stage.context)
+        self.notices: list[usher.Notice] = []
+        self.observer = self.player.add_observer(self.notices.append)
+
+    def play(self, tag: str = "film", *, licence: bool = True, **options: Any) -> usher.Playback:
+        """Plays an item and, unless `licence` is False, requests its licence."""
+        playback = self.stage.play(player=self.player, tag=tag, delegate=self.stage.delegate(**options))
+        if licence:
+            playback.request_license(CLEARKEY, usher.clear_key_request([KID]))
+        self.stage.settle()
+        return playback
+
+    def names(self) -> list[str]:
+        return [notice.type.name for notice in self.notices]
+
+
+@pytest.fixture
+def screen(stage: Stage) -> Screen:
+    return Screen(stage)
+
+
+@pytest.fixture
+def limited(stage_factory: StageFactory) -> Stage:
+    """The account may have one session."""
+    return stage_factory(headend={"limit": 1})
+
+
+def setups(stage: Stage, skipped: int = 0) -> list[int]:
+    """Returns when the head-end received the set-ups after the first `skipped`: in ms, from the first of them."""
+    times = [entry.at_ms for entry in stage.sent("setup")[skipped:]]
+    return [time - times[0] for time in times]
+
+
+def too_many(retry_after_s: int) -> Fault:
+    """The reply that the account has too many sessions, with Retry-After."""
+    return Fault.status(
+        429,
+        retry_after=retry_after_s,
+        body={"errorCode": 1007, "message": "too many sessions"},
+    )
+
+
+# ---- notices ---------------------------------------------------------------------------------------------------------
+
+
+def test_notices_ofAnItemThatPlays_areReadyAndTornDown(stage: Stage, screen: Screen) -> None:
+    """The observer hears READY when the licence arrives, nothing at heartbeats, and TORN_DOWN when the slot is free."""
+    playback = screen.play()
+    stage.advance(300_000)
+    assert screen.names() == ["READY"]
+    ready = screen.notices[0]
+    assert (ready.playback, ready.player, ready.tag, ready.error) == (
+        playback,
+        screen.player,
+        "film",
+        None,
+    )
+    screen.player.stop()
+    stage.settle()
+    assert screen.names() == ["READY", "TORN_DOWN"]
+    assert stage.headend.sessions.active() == []
+
+
+def test_setupRefused_isOneNoticeWithWords(stage: Stage, screen: Screen) -> None:
+    """Set-up fails and with it the licence request: the observer hears REFUSED once, with the words and the error of
+    set-up."""
+    stage.headend.faults.add("setup", Fault.error(1003))
+    screen.play()
+    assert stage.events.types() == ["SETUP_ERROR", "LICENSE_ERROR"]
+    assert screen.names() == ["REFUSED"]
+    refused = screen.notices[0]
+    assert refused.error is not None
+    assert (refused.error.operation, refused.error.service_code) == (
+        usher.Operation.SETUP,
+        1003,
+    )
+    words = refused.error.explain()
+    assert (refused.summary, refused.advice) == (words.summary, words.advice)
+    assert words.known
+    screen.player.stop()
+    stage.settle()
+    assert screen.names() == ["REFUSED", "ENDED"]
+
+
+def test_licenceRefused_thenGranted_isRefusedThenReady(stage: Stage, screen: Screen) -> None:
+    """The server refuses the licence, and grants the licence that the host requests next."""
+    stage.headend.faults.add("license", Fault.error(4000))
+    playback = screen.play()
+    assert screen.names() == ["REFUSED"]
+    playback.request_license(CLEARKEY, usher.clear_key_request([KID]))
+    stage.settle()
+    assert screen.names() == ["REFUSED", "READY"]
+
+
+def test_sessionKilled_isLostThenTornDown(stage: Stage, screen: Screen) -> None:
+    """The operator ends the session: the observer hears LOST once, and TORN_DOWN when the host stops the item."""
+    screen.play()
+    stage.headend.kill_account("account-1")
+    stage.advance(300_000)
+    assert screen.names() == ["READY", "LOST"]
+    lost = screen.notices[1]
+    assert lost.error is not None
+    assert lost.error.must_stop
+    assert lost.summary == "The session is no longer valid: it expired, or the operator ended it."
+    screen.player.stop()
+    stage.settle()
+    assert screen.names() == ["READY", "LOST", "TORN_DOWN"]
+
+
+def test_outage_isLostThenRecovered(stage_factory: StageFactory) -> None:
+    """Heartbeats fail until the lease has ended, and then succeed again: the head-end keeps sessions longer than the
+    library assumes."""
+    stage = stage_factory(headend={"grace": 10})
+    screen = Screen(stage)
+    screen.play()
+    stage.headend.faults.add("heartbeat", Fault.status(503), always=True)
+    stage.advance(200_000)
+    assert screen.names() == ["READY", "LOST"]
+    stage.headend.faults.clear()
+    stage.advance(120_000)
+    assert screen.names() == ["READY", "LOST", "RECOVERED"]
+
+
+@pytest.mark.leaves_session
+def test_teardownFailed_isEndedWithTheReason(stage: Stage, screen: Screen) -> None:
+    """The server does not confirm the teardown: the last notice is ENDED, with the error of the teardown."""
+    screen.play(teardown_retries=usher.OFF)
+    stage.headend.faults.add("teardown", Fault.status(503))
+    screen.player.stop()
+    stage.settle()
+    assert screen.names() == ["READY", "ENDED"]
+    error = screen.notices[1].error
+    assert error is not None
+    assert (error.operation, error.http_status) == (usher.Operation.TEARDOWN, 503)
+
+
+def test_leftSession_tornDownLater_isTornDown(stage: Stage, screen: Screen) -> None:
+    """The host leaves the session to expire: ENDED. Later it asks for the teardown: TORN_DOWN."""
+    playback = screen.play()
+    playback.close(usher.CloseMode.LEAVE)
+    stage.settle()
+    playback.close(usher.CloseMode.TEARDOWN)
+    stage.settle()
+    assert screen.names() == ["READY", "ENDED", "TORN_DOWN"]
+
+
+def test_zap_theObserverHearsOnlyOfTheNewItem(stage: Stage, screen: Screen) -> None:
+    """After a zap the observer hears nothing of the old item, although its teardown fails."""
+    screen.play("old", teardown_retries=usher.OFF)
+    stage.headend.faults.add("teardown", Fault.error(1011))
+    screen.play("new", teardown_retries=usher.OFF)
+    assert stage.events.types("old")[-3:] == [
+        "TEARDOWN_ERROR",
+        "SESSION_ENDED",
+        "PLAYBACK_CLOSED",
+    ]
+    assert [(notice.type.name, notice.tag) for notice in screen.notices] == [
+        ("READY", "old"),
+        ("READY", "new"),
+    ]
+    stage.headend.kill_account("account-1")  # the head-end still holds the old session
+
+
+def test_observer_hearsOnlyOfItsPlayer_untilItIsRemoved(stage: Stage, screen: Screen) -> None:
+    """Each observer hears of its own player. After remove(), and after the player was freed, it hears nothing."""
+    other = Screen(stage)
+    screen.play("here")
+    other.play("there")
+    assert [notice.tag for notice in screen.notices] == ["here"]
+    assert [notice.tag for notice in other.notices] == ["there"]
+    screen.observer.remove()
+    screen.player.stop()
+    other.player.close()
+    stage.settle()
+    assert (screen.names(), other.names()) == (["READY"], ["READY"])
+    other.observer.remove()  # does nothing
+
+
+# ---- waiting for a slot ----------------------------------------------------------------------------------------------
+
+
+def test_slotWait_whenAnotherDeviceStops_isReady(limited: Stage) -> None:
+    """The account is at its limit. The library says WAITING once and repeats the set-up after 1 s, 2 s, 4 s and then
+    every 5 s. When the other device has stopped, the item plays."""
+    other = limited.play(tag="other device")
+    limited.settle()
+    screen = Screen(limited)
+    playback = screen.play(slot_wait_ms=60_000)
+    limited.advance(20_000)
+    assert screen.names() == ["WAITING"]
+    waiting = screen.notices[0]
+    assert waiting.summary == "Too many devices are playing on this account right now."
+    assert waiting.error is not None
+    assert (type(waiting.error), waiting.error.must_stop) == (usher.LimitError, False)
+    assert setups(limited, 1) == [0, 1000, 3000, 7000, 12_000, 17_000]
+    assert playback.session_state is usher.SessionState.PENDING
+    other.close()
+    limited.advance(5000)
+    assert screen.names() == ["WAITING", "READY"]
+    assert limited.events.types("film") == [
+        "WAITING_FOR_SLOT",
+        "SESSION_STARTED",
+        "LICENSE",
+    ]
+    screen.player.stop()
+
+
+def test_slotWait_whenNoSlotBecomesFree_isRefused(limited: Stage) -> None:
+    """The last set-up is sent at the end of the wait; then the library reports the refusal, once."""
+    limited.play(tag="other device")
+    limited.settle()
+    screen = Screen(limited)
+    screen.play(slot_wait_ms=10_000)
+    limited.advance(60_000)
+    assert screen.names() == ["WAITING", "REFUSED"]
+    assert limited.events.types("film") == [
+        "WAITING_FOR_SLOT",
+        "SETUP_ERROR",
+        "LICENSE_ERROR",
+    ]
+    assert limited.events.error(E.SETUP_ERROR, "film").must_stop
+    assert setups(limited, 1) == [0, 1000, 3000, 7000, 10_000]
+
+
+def test_slotWait_obeysRetryAfter(stage: Stage, screen: Screen) -> None:
+    """If the server asks for a pause of 8 s, the next set-up is sent after 8 s."""
+    stage.headend.faults.add("setup", too_many(8))
+    screen.play(slot_wait_ms=30_000)
+    stage.advance(30_000)
+    assert screen.names() == ["WAITING", "READY"]
+    assert setups(stage) == [0, 8000]
+
+
+def test_slotWait_ifRetryAfterIsLonger_isRefusedAtOnce(stage: Stage, screen: Screen) -> None:
+    """If the server asks for a pause that is longer than the wait, the library reports the refusal at once."""
+    stage.headend.faults.add("setup", too_many(31))
+    screen.play(slot_wait_ms=30_000)
+    assert screen.names() == ["REFUSED"]
+
+
+@pytest.mark.parametrize("end", ["close", "zap"])
+def test_slotWait_endsWithTheItem(limited: Stage, end: str) -> None:
+    """The host closes the item while it waits for a slot, or plays another item: no set-up for it follows."""
+    limited.play(tag="other device")
+    limited.settle()
+    screen = Screen(limited)
+    playback = screen.play(slot_wait_ms=60_000)
+    limited.advance(1000)
+    assert len(limited.sent("setup")) == 3
+    if end == "close":
+        playback.close()
+    else:
+        limited.play(player=screen.player, tag="news", clear=True)
+    limited.advance(60_000)
+    assert len(limited.sent("setup")) == 3
+    assert limited.events.types("film") == ["WAITING_FOR_SLOT", "PLAYBACK_CLOSED"]
+    assert screen.names() == (["WAITING", "ENDED"] if end == "close" else ["WAITING"])
+
+
+def test_slotWait_longerThanTheTimeLimitOfTheLicence_isReady(limited: Stage) -> None:
+    """The library waits for a slot longer than a licence request may take (20 s): the request does not fail."""
+    other = limited.play(tag="other device")
+    limited.settle()
+    screen = Screen(limited)
+    screen.play(slot_wait_ms=600_000)
+    limited.advance(100_000)
+    other.close()
+    limited.advance(5000)
+    assert screen.names() == ["WAITING", "READY"]
+    screen.player.stop()
+
+
+def test_slotWait_withV2_repeatsTheLicenceRequest(limited: Stage) -> None:
+    """With SSP V2 the licence request opens the session: the library repeats it until a slot is free."""
+    other = limited.play(tag="other device")
+    limited.settle()
+    screen = Screen(limited)
+    playback = limited.play(
+        player=screen.player,
+        tag="film",
+        delegate=v2_delegate(limited, slot_wait_ms=60_000),
+    )
+    playback.request_license(CLEARKEY, PAYLOAD["clearkey"])
+    limited.advance(1500)
+    assert screen.names() == ["WAITING"]
+    other.close()
+    limited.advance(10_000)
+    assert screen.names() == ["WAITING", "READY"]
+    assert len(limited.sent("license")) == 3
+    playback.close(usher.CloseMode.TEARDOWN)
+
+
+def test_slotWait_withV2_whenTheServerThenHangs_endsAtTheTimeLimit(stage: Stage, screen: Screen) -> None:
+    """The library repeats the licence request, and the server does not answer. The time limit of the request (3 s) does
+    not begin again after the wait for a slot (5 s)."""
+    stage.headend.faults.add("license", Fault.error(1007, status=400))
+    delegate = v2_delegate(stage, slot_wait_ms=5000)
+    playback = stage.play(player=screen.player, tag="film", delegate=delegate)
+    answer = playback.request_license(CLEARKEY, PAYLOAD["clearkey"], timeout_ms=3000)
+    stage.settle()
+    stage.headend.faults.add("license", Fault.stall())
+    stage.advance(10_000)
+    assert answer.done()
+    assert isinstance(answer.exception(), usher.UsherTimeoutError)
+    assert screen.names() == ["WAITING", "REFUSED"]
+    stage.headend.release()
+    stage.settle()
+    playback.close(usher.CloseMode.TEARDOWN)
+    stage.settle()
+
+
+# ---- asyncio ---------------------------------------------------------------------------------------------------------
+
+
+@story
+async def test_aioObserver_getsObjectsOfUsherAio(stage: AioStage) -> None:
+    """The observer of an aio player gets playback, player and tag as the host knows them."""
+    notices: list[usher.aio.Notice] = []
+    player = usher.aio.Player(stage.context)
+    player.add_observer(notices.append)
+    stage.headend.faults.add("setup", Fault.error(1003))
+    playback = await stage.play(player, tag="film")
+    await stage.settle()
+    assert [(notice.type, notice.playback, notice.player, notice.tag) for notice in notices] == [
+        (N.REFUSED, playback, player, "film")
+    ]
