@@ -221,6 +221,22 @@ def test_limit_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Row)
 
 
 @pytest.mark.quick
+def test_slotWait_isSaidInWords_thenTheItemPlays(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
+    """mpv says that it waits when the limit is reached, and plays the item when another device has freed its slot; the
+    option is usher-slot-wait."""
+    clip = clips["progressive"]
+    theatre.occupy()
+    theatre.give_token(clip.content.content_id)
+    player = theatre.play("--loop-file=inf", clip.file, usher={"slot-wait": 30})
+    until(lambda: "Waiting for at most 30 s until another device stops." in player.text, "words about the wait")
+    assert "usher: Too many devices are playing on this account right now." in player.text
+    theatre.server.kill_device("other")
+    player.until_plays(clip.file)
+    assert player.text.count("usher: ") == 1, player.text
+    row("trouble", HOST, "the limit is reached, with usher-slot-wait", "says so, plays when another device has stopped")
+
+
+@pytest.mark.quick
 def test_kill_endsTheItem(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
     """mpv stops an item within two periods when the operator kills its session, says why, and plays the next item."""
     clip = clips["progressive"]

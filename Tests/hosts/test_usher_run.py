@@ -299,6 +299,23 @@ def test_limit_isSaidInWords(runs: Runs, clips: dict[str, Clip], row: Row) -> No
     row("trouble", HOST, "the limit is reached", "says so, starts no player; exit code 3")
 
 
+@pytest.mark.quick
+def test_slotWait_isSaidInWords_thenThePlayerStarts(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
+    """`usher run --slot-wait` says that the limit is reached, and starts the player when another device has freed its
+    slot."""
+    clip = clips["progressive"]
+    runs.occupy()
+    process = runs.start(clip.file, clip.content.content_id, "sh", "-c", "echo started", "{clip}", slot_wait=30)
+    until(lambda: "Waiting for at most 30 s" in runs.text(process), "words about the limit and the wait")
+    assert "started" not in runs.text(process)
+    runs.server.kill_device("other")
+    assert process.wait(PATIENCE_S) == 0, runs.text(process)
+    assert runs.text(process).count("1007") == 1, runs.text(process)
+    assert "started" in runs.text(process)
+    runs.until_ended()
+    row("trouble", HOST, "the limit is reached, with --slot-wait", "says so, starts the player when a slot is free")
+
+
 def test_mute_isBounded(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
     """The head-end does not reply; `usher run` ends at --timeout, or at once if it gets SIGTERM."""
     clip = clips["progressive"]

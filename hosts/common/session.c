@@ -5,13 +5,28 @@
 #include <string.h>
 
 static void on_license(usher_playback *playback, const usher_response_info *license, uint64_t tag, void *user_data) {
+  (void)playback;
   struct session *session = user_data;
   usher_clearkey_key keys[SESSION_KEYS_MAX];
   size_t count = SESSION_KEYS_MAX;
-  usher_error error = license->error;
-  if (!error.status) error.status = usher_clearkey_keys(license->data, license->data_size, keys, &count, NULL, 0);
-  if (playback && tag == session->tag) session->licensed(&error, keys, error.status ? 0 : count, session->user_data);
+  if (license->error.status || !session->playback || tag != session->tag) return; /* on_notice() gets the reason */
+  if (usher_clearkey_keys(license->data, license->data_size, keys, &count, NULL, 0)) count = 0;
+  session->licensed(keys, count, session->user_data);
   explicit_bzero(keys, sizeof keys);
+}
+static void on_notice(const usher_notice *notice, void *user_data) {
+  struct session *session = user_data;
+  bool failed = notice->type == USHER_NOTICE_REFUSED || notice->type == USHER_NOTICE_LOST;
+  if (!session->playback) return; /* the host has stopped the item */
+  if (notice->type == USHER_NOTICE_WAITING) session->waiting(notice, session->user_data);
+  if (failed) session->failed(notice, session->user_data);
+}
+static void on_event(const usher_event *event, void *user_data) {
+  struct session *session = user_data;
+  if (event->type == USHER_EVENT_CONTEXT_CLOSED) session->closed = true;
+  if (event->type == USHER_EVENT_TEARDOWN_ERROR ||
+      (event->type == USHER_EVENT_PLAYBACK_CLOSED && event->error.orphan_possible))
+    session->unconfirmed(&event->error, session->user_data);
 }
 static void on_payload(usher_completion id, usher_playback *playback, const char *system, uint64_t tag, void *mine) {
   struct session *session = mine;
@@ -21,8 +36,9 @@ static void on_payload(usher_completion id, usher_playback *playback, const char
 int32_t session_open(struct session *session, const usher_context_options *options) {
   int32_t status = usher_context_new(options, &session->context);
   if (!status) status = usher_context_pump_fd(session->context, &session->fd);
-  if (!status) status = usher_context_add_observer(session->context, session->event, session->user_data, NULL, NULL);
-  return status ? status : usher_player_new(session->context, &session->player);
+  if (!status) status = usher_context_add_observer(session->context, on_event, session, NULL, NULL);
+  if (!status) status = usher_player_new(session->context, &session->player);
+  return status ? status : usher_player_add_observer(session->player, on_notice, session, NULL, NULL);
 }
 int32_t session_play(struct session *session, const usher_ssp_options *ssp, const char *token, const uint8_t *key_ids,
     size_t count, uint32_t timeout_ms) {

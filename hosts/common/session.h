@@ -17,16 +17,23 @@ struct session {
   int fd; /* readable while usher_context_pump() has work; -1 before session_open() */
   uint8_t request[4096]; /* the Clear Key licence request of the newest playback */
   size_t request_size;
+  bool closed; /* the context has closed */
 
   /* Set these before session_open(). */
   void *user_data;
-  usher_event_fn event; /* must set `closed` at CONTEXT_CLOSED */
-  void (*licensed)(const usher_error *error, const usher_clearkey_key *keys, size_t count, void *user_data);
-  bool closed;
+  /* The licence of the current item has arrived. `count` is 0 if no key can be read in it. */
+  void (*licensed)(const usher_clearkey_key *keys, size_t count, void *user_data);
+  /* Too many devices play on the account, and libusher waits for a slot (USHER_NOTICE_WAITING). */
+  void (*waiting)(const usher_notice *notice, void *user_data);
+  /* The current item cannot play (USHER_NOTICE_REFUSED), or must stop (USHER_NOTICE_LOST). */
+  void (*failed)(const usher_notice *notice, void *user_data);
+  /* The server may count a stream that has ended, of this item or an earlier one, for some more time. */
+  void (*unconfirmed)(const usher_error *error, void *user_data);
 };
 
 int32_t session_open(struct session *session, const usher_context_options *options);
-/* Tears down the session of the earlier item, sets up another one, and requests a licence. `licensed` receives it. */
+/* Tears down the session of the earlier item, sets up another one, and requests a licence. Later `licensed` or `failed`
+   is called. */
 int32_t session_play(struct session *session, const usher_ssp_options *ssp, const char *token, const uint8_t *key_ids,
     size_t count, uint32_t timeout_ms);
 /* Begins the teardown, and returns at once. */

@@ -16,6 +16,12 @@ void words_of_error(const usher_error *error, char out[WORDS_MAX]) {
         (long long)error->service_code);
 }
 
+void words_of_wait(const usher_error *error, long seconds, char out[WORDS_MAX]) {
+  words_of_error(error, out);
+  size_t size = strlen(out);
+  snprintf(out + size, WORDS_MAX - size, "\nWaiting for at most %ld s until another device stops.", seconds);
+}
+
 char *words_first_line(const char *path) {
   char *line = NULL;
   size_t room = 0;

@@ -12,6 +12,9 @@
 /* Writes two or three lines: what has happened, what to do, and the server's code if it sent one. */
 void words_of_error(const usher_error *error, char out[WORDS_MAX]);
 
+/* Writes the same, and that libusher repeats the set-up for at most `seconds`. */
+void words_of_wait(const usher_error *error, long seconds, char out[WORDS_MAX]);
+
 /* Returns the first line of a file, from malloc(). NULL: errno says why. */
 char *words_first_line(const char *path);
 

@@ -22,6 +22,7 @@ static const struct {
     {"headers", TEXT, offsetof(struct options, headers)},
     {"ca-file", TEXT, offsetof(struct options, ca_file)},
     {"timeout", SECONDS, offsetof(struct options, timeout_s)},
+    {"slot-wait", SECONDS, offsetof(struct options, slot_wait_s)},
     {"quit-timeout", SECONDS, offsetof(struct options, quit_timeout_s)},
     {"slate", SECONDS, offsetof(struct options, slate_s)},
     {"allow-http", FLAG, offsetof(struct options, allow_http)},

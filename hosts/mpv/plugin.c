@@ -30,6 +30,7 @@ struct plugin {
   struct options options; /* as they were when the newest item was loaded */
   uint64_t hook; /* the open hook on_load; 0: none */
   struct content content; /* of the item that the hook loads */
+  bool waits; /* the screen shows that the item waits for a slot */
   int64_t entry; /* the item's playlist entry */
   int64_t lost_entry; /* this entry has lost its session, and is loaded again to show `words`; 0: none */
   char words[WORDS_MAX]; /* why the item does not play; "": nothing is known yet */
@@ -66,17 +67,24 @@ static void complain_once(const char *words, void *user_data) {
 static void finish_hook(struct plugin *plugin) {
   uint64_t hook = plugin->hook;
   plugin->hook = 0;
+  if (plugin->waits) mpv_command(plugin->mpv, (const char *[]){"show-text", "", "1", NULL});
+  plugin->waits = false;
   mpv_hook_continue(plugin->mpv, hook);
+}
+
+/* Prints `words`, which have several lines, in one line. */
+static void print_line(struct plugin *plugin, const char *words, void (*print)(const char *line, void *plugin)) {
+  char line[WORDS_MAX];
+  snprintf(line, sizeof line, "%s", words);
+  for (char *c = line; *c; c++)
+    if (*c == '\n') *c = ' ';
+  print(line, plugin);
 }
 
 /* Ends the hook so that mpv does not play the item: mpv shows `words` on a black picture, or fails to open the item. */
 static void refuse(struct plugin *plugin, void (*print)(const char *line, void *plugin)) {
   char url[100] = "null://usher", message[WORDS_MAX + 10];
-  char line[WORDS_MAX];
-  snprintf(line, sizeof line, "%s", plugin->words);
-  for (char *c = line; *c; c++)
-    if (*c == '\n') *c = ' ';
-  print(line, plugin);
+  print_line(plugin, plugin->words, print);
   if (plugin->options.slate_s > 0) {
     snprintf(url, sizeof url, "av://lavfi:color=c=black:s=1280x720:r=5:d=%ld", plugin->options.slate_s);
     snprintf(message, sizeof message, "$>%s", plugin->words); /* "$>": mpv expands nothing in the rest */
@@ -126,36 +134,42 @@ static bool use_keys(struct plugin *plugin, const usher_clearkey_key *keys, size
 
 /* ---- what libusher reports --------------------------------------------------------------------------------------- */
 
-static void on_licensed(const usher_error *error, const usher_clearkey_key *keys, size_t count, void *user_data) {
+static void on_licensed(const usher_clearkey_key *keys, size_t count, void *user_data) {
   struct plugin *plugin = user_data;
   if (!plugin->hook) return;
-  bool lost = plugin->words[0]; /* the session ended before the licence came */
-  if (!error->status && !lost && use_keys(plugin, keys, count)) {
+  if (use_keys(plugin, keys, count)) {
     finish_hook(plugin);
     return;
   }
   session_stop(&plugin->session);
-  if (!error->status && !lost) refuse_with(plugin, WORDS_OTHER_KEYS);
-  else {
-    if (!plugin->words[0]) words_of_error(error, plugin->words);
-    refuse(plugin, complain);
-  }
+  refuse_with(plugin, WORDS_OTHER_KEYS);
 }
 
-static void on_event(const usher_event *event, void *user_data) {
+static void on_waiting(const usher_notice *notice, void *user_data) {
   struct plugin *plugin = user_data;
-  bool current = plugin->session.playback && event->tag == plugin->session.tag;
-  if (event->type == USHER_EVENT_CONTEXT_CLOSED) plugin->session.closed = true;
-  if (event->type == USHER_EVENT_TEARDOWN_ERROR ||
-      (event->type == USHER_EVENT_PLAYBACK_CLOSED && event->error.orphan_possible))
-    say(plugin, "the server did not confirm the end of a stream; it may count that stream for some time: %s",
-        event->error.message);
-  if (!current || !event->error.must_stop) return;
-  if (!plugin->words[0]) words_of_error(&event->error, plugin->words);
-  if (plugin->hook) return; /* the answer to the licence request follows, and ends the hook */
+  char words[WORDS_MAX], duration_ms[30];
+  words_of_wait(&notice->error, plugin->options.slot_wait_s, words);
+  print_line(plugin, words, complain);
+  snprintf(duration_ms, sizeof duration_ms, "%ld", plugin->options.slot_wait_s * 1000);
+  mpv_command(plugin->mpv, (const char *[]){"show-text", words, duration_ms, NULL});
+  plugin->waits = true;
+}
+
+static void on_failed(const usher_notice *notice, void *user_data) {
+  struct plugin *plugin = user_data;
+  words_of_error(&notice->error, plugin->words);
   session_stop(&plugin->session);
+  if (plugin->hook) {
+    refuse(plugin, complain);
+    return;
+  }
   plugin->lost_entry = plugin->entry;
   mpv_command(plugin->mpv, (const char *[]){"playlist-play-index", "current", NULL});
+}
+
+static void on_unconfirmed(const usher_error *error, void *user_data) {
+  say(user_data, "the server did not confirm the end of a stream; it may count that stream for some time: %s",
+      error->message);
 }
 
 /* ---- loading an item --------------------------------------------------------------------------------------------- */
@@ -201,8 +215,10 @@ static bool open_session(struct plugin *plugin) {
   options.refusal = on_refusal;
   options.refusal_user_data = plugin;
   plugin->session.user_data = plugin;
-  plugin->session.event = on_event;
   plugin->session.licensed = on_licensed;
+  plugin->session.waiting = on_waiting;
+  plugin->session.failed = on_failed;
+  plugin->session.unconfirmed = on_unconfirmed;
   int32_t status = session_open(&plugin->session, &options);
   if (status == USHER_OK) return true;
   session_close(&plugin->session, 0);
@@ -215,6 +231,7 @@ static void start(struct plugin *plugin) {
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
   ssp.license_url = options->license, ssp.ssm_url = options->ssm;
   ssp.token_header = options->token_header, ssp.extra_headers = options->headers;
+  ssp.slot_wait_ms = (uint32_t)options->slot_wait_s * 1000;
   if (!open_session(plugin)) {
     refuse(plugin, complain_once);
     return;

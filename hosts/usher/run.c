@@ -24,7 +24,7 @@ enum { EXIT_USAGE = 2, EXIT_REFUSED = 3, EXIT_LOST = 4, EXIT_NO_PLAYER = 127 };
 struct run {
   const char *license, *ssm, *token_file, *token_header, *headers, *ca_file, *clip;
   bool allow_http;
-  long timeout_s, quit_timeout_s, kill_after_s;
+  long timeout_s, slot_wait_s, quit_timeout_s, kill_after_s;
   enum player_kind kind;
   char **command;
 
@@ -61,6 +61,7 @@ static const char help[] =
     "  --ca-file FILE       the certificate authorities to trust\n"
     "  --allow-http         allow http URLs to other machines\n"
     "  --timeout S          longest wait for the licence (20)\n"
+    "  --slot-wait S        longest wait until another device frees a slot, if the limit is reached (0)\n"
     "  --quit-timeout S     longest wait for the teardown, after PLAYER has ended (2)\n"
     "  --kill-after S       after the session is lost, PLAYER gets SIGTERM, and SIGKILL this much later (5)\n"
     "  --player KIND        mpv, ffmpeg or other, if the name of PLAYER does not say it\n"
@@ -95,14 +96,9 @@ static void start(struct run *run, const usher_clearkey_key *keys, size_t count)
   finish(run, EXIT_NO_PLAYER);
 }
 
-static void on_licensed(const usher_error *error, const usher_clearkey_key *keys, size_t count, void *user_data) {
+static void on_licensed(const usher_clearkey_key *keys, size_t count, void *user_data) {
   struct run *run = user_data;
   if (run->ended || run->pid) return;
-  if (error->status || run->lost) {
-    if (!run->words[0]) words_of_error(error, run->words);
-    refuse(run, run->words);
-    return;
-  }
   char *value = content_option_value(&run->content, keys, count);
   bool complete = value != NULL;
   if (value) explicit_bzero(value, strlen(value));
@@ -111,20 +107,31 @@ static void on_licensed(const usher_error *error, const usher_clearkey_key *keys
   else refuse(run, WORDS_OTHER_KEYS);
 }
 
-static void on_event(const usher_event *event, void *user_data) {
+static void on_waiting(const usher_notice *notice, void *user_data) {
+  const struct run *run = user_data;
+  char words[WORDS_MAX];
+  words_of_wait(&notice->error, run->slot_wait_s, words);
+  fprintf(stderr, "usher: %s\n", words);
+}
+
+static void on_failed(const usher_notice *notice, void *user_data) {
   struct run *run = user_data;
-  bool current = run->session.playback && event->tag == run->session.tag;
-  if (event->type == USHER_EVENT_CONTEXT_CLOSED) run->session.closed = true;
-  if (event->type == USHER_EVENT_TEARDOWN_ERROR)
-    fprintf(stderr, "usher: the server did not confirm the end of the stream; it may count it for some time: %s\n",
-        event->error.message);
-  if (!current || !event->error.must_stop || run->lost) return;
-  if (!run->words[0]) words_of_error(&event->error, run->words);
-  run->lost = true;
-  if (!run->pid) return; /* the answer to the licence request follows */
+  if (run->ended || run->lost) return;
+  words_of_error(&notice->error, run->words);
+  if (!run->pid) {
+    refuse(run, run->words);
+    return;
+  }
   fprintf(stderr, "usher: %s\n", run->words);
+  run->lost = true;
   run->kill_at_ms = now_ms() + run->kill_after_s * 1000;
   kill(run->pid, SIGTERM);
+}
+
+static void on_unconfirmed(const usher_error *error, void *user_data) {
+  (void)user_data;
+  fprintf(stderr, "usher: the server did not confirm the end of the stream; it may count it for some time: %s\n",
+      error->message);
 }
 
 static void on_refusal(int32_t status, const char *text, void *user_data) {
@@ -190,12 +197,26 @@ static int wrong(const char *words) {
 
 /* @return 0, or the exit code. */
 static int read_options(struct run *run, int argc, char **argv) {
-  enum { LICENSE = 1, SSM, TOKEN_FILE, TOKEN_HEADER, HEADER, CA_FILE, ALLOW_HTTP, TIMEOUT, QUIT, KILL, PLAYER, HELP };
+  enum {
+    LICENSE = 1,
+    SSM,
+    TOKEN_FILE,
+    TOKEN_HEADER,
+    HEADER,
+    CA_FILE,
+    ALLOW_HTTP,
+    TIMEOUT,
+    SLOT,
+    QUIT,
+    KILL,
+    PLAYER,
+    HELP
+  };
   static const struct option known[] = {{"license", 1, NULL, LICENSE}, {"ssm", 1, NULL, SSM},
       {"token-file", 1, NULL, TOKEN_FILE}, {"token-header", 1, NULL, TOKEN_HEADER}, {"header", 1, NULL, HEADER},
       {"ca-file", 1, NULL, CA_FILE}, {"allow-http", 0, NULL, ALLOW_HTTP}, {"timeout", 1, NULL, TIMEOUT},
-      {"quit-timeout", 1, NULL, QUIT}, {"kill-after", 1, NULL, KILL}, {"player", 1, NULL, PLAYER},
-      {"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
+      {"slot-wait", 1, NULL, SLOT}, {"quit-timeout", 1, NULL, QUIT}, {"kill-after", 1, NULL, KILL},
+      {"player", 1, NULL, PLAYER}, {"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
   static char headers[16384];
   const char *kind = NULL;
   bool right = true;
@@ -213,6 +234,7 @@ static int read_options(struct run *run, int argc, char **argv) {
     case CA_FILE: run->ca_file = optarg; break;
     case ALLOW_HTTP: run->allow_http = true; break;
     case TIMEOUT: right = seconds(optarg, &run->timeout_s); break;
+    case SLOT: right = seconds(optarg, &run->slot_wait_s); break;
     case QUIT: right = seconds(optarg, &run->quit_timeout_s); break;
     case KILL: right = seconds(optarg, &run->kill_after_s); break;
     case PLAYER: kind = optarg; break;
@@ -247,13 +269,15 @@ static void ask(struct run *run) {
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
   ssp.license_url = run->license, ssp.ssm_url = run->ssm;
   ssp.token_header = run->token_header, ssp.extra_headers = run->headers;
+  ssp.slot_wait_ms = (uint32_t)run->slot_wait_s * 1000;
   char *token = words_first_line(run->token_file);
   if (!token) {
     snprintf(run->words, WORDS_MAX, "--token-file: %s: %s", run->token_file, strerror(errno));
     refuse(run, run->words);
     return;
   }
-  run->session.user_data = run, run->session.event = on_event, run->session.licensed = on_licensed;
+  run->session.user_data = run, run->session.licensed = on_licensed;
+  run->session.waiting = on_waiting, run->session.failed = on_failed, run->session.unconfirmed = on_unconfirmed;
   int32_t status = session_open(&run->session, &options);
   if (!status)
     status = session_play(&run->session, &ssp, token, run->content.key_ids[0], run->content.key_id_count,
