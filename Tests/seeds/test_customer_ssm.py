@@ -44,7 +44,7 @@ def start(ports: Ports, language: str, headend: HeadEnd, renew_type: str) -> Abs
 
 
 def play(host: Host, headend: HeadEnd, clip: Clip) -> str:
-    """The viewer starts the clip; returns its content token."""
+    """The viewer starts the clip. Returns the content token that the host uses for it."""
     token = headend.content_token(content_id=clip.content_id)
     host.does("play", clip.file, clip.skd, token)
     return token

@@ -32,7 +32,7 @@ typedef enum {
 
 /**
  * Joins the session of the element's item, or begins it. Does not wait for a server. If the settings are wrong, the
- * session fails at once, with words on the bus.
+ * session fails at once, with an error message on the bus.
  *
  * @param element  the decryptor.
  * @param asked    its settings; copied.

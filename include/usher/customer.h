@@ -88,7 +88,7 @@ typedef void (*usher_customer_heartbeat_fn)(usher_playback *playback, uint64_t t
 typedef void (*usher_customer_call_fn)(
     usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data);
 
-/** Options of a customer SSM delegate. 0 or NULL: the default written here. */
+/** Options of a customer SSM delegate. A field that is 0 or NULL has the default that its comment states. */
 typedef struct usher_customer_options {
   /** USHER_CUSTOMER_OPTIONS_INIT sets it. */
   size_t struct_size;

@@ -78,10 +78,11 @@ extern "C" {
 typedef void (*usher_token_fn)(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data);
 
 /**
- * Options of an SSP delegate. 0 or NULL: the default written here. The library copies the strings. URLs: http or https,
- * up to 8 kB; the library adds a path before the URL's query. Headers: "Name: value" lines separated by '\n',
- * without control characters except the tab. The library refuses the headers that it sets itself: Host, Content-Length,
- * Transfer-Encoding, TE, Trailer, Connection, Keep-Alive, Proxy-Connection, Upgrade, HTTP2-Settings, Expect.
+ * Options of an SSP delegate. A field that is 0 or NULL has the default that its comment states. The library copies the
+ * strings. URLs: http or https, up to 8 kB; the library adds a path before the URL's query. Headers: "Name: value"
+ * lines separated by '\n', without control characters except the tab. The library refuses the headers that it sets
+ * itself: Host, Content-Length, Transfer-Encoding, TE, Trailer, Connection, Keep-Alive, Proxy-Connection, Upgrade,
+ * HTTP2-Settings, Expect.
  */
 typedef struct usher_ssp_options {
   /** USHER_SSP_OPTIONS_INIT sets it. */
@@ -210,7 +211,8 @@ typedef struct usher_ssp_options {
 USHER_API int32_t usher_ssp_delegate_new(
     usher_context *context, const usher_ssp_options *options, usher_delegate **out);
 
-/** Options of an SSP V2 delegate, in addition to those of usher_ssp_options. 0 or NULL: the default written here. */
+/** Options of an SSP V2 delegate, in addition to those of usher_ssp_options. A field that is 0 or NULL has the default
+    that its comment states. */
 typedef struct usher_ssp_v2_options {
   /** USHER_SSP_V2_OPTIONS_INIT sets it. */
   size_t struct_size;
@@ -257,8 +259,8 @@ typedef struct usher_ssp_v2_options {
 USHER_API int32_t usher_ssp_v2_delegate_new(
     usher_context *context, const usher_ssp_v2_options *options, usher_delegate **out);
 
-/** Options of a default or common delegate. 0 or NULL: the default written here. URLs and headers as in
-    usher_ssp_options. */
+/** Options of a default or common delegate. A field that is 0 or NULL has the default that its comment states. URLs and
+    headers have the same rules as in usher_ssp_options. */
 typedef struct usher_default_options {
   /** USHER_DEFAULT_OPTIONS_INIT sets it. */
   size_t struct_size;

@@ -163,7 +163,8 @@ typedef struct usher_entitlement {
 #define USHER_ENTITLEMENT_INIT \
   { sizeof(usher_entitlement), NULL, NULL, 0, 0 }
 
-/** Options of a resource loader. 0 or NULL: the default written here. The library copies them before return. */
+/** Options of a resource loader. A field that is 0 or NULL has the default that its comment states. The library copies
+    them before return. */
 typedef struct usher_loader_options {
   /** USHER_LOADER_OPTIONS_INIT sets it. */
   size_t struct_size;

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/** Limits of the token map. 0: the default written here. */
+/** Limits of the token map. A field that is 0 has the default that its comment states. */
 typedef struct usher_token_map_options {
   /** USHER_TOKEN_MAP_OPTIONS_INIT sets it. */
   size_t struct_size;
