@@ -27,13 +27,23 @@ enum kind {
   PAYLOAD,
   CUSTOMER_LICENSE,
   CUSTOMER_HEARTBEAT,
+  CUSTOMER_TEARDOWN, /* the library asks this question when the host closes the playback for the first time */
+  TOKEN_URL,
+  BUILTIN, /* a content identifier hook that answers with the built-in behaviour */
   LICENSE, /* this kind needs a reply of the licence server, so it gets the fewest rounds */
   KINDS
 };
 static const char *const kind_names[] = {"content identifier", "certificate", "headers", "licence URL", "licence body",
-    "token", "SPC", "server", "payload", "customer's licence", "customer's heartbeat", "licence"};
+    "token", "SPC", "server", "payload", "customer's licence", "customer's heartbeat", "customer's teardown",
+    "token URL", "built-in", "licence"};
 /* In customer SSM the host may have set up a session, so the library accepts the answer after the close, too. */
-static int stays_open(enum kind kind) { return kind == CUSTOMER_LICENSE || kind == CUSTOMER_HEARTBEAT; }
+static int stays_open(enum kind kind) {
+  return kind == CUSTOMER_LICENSE || kind == CUSTOMER_HEARTBEAT || kind == CUSTOMER_TEARDOWN;
+}
+/* These questions need a session, so the host first gets a licence. */
+static int needs_session(enum kind kind) {
+  return kind == PAYLOAD || kind == CUSTOMER_HEARTBEAT || kind == CUSTOMER_TEARDOWN;
+}
 
 enum closer { CLOSE, STOP, ZAP, FREE, FREE_PLAYER, CLOSERS };
 static const char *const closer_names[] = {
@@ -129,8 +139,9 @@ static void on_customer_heartbeat(
   (void)playback, (void)user_data, ask_of(tag, completion);
 }
 static void on_customer_teardown(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data) {
-  (void)playback, (void)tag, (void)user_data;
-  usher_complete_call(completion, USHER_OK);
+  (void)playback, (void)user_data;
+  if (((const struct screen *)(uintptr_t)tag)->kind == CUSTOMER_TEARDOWN) ask_of(tag, completion);
+  else usher_complete_call(completion, USHER_OK);
 }
 static void on_completed(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
   (void)playback, (void)tag;
@@ -172,7 +183,7 @@ static usher_delegate *hooked(usher_context *context, enum kind kind) {
   usher_delegate_hooks hooks = USHER_DELEGATE_HOOKS_INIT;
   usher_delegate *delegate = NULL;
   options.license_url = enforced_url();
-  if (kind == CONTENT_ID) hooks.content_id = on_hook;
+  if (kind == CONTENT_ID || kind == BUILTIN) hooks.content_id = on_hook;
   if (kind == CERTIFICATE) hooks.certificate = on_hook;
   if (kind == HEADERS) hooks.http_headers = on_hook;
   if (kind == LICENSE_URL) hooks.license_url = on_hook;
@@ -203,6 +214,7 @@ static struct stage stage(void) {
   customer.teardown = on_customer_teardown;
   usher_customer_delegate_new(s.context, &customer, &s.delegates[PAYLOAD]);
   s.delegates[CUSTOMER_LICENSE] = s.delegates[CUSTOMER_HEARTBEAT] = s.delegates[PAYLOAD];
+  s.delegates[CUSTOMER_TEARDOWN] = s.delegates[PAYLOAD];
   s.clear = s.delegates[CONTENT_ID];
   loader.license_url = license_url();
   loader.spc = on_spc;
@@ -211,6 +223,12 @@ static struct stage stage(void) {
   usher_context_add_loader(s.context, &loader, &handle);
   loader.scheme = "key";
   loader.server = on_server;
+  usher_context_add_loader(s.context, &loader, &handle);
+  loader.scheme = "token";
+  loader.server = NULL;
+  loader.route = USHER_ROUTE_ENTITLEMENT;
+  loader.entitlement_url = "http://127.0.0.1:1/"; /* nobody listens there: after an answer the request fails */
+  loader.token_url = on_server;
   usher_context_add_loader(s.context, &loader, &handle);
   s.player = new_player(s.context);
   return s;
@@ -235,12 +253,25 @@ static int32_t request(usher_playback *playback, enum kind kind, struct screen *
   const uint8_t *url = (const uint8_t *)"skd://one";
   job->screen = screen;
   switch (kind) {
+  case TOKEN_URL:
+    return usher_playback_load_resource(
+        playback, (const uint8_t *)"token://one", 11, 0, on_completed, job, on_job_gone, NULL);
+  case BUILTIN:
   case CONTENT_ID: return usher_playback_request_content_id(playback, url, 9, on_completed, job, on_job_gone);
   case CERTIFICATE: return usher_playback_request_certificate(playback, on_completed, job, on_job_gone);
   case SERVER: url = (const uint8_t *)"key://one"; /* falls through */
   case SPC: return usher_playback_load_resource(playback, url, 9, 0, on_completed, job, on_job_gone, NULL);
   default: return usher_playback_request_license(playback, &license, on_completed, job, on_job_gone);
   }
+}
+/* Asks for the result of the built-in behaviour, and answers with it. If the library refuses the first call because the
+   playback has closed, it must refuse the second call too. */
+static int32_t answer_builtin(usher_completion id) {
+  usher_response *response = NULL;
+  const int32_t asked_first = usher_hook_builtin(id, &response);
+  const int32_t status = usher_complete_builtin(id);
+  usher_response_free(response);
+  return asked_first == USHER_E_INVALID_COMPLETION && status == USHER_OK ? USHER_E_STATE : status;
 }
 /* Answers a question. For some kinds the answer is "no value", so that no request goes to a server. */
 static int32_t answer(usher_completion id, enum kind kind) {
@@ -256,9 +287,20 @@ static int32_t answer(usher_completion id, enum kind kind) {
   case PAYLOAD: return usher_complete_payload(id, NULL, 0);
   case SERVER: return usher_complete_server(id, NULL, NULL);
   case CUSTOMER_LICENSE: return usher_complete_license(id, NULL);
-  case CUSTOMER_HEARTBEAT: return usher_complete_call(id, USHER_OK);
+  case CUSTOMER_HEARTBEAT:
+  case CUSTOMER_TEARDOWN: return usher_complete_call(id, USHER_OK);
+  case TOKEN_URL: return usher_complete_entitlement(id, NULL);
+  case BUILTIN: return answer_builtin(id);
   default: return USHER_E_INVALID_ARGUMENT;
   }
+}
+/* For a question that needs a session: waits for the licence, and then causes the question. @return success. */
+static int cause_question(struct stage *s, enum kind kind, usher_playback *playback, int completed_before) {
+  if (!needs_session(kind)) return 1;
+  if (!arrives(&completed, completed_before + 1)) return 0;
+  if (kind == CUSTOMER_TEARDOWN) usher_playback_close(playback, USHER_CLOSE_TEARDOWN);
+  else usher_context_advance(s->context, 1000, 0);
+  return 1;
 }
 static usher_completion open_question(void) {
   usher_completion id;
@@ -322,10 +364,7 @@ static void rounds(int count) {
       jobs++;
       if ((status = request(playback, kind, screen)) != USHER_OK) complain(kind, closer, "the request", status);
     }
-    if (kind == PAYLOAD || kind == CUSTOMER_HEARTBEAT) {
-      if (!arrives(&completed, completed_before + 1)) complain(kind, closer, "the licence does not come", 0);
-      usher_context_advance(s.context, 1000, 0);
-    }
+    if (!cause_question(&s, kind, playback, completed_before)) complain(kind, closer, "the licence does not come", 0);
     if (!arrives(&asks, asks_before + 1)) complain(kind, closer, "the library asks nothing", 0);
     if (races_now) {
       __atomic_store_n(&kind_now, (int)kind, __ATOMIC_SEQ_CST);
@@ -339,6 +378,12 @@ static void rounds(int count) {
       if (!arrives(&answered, answered_before + 1)) complain(kind, closer, "the answering thread hangs", 0);
       accepted = race_status;
     } else {
+      /* If the host does not answer for the time limit of a teardown, the library closes the playback. */
+      if (kind == CUSTOMER_TEARDOWN && round % 2 == 0) {
+        usher_context_advance(s.context, 3000, 0);
+        if (!arrives(&told_closed, round + 1))
+          complain(kind, closer, "the playback does not close after the time limit", 0);
+      }
       accepted = answer(open_question(), kind);
       if (!stays_open(kind) && accepted != USHER_E_INVALID_COMPLETION)
         complain(kind, closer, "the library accepts an answer after the close", accepted);
@@ -350,7 +395,10 @@ static void rounds(int count) {
     usher_playback_free(playback);
     if (!arrives(&screens_gone, round + 1)) complain(kind, closer, "the playback's destroy does not run", 0);
     if (!arrives(&jobs_gone, jobs)) complain(kind, closer, "a request's destroy does not run", 0);
-    if (!stays_open(kind) && kind != TOKEN && kind != PAYLOAD &&
+    if ((status = answer(open_question(), kind)) != USHER_E_INVALID_COMPLETION)
+      complain(kind, closer, "the library accepts an answer after PLAYBACK_CLOSED", status);
+    /* After the answer to TOKEN_URL the library sends a request, and the close may end this request. */
+    if (!stays_open(kind) && kind != TOKEN && kind != PAYLOAD && !(kind == TOKEN_URL && accepted == USHER_OK) &&
         (accepted == USHER_OK) == (last_status == USHER_E_CLOSED))
       complain(kind, closer, accepted == USHER_OK ? "an accepted answer is not used" : "a refused answer is used",
           last_status);
@@ -371,10 +419,7 @@ static void open_a_question(struct stage *s, enum kind kind, struct screen *scre
   usher_playback *playback = start(s, kind, screen);
   int32_t status = kind == TOKEN ? USHER_OK : request(playback, kind, screen);
   if (status != USHER_OK) tell(0, "%s, %s: the request (%s)", kind_names[kind], closer, usher_status_name(status));
-  if (kind == PAYLOAD || kind == CUSTOMER_HEARTBEAT) {
-    wrong += !arrives(&completed, completed_before + 1);
-    usher_context_advance(s->context, 1000, 0);
-  }
+  wrong += !cause_question(s, kind, playback, completed_before);
   if (!arrives(&asks, asks_before + 1)) wrong += !tell(0, "%s, %s: no question", kind_names[kind], closer);
 }
 
