@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-pytest_plugins = ["usher.testing.pytest_plugin", "steps"]
+pytest_plugins = ["usher.testing.pytest_plugin", "stage.forms", "steps"]
 
 
 @pytest.fixture(scope="session")

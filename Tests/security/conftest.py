@@ -12,17 +12,13 @@ from usher.testing.headend import HeadEnd
 
 
 @pytest.fixture
-def stage_factory(lib: Any, headend_factory: Callable[..., HeadEnd]) -> Iterator[Callable[..., Stage]]:
+def stage_factory(lib: Any, headend_factory: Callable[..., HeadEnd], token_form: str) -> Iterator[Callable[..., Stage]]:
     """Makes stages: ``stage_factory(headend={…settings}, **context_options)``."""
     stages: list[Stage] = []
 
     def make(headend: dict[str, Any] | None = None, **options: Any) -> Stage:
-        stages.append(
-            Stage(
-                headend_factory(**{"period_s": PERIOD_MS // 1000, "limit": 9, "grace": 50, **(headend or {})}),
-                **options,
-            )
-        )
+        defaults = {"period_s": PERIOD_MS // 1000, "limit": 9, "grace": 50, "token_form": token_form}
+        stages.append(Stage(headend_factory(**{**defaults, **(headend or {})}), **options))
         return stages[-1]
 
     yield make

@@ -16,8 +16,8 @@ KEYS = spelled("content key", KEY)
 SPELLINGS: dict[str, Callable[[str], str]] = {
     "whole": lambda token: token,
     "in a sentence": lambda token: f"token '{token}' is not known",
-    "its end": lambda token: f"…{token[-60:]}",
-    "its middle": lambda token: f"at {token[100:160]}:",
+    "its end": lambda token: f"…{token[len(token) // 3 :]}",
+    "its middle": lambda token: f"at {token[len(token) // 6 : -(len(token) // 6)]}:",
     "in quotes and lines": lambda token: f'"{token}"\r\n\t{token}\0',
     "in a URL": lambda token: f"https://tenant.example.invalid/x?token={token}&y=1",
     "late": lambda token: "x " * 300 + token,
@@ -27,12 +27,8 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 
 def session_tokens(headend: HeadEnd) -> dict[str, str]:
     """The session tokens that the library sent."""
-    sent = {
-        part
-        for entry in headend.journal
-        for part in (entry.header("nv-authorizations") or "").split(",")
-        if part.startswith("eyJ")
-    }
+    sent = {part.raw for entry in headend.journal for part in entry.parts if part.kind == "session"}
+    assert sent, headend.journal.dump()
     return {f"token {number}": token for number, token in enumerate(sorted(sent))}
 
 

@@ -32,13 +32,15 @@ class Told:
         self.lines += stage.logs
 
     def check(self, secret: Mapping[str, str]) -> None:
-        """Checks that no line contains a part of a secret. The first 40 letters of a JWT are public, so they may
-        occur."""
+        """Checks that no line contains a part of a secret: 16 characters in a row, of a short opaque token 8. The first
+        40 letters of a JWT are public, so they may occur."""
         text = "\n".join(self.lines)
         assert len(self.lines) > 20, text
         for name, value in secret.items():
-            for at in range(40 if value.startswith("eyJ") else 0, len(value) - SLICE + 1):
-                part = value[at : at + SLICE]
+            size = SLICE if len(value) > 2 * SLICE else SLICE // 2
+            assert len(value) >= size, f"{name} is too short for the search"
+            for at in range(40 if value.startswith("eyJ") else 0, len(value) - size + 1):
+                part = value[at : at + size]
                 assert part not in text, f"{name}: {part!r} in {next(line for line in self.lines if part in line)!r}"
 
 

@@ -15,8 +15,8 @@ PORT = "multi_instance"
 
 
 @pytest.fixture
-def headend() -> Iterator[HeadEnd]:
-    with HeadEnd(clock="system", control=False, token_rotation="strict") as running:
+def headend(token_form: str) -> Iterator[HeadEnd]:
+    with HeadEnd(clock="system", control=False, token_rotation="strict", token_form=token_form) as running:
         running.add_media(MEDIA)
         yield running
 

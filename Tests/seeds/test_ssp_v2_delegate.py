@@ -15,12 +15,18 @@ PORT = "ssp_v2_delegate"
 
 
 @pytest.fixture
-def headend(request: pytest.FixtureRequest) -> Iterator[HeadEnd]:
+def headend(request: pytest.FixtureRequest, token_form: str) -> Iterator[HeadEnd]:
     """A head-end whose accounts have one session each. Its period is a minute, so that no heartbeat is due; a test
     may set another period."""
     period_s = getattr(request, "param", 60)
     with HeadEnd(
-        clock="system", control=False, period_s=period_s, grace=8, limit=1, token_rotation="strict"
+        clock="system",
+        control=False,
+        period_s=period_s,
+        grace=8,
+        limit=1,
+        token_rotation="strict",
+        token_form=token_form,
     ) as running:
         running.add_media(MEDIA)
         yield running

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,9 +14,6 @@ from resources import same_resources as same_resources  # pytest finds the fixtu
 import usher
 from stage import PERIOD_MS, REAL_TIMEOUT_S, Stage, StageFactory
 from usher.testing.headend import HeadEnd
-
-TOKEN_FORMS = ("jwt", "uuid", "letters", "digits")
-"""The forms of tokens. The fixture chooses the form of a story's tokens by the name of the story."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,20 +35,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def stage_factory(
-    lib: Any, headend_factory: Callable[..., HeadEnd], request: pytest.FixtureRequest
+    lib: Any, headend_factory: Callable[..., HeadEnd], token_form: str, request: pytest.FixtureRequest
 ) -> Iterator[StageFactory]:
     """Returns a function that makes stages: ``stage_factory(headend={…settings}, **context_options)``.
 
     At the end of the story, the head-ends must hold no session, and their journals must have no violation.
     """
     stages: list[Stage] = []
-    form = TOKEN_FORMS[zlib.crc32(request.node.nodeid.encode()) % len(TOKEN_FORMS)]
 
     def make(headend: dict[str, Any] | HeadEnd | None = None, **options: Any) -> Stage:
         server = (
             headend
             if isinstance(headend, HeadEnd)
-            else headend_factory(**{"period_s": PERIOD_MS // 1000, "token_form": form, **(headend or {})})
+            else headend_factory(**{"period_s": PERIOD_MS // 1000, "token_form": token_form, **(headend or {})})
         )
         stage = Stage(server, **options)
         stages.append(stage)
