@@ -394,5 +394,6 @@ int main() {
   failed += delegates();
   failed += customer();
   failed += contents();
+  failed += contexts();
   return failed != 0;
 }

@@ -20,6 +20,7 @@ using namespace std::chrono_literals;
 int delegates();
 int customer();
 int contents();
+int contexts();
 
 /* The callbacks capture copies of a `witness`. `alive`: how many witnesses exist now, with copies; `ever`: how many the
    tests have made, without copies. */
