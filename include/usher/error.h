@@ -34,7 +34,8 @@ extern "C" {
 #define USHER_E_WOULD_DEADLOCK (-7)
 /** Called in a child process of fork(). */
 #define USHER_E_FORKED (-8)
-/** The system had no memory, thread or file descriptor for the operation. */
+/** The system had no memory, thread or file descriptor for the operation. If it has no memory for the library itself,
+    the process ends. */
 #define USHER_E_SYSTEM (-9)
 /** A callback of the host failed or answered with an error. */
 #define USHER_E_CALLBACK (-10)

@@ -52,7 +52,8 @@
  * a handle may return USHER_E_INVALID_HANDLE. Every function returns USHER_E_INVALID_ARGUMENT if an argument is not as
  * its comment requires. For an error of a server or of the network, the event or response has a usher_error: status,
  * origin (which server answered), operation, HTTP status, the server's own code and message, and whether playback must
- * stop. usher_error_explain() turns them into words for a support desk.
+ * stop. usher_error_explain() turns them into words for a support desk. If the system has no memory for the library
+ * itself, no function returns an error: the process ends, by SIGILL or SIGABRT.
  *
  * OPTION STRUCTS
  * Each begins with `size_t struct_size` and has a ..._INIT macro. A field left 0 or NULL means the default written

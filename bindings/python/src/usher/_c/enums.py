@@ -44,7 +44,8 @@ class Status(OpenIntEnum):
     FORKED = -8
     """Called in a child process of fork()."""
     SYSTEM = -9
-    """The system had no memory, thread or file descriptor for the operation."""
+    """The system had no memory, thread or file descriptor for the operation. If it has no memory for the library
+    itself, the process ends."""
     CALLBACK = -10
     """A callback of the host failed or answered with an error."""
     INVALID_COMPLETION = -11
