@@ -28,6 +28,9 @@ claim "all symbols bound at loading (BIND_NOW)" has 'BIND_NOW|Flags:.* NOW' "$dy
 claim "read-only after relocation (RELRO)" has '^ *GNU_RELRO ' "$segments"
 claim "stays mapped after dlclose (NODELETE)" has 'Flags:.*NODELETE' "$dynamic"
 claim "stack buffers guarded (stack protector)" has ' __stack_chk_fail(@|$)' "$(nm -D --undefined-only "$library")"
+same "no fortified function is called" "" \
+  "$(nm -D --undefined-only "$library" | grep -oE ' __[a-z_]+_chk(@|$)' | grep -v stack_chk || true)"
+same "no CET mark" "" "$(readelf -nW "$library" | grep -oE 'IBT|SHSTK' || true)"
 claim "stack not executable" has '^ *GNU_STACK .* RW +0' "$segments"
 same "no segment both writable and executable" "" "$(printf '%s\n' "$segments" | grep -E '^ *LOAD .* RWE ' || true)"
 # The section-to-segment table has a line for each segment, in the order of the program headers above it.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memory import search
+from memory import longest_runs, search
 from raw import RawServer, reply
 
 import usher
@@ -53,11 +53,14 @@ class Hosts:
         *manner: str,
         host: str = "host",
         goes_well: bool = True,
+        binds_late: bool = False,
+        look: Callable[[int, Mapping[str, bytes]], Counter[str]] = search,
     ) -> Counter[str]:
-        """Lets a host play with the input lines ``words``; then counts the parts of the secrets in its memory."""
-        # Makes the dynamic loader bind all symbols of all libraries at the start. If the loader binds a symbol later, it
-        # saves registers on the stack, and these may contain parts of secrets.
-        environment = {**os.environ, "LD_BIND_NOW": "1"}
+        """Lets a host play with the input lines ``words``; then searches its memory for the secrets with ``look``, by
+        default ``search``, which counts the parts of each secret."""
+        # LD_BIND_NOW makes the dynamic loader bind all symbols of all libraries at the start. If the loader binds a
+        # symbol later, it saves registers on the stack, and these may contain parts of secrets.
+        environment = {**os.environ, **({} if binds_late else {"LD_BIND_NOW": "1"})}
         if not {"wiping", "plain"} & set(manner):
             environment["LD_PRELOAD"] = str(self.folder / "wiping.so")
         child = subprocess.Popen(
@@ -72,7 +75,7 @@ class Hosts:
                 said += child.stdout.readline() or b"wrong\n"
             try:
                 assert said == b"over\n" or not goes_well, said.decode()
-                return search(child.pid, secret())
+                return look(child.pid, secret())
             finally:
                 child.stdin.close()
                 assert child.wait(20) == (said != b"over\n")
@@ -84,8 +87,10 @@ class Hosts:
         goes_well: bool = True,
         more: Mapping[str, bytes] | None = None,
         scale: int = 1,
+        **how: Any,
     ) -> Counter[str]:
-        """Plays a session with new secrets. Then counts the parts of each secret in the memory of the process."""
+        """Plays a session with new secrets. Then searches the memory of the process for each secret, as ``left``
+        does."""
         token, payload, key = (
             headend.content_token(marker=secrets.token_hex(32 * scale)),
             secrets.token_hex(64 * scale),
@@ -104,6 +109,7 @@ class Hosts:
             lambda: {**wanted(headend, token, payload), "header": key.encode(), **(more or {})},
             *manner,
             goes_well=goes_well,
+            **how,
         )
 
 
@@ -112,9 +118,10 @@ def hosts(lib: Any, tmp_path_factory: pytest.TempPathFactory) -> Hosts:
     return Hosts(tmp_path_factory.mktemp("hosts"))
 
 
-def head_end(enforced: bool = False, tls: bool = False) -> HeadEnd:
+def head_end(enforced: bool = False, tls: bool = False, token_form: str = "jwt") -> HeadEnd:
     return HeadEnd(
         clock="manual",
+        token_form=token_form,
         token_rotation="strict",
         grace=100,
         enforced=frozenset({"fairplay"} if enforced else ()),
@@ -143,8 +150,8 @@ def wanted(headend: HeadEnd, token: str, payload: str) -> dict[str, bytes]:
 
 @TLS
 @KINDS
-def test_memory_afterTheEnd_holdsNoSecret(hosts: Hosts, enforced: bool, tls: bool) -> None:
-    with head_end(enforced, tls) as headend:
+def test_memory_afterTheEnd_holdsNoSecret(hosts: Hosts, enforced: bool, tls: bool, token_form: str) -> None:
+    with head_end(enforced, tls, token_form) as headend:
         assert not +hosts.left_of_session(headend)
         assert len(headend.journal.entries(route="license" if enforced else "heartbeat")) >= 3, headend.journal.dump()
 
@@ -160,11 +167,22 @@ def test_memory_afterSecretsOfManyPages_holdsNone(hosts: Hosts, tls: bool) -> No
 
 
 @TLS
-def test_memory_afterTheEnd_ofAHostThatSetsWipeFreedMemory_holdsNoSecret(hosts: Hosts, tls: bool) -> None:
+def test_memory_afterTheEnd_ofAHostThatSetsWipeFreedMemory_holdsNoSecret(
+    hosts: Hosts, tls: bool, token_form: str
+) -> None:
     """libcurl and OpenSSL wipe the memory that they free when the host sets `wipe_freed_memory`; the process has no
     secret in its memory."""
-    with head_end(tls=tls) as headend:
+    with head_end(tls=tls, token_form=token_form) as headend:
         assert not +hosts.left_of_session(headend, "wiping")
+
+
+@TLS
+def test_memory_ofAHostThatBindsLate_holdsAtMost65BytesOfASecret(hosts: Hosts, tls: bool) -> None:
+    """The host runs without LD_BIND_NOW. When the dynamic loader binds a function, it saves registers on the stack of
+    the calling thread; at most 65 bytes of each secret stay there."""
+    with head_end(tls=tls) as headend:
+        found = hosts.left_of_session(headend, binds_late=True, look=longest_runs)
+    assert all(size <= 65 for size in found.values()), found
 
 
 def test_wipeFreedMemory_whereOpenSSLWasUsedBefore_isRefused(lib: Any) -> None:
@@ -195,9 +213,9 @@ BROKEN = {
 
 @pytest.mark.parametrize("broken", BROKEN)
 @pytest.mark.parametrize("route", ["license", "heartbeat"])
-def test_memory_afterAReplyThatIsNoAnswer_holdsNoSecret(hosts: Hosts, route: str, broken: str) -> None:
+def test_memory_afterAReplyThatIsNoAnswer_holdsNoSecret(hosts: Hosts, route: str, broken: str, token_form: str) -> None:
     secret = secrets.token_hex(500)
-    with head_end() as headend:
+    with head_end(token_form=token_form) as headend:
         for status in (200, 400):
             body = BROKEN[broken].format(secret)
             headend.faults.add(
@@ -243,8 +261,8 @@ def in_base64(text: str) -> bytes:
     return base64.b64encode(text.encode())
 
 
-def test_memory_whilePlaying_holdsTheNewestToken_soThatTheSearchFinds(hosts: Hosts) -> None:
-    with head_end() as headend:
+def test_memory_whilePlaying_holdsTheNewestToken_soThatTheSearchFinds(hosts: Hosts, token_form: str) -> None:
+    with head_end(token_form=token_form) as headend:
         found = hosts.left_of_session(headend, "held")
     assert any(count > 0 for name, count in found.items() if name.startswith("session token"))
     assert found["licence"] == 0 and found["payload"] == 0

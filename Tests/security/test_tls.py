@@ -21,6 +21,8 @@ from pathlib import Path
 import pytest
 import trustme
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -175,6 +177,34 @@ def setup_error(stage: Stage, server: RawServer) -> usher.UsherError:
     stage.play(delegate=stage.delegate(ssm_url=server.url), tag="a")
     stage.settle()
     return stage.events.error(usher.EventType.SETUP_ERROR, "a")
+
+
+def demanding_stapling() -> trustme.LeafCert:
+    """Returns a certificate that demands OCSP stapling ("must-staple", RFC 7633)."""
+    plain = CA.issue_cert("127.0.0.1")
+    certificate = x509.load_pem_x509_certificate(plain.cert_chain_pems[0].bytes())
+    builder = (
+        x509.CertificateBuilder()
+        .issuer_name(certificate.issuer)
+        .subject_name(certificate.subject)
+        .public_key(certificate.public_key())
+        .serial_number(certificate.serial_number)
+        .not_valid_before(certificate.not_valid_before_utc)
+        .not_valid_after(certificate.not_valid_after_utc)
+        .add_extension(x509.TLSFeature([x509.TLSFeatureType.status_request]), critical=False)
+    )
+    for extension in certificate.extensions:
+        builder = builder.add_extension(extension.value, extension.critical)
+    authority_key = load_pem_private_key(CA.private_key_pem.bytes(), None)
+    assert isinstance(authority_key, EllipticCurvePrivateKey)
+    signed = builder.sign(authority_key, SHA256())
+    return trustme.LeafCert(plain.private_key_pem.bytes(), signed.public_bytes(Encoding.PEM), [])
+
+
+def test_certificateThatDemandsStapling_serverWithoutStaple_isTalkedTo(told: Setup) -> None:
+    """The server's certificate demands OCSP stapling, and the server sends no OCSP reply; the library accepts it."""
+    with Server(demanding_stapling()) as server:
+        assert told(server) == ["SESSION_STARTED"]
 
 
 def test_caFile_authorityOfTheSystemsFolder_isNotTrusted(ca_file: str, tmp_path: Path) -> None:
