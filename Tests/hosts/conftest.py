@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hosts import gst, page, scene
+from hosts import calls, gst, page, scene
 
 from usher.testing import media
 from usher.testing.headend import HeadEnd
@@ -141,10 +142,19 @@ def web() -> Iterator[Callable[[Path], str]]:
         yield serve
 
 
+@pytest.fixture(scope="session")
+def timing(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
+    """Returns a function that makes the library for calls.Calls: it takes the plug-in that makes the calls."""
+    return functools.cache(lambda plugin: calls.build(plugin, tmp_path_factory.mktemp("calls")))
+
+
 @pytest.fixture
-def room(head_end: Callable[..., HeadEnd], tmp_path: Path, built: Path, period_s: float) -> Iterator[gst.Room]:
+def room(
+    head_end: Callable[..., HeadEnd], tmp_path: Path, built: Path, period_s: float, timing: Callable[[Path], Path]
+) -> Iterator[gst.Room]:
     """The scene of GStreamer's players."""
-    made = gst.Room(head_end(period_s=period_s), tmp_path, built)
+    library = timing(built / "gstreamer" / "libgstusher.so")
+    made = gst.Room(head_end(period_s=period_s), tmp_path, built, library)
     yield made
     for player in made.started:
         player.close()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hosts.calls import Calls
 from hosts.scene import PATIENCE_S, Scene
 
 from usher.testing.headend import HeadEnd
@@ -62,11 +62,13 @@ class Player:
 
     Attributes:
         process: the process.
+        calls: its calls of libusher.
     """
 
     def __init__(
         self,
         built: Path,
+        calls: Calls,
         uri: str,
         given: dict[str, str],
         *arguments: str,
@@ -81,8 +83,9 @@ class Player:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=environment(built, **variables),
+            env=environment(built, **calls.variables, **variables),
         )
+        self.calls = calls
         self._changed = threading.Condition()
         self._lines: list[str] = []
         self._ended = 0
@@ -156,12 +159,6 @@ class Player:
         """Waits for the words that the viewer sees."""
         return self.until("error ").split(": ", 1)[1]
 
-    def longest_ms(self) -> float:
-        """Returns how long the plug-in has held a thread at the end of a session."""
-        with self._changed:
-            found = [re.search(r"left the session in (\d+) us", line) for line in self.errors]
-        return max(int(each[1]) for each in found if each) / 1000
-
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
@@ -171,9 +168,13 @@ class Player:
 class Room(Scene[Player]):
     """A scene whose players are GStreamer's."""
 
-    def __init__(self, server: HeadEnd, folder: Path, built: Path) -> None:
+    def __init__(self, server: HeadEnd, folder: Path, built: Path, timing: Path) -> None:
         super().__init__(server, folder)
-        self.built = built
+        self.built, self.timing = built, timing
+
+    def calls(self) -> Calls:
+        """Returns the measurement for the next player."""
+        return Calls(self.timing, self.folder / f"calls-{len(self.started)}")
 
     def play(
         self,
@@ -188,7 +189,7 @@ class Room(Scene[Player]):
         given = settings(self.server, self.give_token(clip.content.content_id if clip else "none"), **(usher or {}))
         where = uri or (clip.file.as_uri() if clip else "")
         flags = ("--hash", "--fast") if fast else ("--hash",)
-        player = Player(self.built, where, given, *flags, *arguments, **process)
+        player = Player(self.built, self.calls(), where, given, *flags, *arguments, **process)
         self.started.append(player)
         return player
 

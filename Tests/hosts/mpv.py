@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -25,9 +26,15 @@ class Mpv:
         log: the file with what mpv printed.
     """
 
-    def __init__(self, folder: Path, *arguments: str | Path, terminal: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *arguments: str | Path,
+        terminal: int | None = None,
+        variables: dict[str, str] | None = None,
+    ) -> None:
         """Starts mpv. `terminal`: the descriptor of a pseudo terminal that becomes the controlling terminal of mpv;
-        None: mpv has no terminal."""
+        None: mpv has no terminal. `variables`: further ones of the environment."""
         self._name = f"mpv-{len(list(folder.glob('mpv-*.log')))}"
         self._socket_path = folder / f"{self._name}.sock"
         self.log = folder / f"{self._name}.log"
@@ -40,12 +47,13 @@ class Mpv:
             f"--input-ipc-server={self._socket_path}",
             *map(str, arguments),
         ]
+        env = {**os.environ, **(variables or {})}
         with self.log.open("wb") as out:
             if terminal is None:
-                self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+                self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=env)
             else:  # setsid makes standard input the controlling terminal
                 command = ["setsid", "--ctty", *command]
-                self.process = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=out)
+                self.process = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=out, env=env)
         self._socket: socket.socket | None = None
         self._lines: Any = None
         self._number = 0

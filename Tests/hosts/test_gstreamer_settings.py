@@ -240,10 +240,10 @@ def test_sspV2_playsUnderASession(head_end: Callable[..., HeadEnd], room: Room, 
 
 
 def test_enforcedRenewals_keepTheItemPlaying(
-    head_end: Callable[..., HeadEnd], tmp_path: Path, built: Path, clips: dict[str, Clip]
+    head_end: Callable[..., HeadEnd], room: Room, clips: dict[str, Clip]
 ) -> None:
     """The operator enforces renewals; the plug-in makes the payloads, and the item plays to its end."""
-    room = Room(head_end(enforced=frozenset({"clearkey"})), tmp_path, built)
+    room.server = head_end(enforced=frozenset({"clearkey"}))
     clip = clips["dash-two-keys"]
     player = room.play(clip, fast=False)
     player.until("end")

@@ -8,13 +8,14 @@ import time
 from pathlib import Path
 
 import pytest
+from hosts.calls import LIMIT_MS
 from hosts.conftest import Clip, Row
 from hosts.gst import HOST, Player, Room, built_program, environment, expected, settings
 from hosts.scene import PATIENCE_S
 
 from usher.testing.headend import Fault
 
-LIMIT = "Too many devices are playing on this account right now."
+TOO_MANY = "Too many devices are playing on this account right now."
 
 
 @pytest.mark.quick
@@ -25,14 +26,14 @@ def test_limit_isSaidInWords_andTheNextItemPlays(room: Room, clips: dict[str, Cl
     room.occupy()
     clip = clips["cenc"]
     player = room.play(clip)
-    assert player.error().startswith(LIMIT)
+    assert player.error().startswith(TOO_MANY)
     assert not player.lines("pictures")
     room.server.kill_account("account-1")
     player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
     player.until("end")
     assert player.quit() == 0, player.text
     assert player.hash("pictures") == expected(clip)
-    assert player.longest_ms() < 50
+    assert player.calls.longest_ms() < LIMIT_MS
     room.until_ended()
     row(
         "trouble",
@@ -51,7 +52,7 @@ def test_operatorKillsTheSession_playerStopsInWords(room: Room, clips: dict[str,
     assert player.error()
     assert player.quit() == 1
     assert not player.lines("end")
-    assert player.longest_ms() < 50
+    assert player.calls.longest_ms() < LIMIT_MS
     assert not room.server.sessions.active()
     row("trouble", HOST, "the operator kills the session", "an error message on the bus, the item stops")
 
@@ -140,7 +141,7 @@ def test_badReply_isSaidInWords(room: Room, clips: dict[str, Clip], route: str, 
     player.until("end")
     assert player.quit() == 0, player.text
     assert player.hash("pictures") == expected(clip)
-    assert player.longest_ms() < 50
+    assert player.calls.longest_ms() < LIMIT_MS
 
 
 @pytest.mark.parametrize("route", ["setup", "license"])
@@ -153,7 +154,7 @@ def test_muteServer_stopAndZapAtOnce(room: Room, clips: dict[str, Clip], row: Ro
     player.say("pause")
     player.say("stop")
     player.until("state READY", seconds=2)
-    assert player.longest_ms() < 50, player.text
+    assert player.calls.longest_ms() < LIMIT_MS, player.text
     room.server.release()
     player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
     player.until("end")
@@ -183,6 +184,44 @@ def test_flushEndsDuringAStop_stopReturnsAtOnce(room: Room) -> None:
     room.server.release()
 
 
+@pytest.mark.quick
+def test_muteServers_noCallWaits(room: Room, clips: dict[str, Clip], row: Row) -> None:
+    """The plug-in sets up, requests a licence, plays, loses its session, plays and tears down. Each of these gets no
+    reply for a time; no call of libusher holds a thread of the player for longer than 50 ms."""
+    clip = clips["cbcs"]
+
+    def zap(count: int) -> None:
+        player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
+        player.until("state PLAYING", count)
+
+    room.server.faults.add("setup", Fault.stall())
+    player = room.play(clip, fast=False)
+    room.server.wait_held(1)
+    room.server.faults.add("license", Fault.stall())
+    zap(2)
+    room.server.release()
+    room.server.wait_held(1)
+    player.say("seek 1")
+    zap(3)
+    room.server.release()
+    player.until("is PLAYING")
+    player.until("session 3 LICENSE")
+    room.server.kill_account("account-1")
+    player.until("error ")
+    zap(4)
+    player.until("session 4 LICENSE")
+    room.server.faults.add("teardown", Fault.stall())
+    player.say("stop")
+    room.server.wait_held(1)
+    room.server.release()
+    assert player.quit() == 0, player.text
+    longest = player.calls.longest()
+    print(f"{HOST}:", ", ".join(f"{name} {ms:.1f} ms" for name, ms in longest.items()))
+    assert {"usher_player_play", "usher_playback_request_license", "usher_context_begin_close"} <= set(longest)
+    assert player.calls.longest_ms() < LIMIT_MS, longest
+    row("trouble", HOST, "no reply for a time to each of its requests", "no call of libusher holds a thread for 50 ms")
+
+
 def test_slowServer_playsLater(room: Room, clips: dict[str, Clip]) -> None:
     """The servers reply after two seconds; the item then plays exactly."""
     clip = clips["dash-cbcs"]
@@ -200,11 +239,11 @@ def test_noServer_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row) ->
     room.give_token(clip.content.content_id)
     given = settings(room.server, room.token_file)
     room.server.stop()
-    player = Player(room.built, clip.file.as_uri(), given, "--hash", "--fast")
+    player = Player(room.built, room.calls(), clip.file.as_uri(), given, "--hash", "--fast")
     room.started.append(player)
     assert player.error()
     assert player.quit() == 1
-    assert player.longest_ms() < 50
+    assert player.calls.longest_ms() < LIMIT_MS
     row("trouble", HOST, "no server", "an error message on the bus, no picture")
 
 
@@ -218,6 +257,6 @@ def test_quitWithMuteServer_endsInTime_andSaysIt(room: Room, clips: dict[str, Cl
     assert player.quit() == 0
     assert time.monotonic() - begin < 4 + 0.5 + 1, player.text
     assert player.lines("The server has not answered in time")
-    assert player.longest_ms() < 50
+    assert player.calls.longest_ms() < LIMIT_MS
     room.server.release()
     row("trouble", HOST, "quit, and no reply to the teardown", "the player ends within its limit, and prints a warning")

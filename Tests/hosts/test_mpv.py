@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hosts.calls import LIMIT_MS, Calls
 from hosts.conftest import Clip, Row
 from hosts.mpv import Mpv, image_output, options, pictures
 from hosts.scene import PATIENCE_S, Scene, until
@@ -45,12 +46,12 @@ class Theatre(Scene[Mpv]):
         *arguments: str | Path,
         usher: dict[str, Any] | None = None,
         vo: str | None = "null",
-        terminal: int | None = None,
+        **process: Any,
     ) -> Mpv:
         """Starts mpv with the plug-in; `usher` has further options of the plug-in, None to leave one out."""
         ours = options(self.server, self.token_file, **(usher or {}))
         output = [f"--vo={vo}"] if vo else []
-        player = Mpv(self.folder, f"--script={self.plugin}", ours, *output, *arguments, terminal=terminal)
+        player = Mpv(self.folder, f"--script={self.plugin}", ours, *output, *arguments, **process)
         self.started.append(player)
         return player
 
@@ -284,6 +285,41 @@ def test_mute_obeysCommands(theatre: Theatre, clips: dict[str, Clip], row: Row, 
         f"no reply to the {'set-up' if route == 'setup' else 'licence request'}",
         "obeys the viewer at once",
     )
+
+
+@pytest.mark.quick
+def test_muteServers_noCallWaits(
+    theatre: Theatre, clips: dict[str, Clip], row: Row, timing: Callable[[Path], Path]
+) -> None:
+    """The plug-in sets up, requests a licence, plays, loses its session, plays and tears down. Each of these gets no
+    reply for a time; no call of libusher holds the plug-in's thread for longer than 50 ms."""
+    calls = Calls(timing(theatre.plugin), theatre.folder / "calls")
+    clip, other = clips["preview"], clips["cenc"]
+    variables, usher = calls.variables, {"quit-timeout": 1, "slate": 1}
+    theatre.give_token(clip.content.content_id)
+    theatre.server.faults.add("setup", Fault.stall())
+    player = theatre.play("--loop-file=inf", "--idle", clip.file, usher=usher, variables=variables)
+    theatre.server.wait_held(1, PATIENCE_S)
+    theatre.server.faults.add("license", Fault.stall())
+    theatre.zap(player, other.file, other.content.content_id)
+    theatre.server.release()
+    theatre.server.wait_held(1, PATIENCE_S)
+    theatre.zap(player, clip.file, clip.content.content_id)
+    theatre.server.release()
+    player.until_plays(clip.file)
+    theatre.server.kill_account("account-1")
+    until(lambda: osd(player), "words on the screen")
+    theatre.zap(player, other.file, other.content.content_id)
+    player.until_plays(other.file)
+    theatre.server.faults.add("teardown", Fault.stall(), always=True)
+    player.command("quit")
+    assert player.wait() == 0, player.text
+    theatre.server.release()
+    longest = calls.longest()
+    print(f"{HOST}:", ", ".join(f"{name} {ms:.1f} ms" for name, ms in longest.items()))
+    assert {"usher_player_play", "usher_playback_request_license", "usher_context_begin_close"} <= set(longest)
+    assert calls.longest_ms() < LIMIT_MS, longest
+    row("trouble", HOST, "no reply for a time to each of its requests", "no call of libusher holds a thread for 50 ms")
 
 
 @pytest.mark.parametrize("route", ["setup", "license"])

@@ -85,7 +85,6 @@ static UsherSession *session_of(UsherDecrypt *self) {
   g_mutex_unlock(&self->lock);
   if (session) return session;
   find_context(self);
-  gint64 begin = g_get_monotonic_time();
   UsherSettings *settings = usher_settings_new();
   g_mutex_lock(&self->lock);
   usher_settings_add(settings, self->settings);
@@ -93,7 +92,6 @@ static UsherSession *session_of(UsherDecrypt *self) {
   g_mutex_unlock(&self->lock);
   if (!wrong) usher_settings_add_file(settings, &wrong);
   session = usher_session_join(GST_ELEMENT(self), settings, wrong, self->group);
-  GST_DEBUG_OBJECT(self, "joined the session in %d us", (int)(g_get_monotonic_time() - begin));
   g_clear_error(&wrong);
   usher_settings_free(settings);
   g_mutex_lock(&self->lock);
@@ -370,11 +368,7 @@ static GstStateChangeReturn change_state(GstElement *element, GstStateChange tra
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) proceed(self, STOPPING | FLUSHING);
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY) halt(self, STOPPING);
   GstStateChangeReturn result = GST_ELEMENT_CLASS(usher_decrypt_parent_class)->change_state(element, transition);
-  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY) {
-    gint64 begin = g_get_monotonic_time();
-    leave_session(self);
-    GST_DEBUG_OBJECT(self, "left the session in %d us", (int)(g_get_monotonic_time() - begin));
-  }
+  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY) leave_session(self);
   return result;
 }
 
