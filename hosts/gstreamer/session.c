@@ -6,29 +6,14 @@
 #include "session.h"
 
 #include "host.h"
+#include "keys.h"
+#include "messages.h"
 
-#include <openssl/crypto.h>
 #include <string.h>
 
 #define GST_CAT_DEFAULT usher_decrypt_debug
-#define KEYS_MAX 1024
 /* How long a session without decryptors lives on: after a change of key or period, new decryptors join it. */
 #define LINGER (3 * GST_SECOND)
-
-enum key_state { KEY_PENDING, KEY_READY, KEY_MISSING };
-
-typedef struct {
-  guint8 key[16];
-  enum key_state state;
-} Key;
-
-/* An error for the bus. */
-typedef struct {
-  GQuark domain;
-  gint code;
-  gchar *text, *debug;
-  GstStructure *details;
-} Failure;
 
 struct UsherSession {
   gint refs;
@@ -39,7 +24,7 @@ struct UsherSession {
   guint64 tag;
   usher_playback *playback;
   GList *users; /* the elements that have joined */
-  GHashTable *keys; /* key id -> Key */
+  UsherKeys *keys;
   GCond changed;
   GstClockID linger;
   /* closed: its playback is closed. replaced: a newer item plays on the screen; the keys are still there, so that the
@@ -48,7 +33,7 @@ struct UsherSession {
   /* The users that have had a sample. Before its first sample, decodebin may suppress the error messages of an element:
    * if no user has had a sample, the error waits in `unposted` for the first one. */
   GList *streams;
-  Failure *unposted;
+  UsherFailure *unposted;
 };
 
 static GMutex join_lock; /* one element joins at a time; taken before usher_lock */
@@ -56,58 +41,6 @@ static GList *sessions; /* those that are not closed, and those that have failed
 /* Tags of playbacks begin here, so that they differ from those of an application with which the context is shared. */
 #define FIRST_TAG G_GUINT64_CONSTANT(0x7573686572000000)
 static guint64 last_tag = FIRST_TAG;
-
-/* ---- keys ------------------------------------------------------------------------------------------------------- */
-
-static guint hash_key_id(gconstpointer key_id) {
-  guint hash = 0;
-  memcpy(&hash, (const guint8 *)key_id + 12, sizeof hash);
-  return hash;
-}
-static gboolean equal_key_ids(gconstpointer a, gconstpointer b) { return memcmp(a, b, 16) == 0; }
-static void free_key(gpointer key) {
-  OPENSSL_cleanse(key, sizeof(Key));
-  g_free(key);
-}
-
-/* Returns the key's entry; makes a pending one and sets `*made` if there is none. NULL: there are too many. */
-static Key *entry(UsherSession *session, const guint8 *key_id, gboolean *made) {
-  Key *key = g_hash_table_lookup(session->keys, key_id);
-  *made = FALSE;
-  if (key || g_hash_table_size(session->keys) >= KEYS_MAX) return key;
-  key = g_new0(Key, 1);
-  g_hash_table_insert(session->keys, g_memdup2(key_id, 16), key);
-  *made = TRUE;
-  return key;
-}
-
-/* ---- errors ----------------------------------------------------------------------------------------------------- */
-
-static Failure *failure_new(GQuark domain, gint code, const gchar *text, const gchar *debug, GstStructure *details) {
-  Failure *failure = g_new0(Failure, 1);
-  failure->domain = domain;
-  failure->code = code;
-  failure->text = g_strdup(text);
-  failure->debug = g_strdup(debug);
-  failure->details = details;
-  return failure;
-}
-
-static void failure_free(Failure *failure) {
-  if (!failure) return;
-  g_free(failure->text);
-  g_free(failure->debug);
-  if (failure->details) gst_structure_free(failure->details);
-  g_free(failure);
-}
-
-/* Posts the error on the bus and frees it. */
-static void failure_post(Failure *failure, GstElement *element) {
-  gst_element_message_full_with_details(element, GST_MESSAGE_ERROR, failure->domain, failure->code,
-      g_steal_pointer(&failure->text), g_steal_pointer(&failure->debug), "session.c", GST_FUNCTION, __LINE__,
-      g_steal_pointer(&failure->details));
-  failure_free(failure);
-}
 
 /* ---- life ------------------------------------------------------------------------------------------------------- */
 
@@ -119,8 +52,8 @@ static UsherSession *session_ref(UsherSession *session) {
 static void session_unref(void *user_data) {
   UsherSession *session = user_data;
   if (!g_atomic_int_dec_and_test(&session->refs)) return;
-  g_hash_table_unref(session->keys);
-  failure_free(session->unposted);
+  usher_keys_free(session->keys);
+  usher_failure_free(session->unposted);
   usher_settings_free(session->asked);
   usher_settings_free(session->used);
   usher_host_unref(session->host);
@@ -133,7 +66,7 @@ static usher_playback *take_playback(UsherSession *session) {
   usher_playback *playback = session->used && session->used->playback ? NULL : session->playback;
   session->playback = NULL;
   session->closed = TRUE;
-  g_hash_table_remove_all(session->keys);
+  usher_keys_clear(session->keys);
   g_cond_broadcast(&session->changed);
   return playback;
 }
@@ -165,7 +98,7 @@ static GstElement *top_of(GstElement *element) {
 /* ---- failing ---------------------------------------------------------------------------------------------------- */
 
 /* Ends the session with an error, unless it has ended before. Posts the error on the bus as soon as it may. */
-static gboolean fail_with(UsherSession *session, Failure *failure) {
+static gboolean fail_with(UsherSession *session, UsherFailure *failure) {
   usher_playback *playback = NULL;
   GstElement *element = NULL;
   g_mutex_lock(&usher_lock);
@@ -178,56 +111,19 @@ static gboolean fail_with(UsherSession *session, Failure *failure) {
   }
   g_mutex_unlock(&usher_lock);
   close_playback(playback);
-  if (element) failure_post(g_steal_pointer(&failure), element);
+  if (element) usher_failure_post(g_steal_pointer(&failure), element);
   g_clear_object(&element);
-  failure_free(failure);
+  usher_failure_free(failure);
   return fails;
 }
 
 UsherKeyResult usher_session_fail(
     UsherSession *session, GQuark domain, gint code, const gchar *text, const gchar *debug) {
-  return fail_with(session, failure_new(domain, code, text, debug, NULL)) ? USHER_KEY_FAILED : USHER_KEY_FLUSHING;
+  return fail_with(session, usher_failure_new(domain, code, text, debug)) ? USHER_KEY_FAILED : USHER_KEY_FLUSHING;
 }
 
-static gint code_of(const usher_error *error) {
-  switch (error->status) {
-  case USHER_E_LIMIT: return GST_RESOURCE_ERROR_BUSY;
-  case USHER_E_REFUSED:
-  case USHER_E_SESSION:
-  case USHER_E_NO_TOKEN:
-  case USHER_E_RENEWAL_MISSED:
-  case USHER_E_CLOSED:
-  case USHER_E_REPLACED:
-  case USHER_E_NOT_ALLOWED: return GST_RESOURCE_ERROR_NOT_AUTHORIZED;
-  case USHER_E_INVALID_ARGUMENT: return GST_RESOURCE_ERROR_SETTINGS;
-  default: return GST_RESOURCE_ERROR_OPEN_READ;
-  }
-}
-
-/* The fields that describe an error, for a bus message. */
-static void describe(GstStructure *structure, const usher_error *error, const usher_explanation *words) {
-  gst_structure_set(structure, "status", G_TYPE_INT, error->status, "status-name", G_TYPE_STRING,
-      usher_status_name(error->status), "origin", G_TYPE_STRING, usher_origin_name(error->origin), "operation",
-      G_TYPE_STRING, usher_operation_name(error->operation), "http-status", G_TYPE_INT, error->http_status,
-      "service-code", G_TYPE_INT64, error->service_code, "message", G_TYPE_STRING, error->message ? error->message : "",
-      "must-stop", G_TYPE_BOOLEAN, error->must_stop != 0, "summary", G_TYPE_STRING, words->summary, "advice",
-      G_TYPE_STRING, words->advice, NULL);
-}
-
-/* Ends the session for an error that the library reports. */
-static void fail(UsherSession *session, const usher_error *error) {
-  usher_explanation words = {"", "", 0, ""};
-  usher_error_explain(error, &words);
-  GstStructure *details = gst_structure_new_empty(USHER_MESSAGE);
-  describe(details, error, &words);
-  gchar *text = g_strdup_printf("%s %s", words.summary, words.advice);
-  gchar *debug = g_strdup_printf("%s: %s, %s, HTTP %d, code %" G_GINT64_FORMAT ": %s", usher_status_name(error->status),
-      usher_origin_name(error->origin), usher_operation_name(error->operation), error->http_status,
-      (gint64)error->service_code, error->message ? error->message : "");
-  fail_with(session, failure_new(GST_RESOURCE_ERROR, code_of(error), text, debug, details));
-  g_free(text);
-  g_free(debug);
-}
+/* Ends the session for an error that libusher reports. */
+static void fail(UsherSession *session, const usher_error *error) { fail_with(session, usher_failure_of(error)); }
 
 /* ---- events ----------------------------------------------------------------------------------------------------- */
 
@@ -242,22 +138,13 @@ static UsherSession *find_by_event(const UsherHost *host, const usher_event *eve
 }
 
 void usher_session_event(UsherHost *host, const usher_event *event) {
-  usher_explanation words = {"", "", 0, ""};
   g_mutex_lock(&usher_lock);
   UsherSession *session = find_by_event(host, event);
   gboolean ours = session || event->player == host->player;
   g_mutex_unlock(&usher_lock);
   if (!ours) return; /* an item of the application or of another host, with which the context is shared */
-  GstStructure *structure =
-      gst_structure_new(USHER_MESSAGE, "event", G_TYPE_STRING, usher_event_name(event->type), "type", G_TYPE_INT,
-          event->type, "item", G_TYPE_UINT64, (guint64)event->tag - (event->tag < FIRST_TAG ? 0 : FIRST_TAG), "time-ms",
-          G_TYPE_UINT64, (guint64)event->time_ms, "period-ms", G_TYPE_UINT64, (guint64)event->period_ms, "screen",
-          G_TYPE_STRING, host->screen ? host->screen : "", NULL);
-  if (event->error.status) {
-    usher_error_explain(&event->error, &words);
-    describe(structure, &event->error, &words);
-  }
-  usher_host_post(host, structure);
+  guint64 item = event->tag - (event->tag < FIRST_TAG ? 0 : FIRST_TAG);
+  usher_host_post(host, usher_message_new(event, item, host->screen));
   if (!session) return;
   if (event->error.must_stop) fail(session, &event->error);
   session_unref(session);
@@ -280,33 +167,21 @@ static void free_request(void *user_data) {
 
 /* Takes the keys of a licence. @return NULL, or why it cannot be used. */
 static gchar *take_keys(UsherSession *session, const usher_response_info *response) {
-  char why[256] = "";
-  size_t count = 0;
-  int32_t status = usher_clearkey_keys(response->data, response->data_size, NULL, &count, why, sizeof why);
-  if (status != USHER_E_TOO_LARGE) return g_strdup(*why ? why : usher_status_message(status));
-  usher_clearkey_key *keys = g_new0(usher_clearkey_key, count);
-  status = usher_clearkey_keys(response->data, response->data_size, keys, &count, why, sizeof why);
+  size_t count;
+  gchar *why = NULL;
+  usher_clearkey_key *found = usher_keys_read(response, &count, &why);
+  if (!found) return why;
   g_mutex_lock(&usher_lock);
-  for (size_t i = 0; status == USHER_OK && !session->closed && i < count; i++) {
-    gboolean made;
-    Key *key = entry(session, keys[i].key_id, &made);
-    if (!key) continue;
-    memcpy(key->key, keys[i].key, 16);
-    key->state = KEY_READY;
-  }
+  if (!session->closed) usher_keys_add(session->keys, found, count);
   g_mutex_unlock(&usher_lock);
-  OPENSSL_cleanse(keys, count * sizeof *keys);
-  g_free(keys);
-  return status == USHER_OK ? NULL : g_strdup(*why ? why : usher_status_message(status));
+  usher_keys_forget(found, count);
+  return NULL;
 }
 
 /* No key comes any more for the key ids that still wait for one. */
 static void end_wait(UsherSession *session, const guint8 *key_ids, guint count) {
   g_mutex_lock(&usher_lock);
-  for (guint i = 0; i < count; i++) {
-    Key *key = g_hash_table_lookup(session->keys, key_ids + 16 * (gsize)i);
-    if (key && key->state == KEY_PENDING) key->state = KEY_MISSING;
-  }
+  usher_keys_give_up(session->keys, key_ids, count);
   g_cond_broadcast(&session->changed);
   g_mutex_unlock(&usher_lock);
 }
@@ -335,30 +210,16 @@ static void on_renewed(usher_playback *playback, const usher_response_info *resp
   g_free(why);
 }
 
-/* Makes a licence request. @return its length; free it. */
-static guint8 *make_payload(const guint8 *key_ids, gsize count, size_t *size) {
-  *size = 0;
-  if (usher_clearkey_request(key_ids, count, NULL, size) != USHER_E_TOO_LARGE) return NULL;
-  guint8 *payload = g_malloc(*size);
-  if (usher_clearkey_request(key_ids, count, payload, size) == USHER_OK) return payload;
-  g_free(payload);
-  return NULL;
-}
-
 /* The library renews the licence and asks for a request with all keys. */
 static void on_payload(
     usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
   (void)playback, (void)key_system, (void)tag;
   UsherSession *session = user_data;
-  GByteArray *key_ids = g_byte_array_new();
-  GHashTableIter iterator;
-  gpointer key_id;
   size_t size;
   g_mutex_lock(&usher_lock);
-  g_hash_table_iter_init(&iterator, session->keys);
-  while (g_hash_table_iter_next(&iterator, &key_id, NULL)) g_byte_array_append(key_ids, key_id, 16);
+  GByteArray *key_ids = usher_keys_ids(session->keys);
   g_mutex_unlock(&usher_lock);
-  guint8 *payload = key_ids->len ? make_payload(key_ids->data, key_ids->len / 16, &size) : NULL;
+  guint8 *payload = key_ids->len ? usher_keys_request(key_ids->data, key_ids->len / 16, &size) : NULL;
   usher_complete_payload(completion, payload, payload ? size : 0);
   g_free(payload);
   g_byte_array_unref(key_ids);
@@ -368,7 +229,7 @@ static void on_payload(
 static void request_license(UsherSession *session, usher_playback *playback, const guint8 *key_ids, guint count) {
   usher_license_request asked = USHER_LICENSE_REQUEST_INIT;
   size_t size;
-  guint8 *payload = make_payload(key_ids, count, &size);
+  guint8 *payload = usher_keys_request(key_ids, count, &size);
   Request *request = g_malloc(sizeof *request + 16 * (gsize)count);
   request->session = session_ref(session);
   request->count = count;
@@ -394,10 +255,8 @@ void usher_session_announce(UsherSession *session, const guint8 *key_ids, gsize 
   GByteArray *fresh = g_byte_array_new();
   g_mutex_lock(&usher_lock);
   usher_playback *playback = session->closed || session->replaced ? NULL : session->playback;
-  for (gsize i = 0; playback && i < count; i++) {
-    gboolean made;
-    if (entry(session, key_ids + 16 * i, &made) && made) g_byte_array_append(fresh, key_ids + 16 * i, 16);
-  }
+  for (const guint8 *each = key_ids; playback && each < key_ids + 16 * count; each += 16)
+    if (usher_keys_expect(session->keys, each)) g_byte_array_append(fresh, each, 16);
   g_mutex_unlock(&usher_lock);
   if (fresh->len) request_license(session, playback, fresh->data, fresh->len / 16);
   g_byte_array_unref(fresh);
@@ -414,7 +273,7 @@ static UsherKeyResult no_key(UsherSession *session, const guint8 *key_id) {
 
 /* The answer if the stream cannot continue, else USHER_KEY_FOUND. Takes the error that the caller must post. The caller
  * holds the lock. */
-static UsherKeyResult stops(UsherSession *session, GstElement *element, const guint *halted, Failure **unposted) {
+static UsherKeyResult stops(UsherSession *session, GstElement *element, const guint *halted, UsherFailure **unposted) {
   *unposted = NULL;
   if (!g_list_find(session->streams, element)) session->streams = g_list_prepend(session->streams, element);
   if (session->failed) *unposted = g_steal_pointer(&session->unposted);
@@ -424,34 +283,34 @@ static UsherKeyResult stops(UsherSession *session, GstElement *element, const gu
 }
 
 UsherKeyResult usher_session_state(UsherSession *session, GstElement *element, const guint *halted) {
-  Failure *unposted;
+  UsherFailure *unposted;
   g_mutex_lock(&usher_lock);
   UsherKeyResult result = stops(session, element, halted, &unposted);
   g_mutex_unlock(&usher_lock);
-  if (unposted) failure_post(unposted, element);
+  if (unposted) usher_failure_post(unposted, element);
   return result;
 }
 
 UsherKeyResult usher_session_key(
     UsherSession *session, GstElement *element, const guint8 *key_id, const guint *halted, guint8 *key) {
-  Failure *unposted;
+  UsherFailure *unposted;
   UsherKeyResult result;
   gboolean missing = FALSE;
   usher_session_announce(session, key_id, 1);
   g_mutex_lock(&usher_lock);
   while ((result = stops(session, element, halted, &unposted)) == USHER_KEY_FOUND) {
-    Key *found = g_hash_table_lookup(session->keys, key_id);
-    if (found && found->state == KEY_PENDING) {
+    UsherKeyState state = usher_keys_find(session->keys, key_id, key);
+    if (state == USHER_KEYS_PENDING) {
       g_cond_wait(&session->changed, &usher_lock);
       continue;
     }
-    if (found && found->state == KEY_READY) memcpy(key, found->key, 16);
-    else if (session->replaced) result = USHER_KEY_FLUSHING;
+    if (state == USHER_KEYS_READY) break;
+    if (session->replaced) result = USHER_KEY_FLUSHING;
     else missing = TRUE;
     break;
   }
   g_mutex_unlock(&usher_lock);
-  if (unposted) failure_post(unposted, element);
+  if (unposted) usher_failure_post(unposted, element);
   return missing ? no_key(session, key_id) : result;
 }
 
@@ -509,7 +368,7 @@ static UsherSession *session_new(const UsherSettings *asked, guint group, gconst
   session->group = group;
   session->top = top;
   session->tag = ++last_tag;
-  session->keys = g_hash_table_new_full(hash_key_id, equal_key_ids, g_free, free_key);
+  session->keys = usher_keys_new();
   g_cond_init(&session->changed);
   return session;
 }

@@ -14,9 +14,6 @@
 
 G_BEGIN_DECLS
 
-/** The name of the element messages on the bus. */
-#define USHER_MESSAGE "usher-session"
-
 typedef struct UsherSession UsherSession;
 
 /** The answer of usher_session_key(). */

@@ -1,0 +1,54 @@
+/*
+ * keys.h - the keys of a session, and the Clear Key requests and licences that bring them.
+ *
+ * The caller of every function with a UsherKeys holds usher_lock.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_GST_KEYS_H
+#define USHER_GST_KEYS_H
+
+#include <glib.h>
+#include <usher/usher.h>
+
+G_BEGIN_DECLS
+
+/** The keys of a session by key id. */
+typedef struct _GHashTable UsherKeys;
+
+typedef enum {
+  /** Nobody has asked for it, or there are too many keys. */
+  USHER_KEYS_UNKNOWN,
+  /** Its licence has been requested. */
+  USHER_KEYS_PENDING,
+  USHER_KEYS_READY,
+  /** Its licence has arrived without it. */
+  USHER_KEYS_MISSING,
+} UsherKeyState;
+
+UsherKeys *usher_keys_new(void);
+void usher_keys_free(UsherKeys *keys);
+/** Wipes and removes all keys. */
+void usher_keys_clear(UsherKeys *keys);
+
+/** Adds a pending key. @return FALSE: the key id is known already, or there are too many. */
+gboolean usher_keys_expect(UsherKeys *keys, const guint8 *key_id);
+/** Adds the keys of a licence. */
+void usher_keys_add(UsherKeys *keys, const usher_clearkey_key *found, size_t count);
+/** Marks those of the key ids that are still pending as missing. */
+void usher_keys_give_up(UsherKeys *keys, const guint8 *key_ids, guint count);
+/** Copies the key if it is ready. */
+UsherKeyState usher_keys_find(UsherKeys *keys, const guint8 *key_id, guint8 *key);
+/** Returns all key ids; free it. */
+GByteArray *usher_keys_ids(UsherKeys *keys);
+
+/** Makes a licence request. @return it; free it. NULL: libusher refused the key ids. */
+guint8 *usher_keys_request(const guint8 *key_ids, gsize count, size_t *size);
+/** Reads a licence. @return its `*count` keys; wipe and free them with usher_keys_forget(). NULL: `*why` says why it
+ * cannot be used; free that. */
+usher_clearkey_key *usher_keys_read(const usher_response_info *license, size_t *count, gchar **why);
+void usher_keys_forget(usher_clearkey_key *found, size_t count);
+
+G_END_DECLS
+
+#endif /* USHER_GST_KEYS_H */
