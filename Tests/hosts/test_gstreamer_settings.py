@@ -102,20 +102,6 @@ def test_inspect_documentsTheElement(room: Room) -> None:
 
 
 @pytest.mark.quick
-def test_settingOfTheSecondItem_isNamed(room: Room, clips: dict[str, Clip]) -> None:
-    """Another screen has the only slot, so that the first item fails; then an item has a wrong setting. The error
-    message names this setting, and not the reason of the first item."""
-    room.occupy()
-    clip = clips["cenc"]
-    player = room.play(clip)
-    player.until("error ")
-    player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)} ssm=foo")
-    words = player.until("error ", 2).split(": ", 1)[1]
-    assert re.fullmatch(r"The session cannot begin: ssm_url: .*\.", words), player.text
-    assert player.quit() == 1
-
-
-@pytest.mark.quick
 def test_missingCaFile_isReadWhenItIsThere(room: Room, clips: dict[str, Clip]) -> None:
     """The CA file is missing, so that the plug-in cannot make its context, and names the setting. When the file is
     there, the same player with the same settings plays."""

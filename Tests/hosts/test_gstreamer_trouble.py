@@ -165,23 +165,39 @@ def test_muteServer_stopAndZapAtOnce(room: Room, clips: dict[str, Clip], row: Ro
     row("trouble", HOST, f"no reply to {what}", "stop returns at once; the next item plays")
 
 
-@pytest.mark.quick
-def test_flushEndsDuringAStop_stopReturnsAtOnce(room: Room) -> None:
-    """An application stops the element; at the same time another thread ends a flush and pushes a sample whose licence
-    does not come. The element does not wait for the licence."""
-    room.server.faults.add("license", Fault.stall(), always=True)
+def pushed(room: Room, how: str) -> str:
+    """Runs gst_push.c. Returns what it has printed."""
     places = [room.server.license_url("clearkey"), room.server.ssm_url, room.token("dash-cenc")]
     done = subprocess.run(
-        [str(built_program("gst_flush.c", room.folder)), *places],
+        [str(built_program("gst_push.c", room.folder)), how, *places],
         env=environment(room.built),
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
-    assert "push: flushing" in done.stdout, done.stdout + done.stderr
-    assert int(re.findall(r"stopped in (\d+) ms", done.stdout)[0]) < 900, done.stdout
+    return done.stdout
+
+
+@pytest.mark.quick
+def test_flushEndsDuringAStop_stopReturnsAtOnce(room: Room) -> None:
+    """An application stops the element; at the same time another thread ends a flush and pushes a sample whose licence
+    does not come. The element does not wait for the licence."""
+    room.server.faults.add("license", Fault.stall(), always=True)
+    out = pushed(room, "stop")
     room.server.release()
+    assert "push: flushing" in out
+    assert int(re.findall(r"stopped in (\d+) ms", out)[0]) < 900, out
+
+
+@pytest.mark.quick
+def test_secondErrorOfAPipeline_isNotTheFirst(room: Room) -> None:
+    """An element fails because another screen has the only slot; then another element of the pipeline has a wrong
+    setting. Its error message names this setting, and not the reason of the first element."""
+    room.occupy()
+    first, second = re.findall(r"^error: (.*)$", pushed(room, "twice"), re.MULTILINE)
+    assert first.startswith(TOO_MANY)
+    assert re.fullmatch(r"The session cannot begin: ssm_url: .*\.", second), second
 
 
 @pytest.mark.quick
