@@ -107,10 +107,10 @@ def take(handle: abi.ResponseHandle, status: int, what: str) -> Response:
     return response
 
 
-def _told_response(handle: abi.PlaybackHandle, pointer: Any, tag: int, number: int | None) -> None:
+def _pass_response(handle: abi.PlaybackHandle, pointer: Any, tag: int, number: int | None) -> None:
     inquiry = registry.get(number)
     if inquiry is not None:
         inquiry.answered(pointer.contents)
 
 
-on_response = abi.LicenseFn(_told_response)
+on_response = abi.LicenseFn(_pass_response)

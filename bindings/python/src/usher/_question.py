@@ -138,14 +138,14 @@ class Question(Generic[Answer]):
                 self._causes.swap(self._fails_as, before)
                 raise
 
-    def _tell(self, function: Callable[..., object], *arguments: object) -> None:
+    def _send_answer(self, function: Callable[..., object], *arguments: object) -> None:
         """Calls the library function that completes the request."""
         with self._lock:
             function(self._completion, *arguments)
             self._answered = True
 
     def _complete(self, value: Answer | None) -> None:
-        """Converts the value for C and calls `_tell`."""
+        """Converts the value for C and calls `_send_answer`."""
         raise NotImplementedError
 
     def _give(self, value: Answer | None) -> None:

@@ -222,7 +222,7 @@ def _read(function: Any, given: bytes | str) -> tuple[Protection, ...]:
     found: list[Protection] = []
     failures: list[BaseException] = []
 
-    def told(pointer: Any, _: int | None) -> None:
+    def add(pointer: Any, _: int | None) -> None:
         try:
             found.append(_protection(pointer.contents))
         except BaseException as error:  # raised below, because no exception may pass through C
@@ -230,7 +230,7 @@ def _read(function: Any, given: bytes | str) -> tuple[Protection, ...]:
 
     # C calls this function on the same thread before the C function returns, so the callback needs no entry in the
     # registry.
-    function(ffi.c_bytes(data), len(data), abi.ProtectionFn(told), None, None)
+    function(ffi.c_bytes(data), len(data), abi.ProtectionFn(add), None, None)
     if failures:
         raise failures[0]
     return tuple(found)

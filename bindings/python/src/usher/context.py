@@ -493,7 +493,7 @@ class Observer(ffi.Owner):
         self.remove()
 
 
-def _told_line(level: int, line: bytes, number: int | None) -> None:
+def _pass_log_line(level: int, line: bytes, number: int | None) -> None:
     listener = registry.get(number)
     if listener is None:
         return
@@ -512,7 +512,7 @@ def _with_host_tag(line: re.Match[str]) -> str:
     return f"{line[1]} (tag {tag})" if isinstance(tag, str | int) else line[1]
 
 
-def _told_event(pointer: Any, number: int | None) -> None:
+def _pass_event(pointer: Any, number: int | None) -> None:
     listener = registry.get(number)
     if listener is None:
         return
@@ -545,8 +545,8 @@ def _event(context: Context | None, raw: Any) -> Event:
     )
 
 
-_on_log = abi.LogFn(_told_line)
-_on_event = abi.EventFn(_told_event)
+_on_log = abi.LogFn(_pass_log_line)
+_on_event = abi.EventFn(_pass_event)
 
 
 @atexit.register

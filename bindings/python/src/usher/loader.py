@@ -88,7 +88,7 @@ class SPCRequest(Question[bytes]):
     url: str
 
     def _complete(self, value: bytes | None) -> None:
-        self._tell(ffi.lib.usher_complete_payload, ffi.c_bytes(value), 0 if value is None else len(value))
+        self._send_answer(ffi.lib.usher_complete_payload, ffi.c_bytes(value), 0 if value is None else len(value))
 
 
 SPCCallback = Callable[[SPCRequest], Reply[bytes]]
@@ -139,17 +139,17 @@ class ServerRequest(Question["Server"]):
         if content_id is not None:
             structure.content_id = ffi.c_bytes(content_id)
             structure.content_id_size = len(content_id)
-        self._tell(ffi.lib.usher_complete_entitlement, ctypes.byref(structure))
+        self._send_answer(ffi.lib.usher_complete_entitlement, ctypes.byref(structure))
 
     def answer_builtin(self) -> None:
         """Answers that the library must do what it would do without the callback. Raises InvalidCompletionError like
         answer()."""
-        self._tell(ffi.lib.usher_complete_builtin)
+        self._send_answer(ffi.lib.usher_complete_builtin)
 
     def _complete(self, value: Server | None) -> None:
         url, headers = (value, None) if value is None or isinstance(value, str) else value
         lines = None if headers is None else ffi.header_lines(headers)
-        self._tell(ffi.lib.usher_complete_server, None if url is None else ffi.c_string(url, "the URL"), lines)
+        self._send_answer(ffi.lib.usher_complete_server, None if url is None else ffi.c_string(url, "the URL"), lines)
 
 
 Server = Union[str, "tuple[str, Mapping[str, str]]"]

@@ -37,7 +37,7 @@ class PayloadRequest(Question[bytes]):
     key_system: str
 
     def _complete(self, value: bytes | None) -> None:
-        self._tell(ffi.lib.usher_complete_payload, ffi.c_bytes(value), 0 if value is None else len(value))
+        self._send_answer(ffi.lib.usher_complete_payload, ffi.c_bytes(value), 0 if value is None else len(value))
 
 
 class Playback(Loads, Part):
@@ -362,7 +362,7 @@ def _asked_payload(
     ask(request, item.payload, lambda error: report_to(item.context(), "payload", error))
 
 
-def _told_renewed(handle: abi.PlaybackHandle, pointer: Any, tag: int, number: int | None) -> None:
+def _pass_renewed_license(handle: abi.PlaybackHandle, pointer: Any, tag: int, number: int | None) -> None:
     item = registry.get(number)
     if item is None or item.renewed is None or pointer.contents.error.status != Status.OK:
         return
@@ -376,4 +376,4 @@ def _told_renewed(handle: abi.PlaybackHandle, pointer: Any, tag: int, number: in
 
 
 on_payload = abi.PayloadFn(_asked_payload)
-on_renewed = abi.LicenseFn(_told_renewed)
+on_renewed = abi.LicenseFn(_pass_renewed_license)

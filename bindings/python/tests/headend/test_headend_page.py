@@ -19,7 +19,7 @@ import pytest
 from headend_client import AUTH, Client, InBackground
 
 from usher.testing.headend import ROUTES, Fault, HeadEnd, HeadEndConfig, ManualClock, Scripted, SessionState
-from usher.testing.headend.oracle.feed import ACTIVE_TOLD, QUEUE_EVENTS, REQUESTS_TOLD
+from usher.testing.headend.oracle.feed import MOST_ACTIVE, MOST_REQUESTS, QUEUE_EVENTS
 from usher.testing.pytest_plugin import HeadEndFactory
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\n\ndata: {}\r\nevent: stopped\u2028\u202e\ud800'\"&"
@@ -291,17 +291,17 @@ def test_events_forgetting_isASnapshot(headend: HeadEnd, client: Client) -> None
 
 
 def test_events_areBounded(headend: HeadEnd, client: Client) -> None:
-    for number in range(ACTIVE_TOLD + 5):
+    for number in range(MOST_ACTIVE + 5):
         headend.sessions.set_up(account=f"a{number}", device=None, content_ids=(), limit=1)
-    for _ in range(REQUESTS_TOLD + 5):
+    for _ in range(MOST_REQUESTS + 5):
         client.heartbeat(None)
     with watching(headend) as watcher:
         told = watcher.snapshot()
-        assert len(told["sessions"]) == ACTIVE_TOLD and told["sessions"][-1]["account"] == f"a{ACTIVE_TOLD + 4}"
-        assert len(told["requests"]) == REQUESTS_TOLD and told["requests"][-1]["number"] == REQUESTS_TOLD + 5
-        assert told["totals"]["active"] == ACTIVE_TOLD + 5 and told["totals"]["requests"] == REQUESTS_TOLD + 5
+        assert len(told["sessions"]) == MOST_ACTIVE and told["sessions"][-1]["account"] == f"a{MOST_ACTIVE + 4}"
+        assert len(told["requests"]) == MOST_REQUESTS and told["requests"][-1]["number"] == MOST_REQUESTS + 5
+        assert told["totals"]["active"] == MOST_ACTIVE + 5 and told["totals"]["requests"] == MOST_REQUESTS + 5
         headend.advance(120_000)
-        assert watcher.snapshot()["totals"]["expired"] == ACTIVE_TOLD + 5
+        assert watcher.snapshot()["totals"]["expired"] == MOST_ACTIVE + 5
 
 
 def test_events_hostileNames_stayText(headend: HeadEnd, client: Client) -> None:

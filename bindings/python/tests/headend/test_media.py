@@ -164,7 +164,7 @@ def test_media_clipAndPreview_areTwoContents(tmp_path: Path, headend: HeadEnd) -
 @pytest.mark.parametrize("text", ["{}", "[]", "nonsense", '{"contents": [{"content_id": "x"}]}'])
 def test_media_json_thatIsNone_isNamed(tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "media.json").write_text(text)
-    with pytest.raises(ValueError, match="does not tell of contents"):
+    with pytest.raises(ValueError, match="does not describe contents"):
         media.read(tmp_path / "media.json")
     assert main(["--media", str(tmp_path / "media.json")]) == 2
-    assert "does not tell of contents" in capsys.readouterr().err
+    assert "does not describe contents" in capsys.readouterr().err

@@ -61,7 +61,7 @@ class Context:
         self._closing: asyncio.Task[int] | None = None
         self._closed_event: asyncio.Future[None] = self._loop.create_future()
         self.blocking = _context.Context(callbacks="pumped", **options)
-        self.blocking.add_observer(self._told)
+        self.blocking.add_observer(self._on_event)
         self.blocking.pump()  # makes this the pumping thread, on which the library refuses calls that would wait
         self._pump_fd = self.blocking.pump_fd
         self._loop.add_reader(self._pump_fd, self._pump)
@@ -169,24 +169,24 @@ class Context:
         except InvalidHandleError:  # the host closed `blocking`, so the descriptor is invalid
             self._loop.remove_reader(self._pump_fd)
 
-    def _told(self, told: _event.Event) -> None:
-        if told.type is EventType.CONTEXT_CLOSED and self._closing is not None:
+    def _on_event(self, original: _event.Event) -> None:
+        if original.type is EventType.CONTEXT_CLOSED and self._closing is not None:
             return resolve(self._closed_event, None)
-        play = told.tag if isinstance(told.tag, Play) else None
-        player = None if told.player is None else self._players.get(told.player._handle.value or 0)
-        values = {field.name: getattr(told, field.name) for field in dataclasses.fields(told)}
+        play = original.tag if isinstance(original.tag, Play) else None
+        player = None if original.player is None else self._players.get(original.player._handle.value or 0)
+        values = {field.name: getattr(original, field.name) for field in dataclasses.fields(original)}
         event = Event(**{**values, "playback": play and play.playback(), "player": player, "tag": play and play.tag})
         if play is not None:
-            if told.type in (EventType.SESSION_STARTED, EventType.NO_SESSION):
+            if original.type in (EventType.SESSION_STARTED, EventType.NO_SESSION):
                 play.set_up(None)
-            elif told.type is EventType.SETUP_ERROR:
-                play.set_up(told.error)
-            elif told.type in (EventType.HEARTBEAT_ERROR, EventType.RECOVERED):
-                play.failure = told.error
-            elif told.type is EventType.PLAYBACK_CLOSED:
-                self._ended(play, told.error)
+            elif original.type is EventType.SETUP_ERROR:
+                play.set_up(original.error)
+            elif original.type in (EventType.HEARTBEAT_ERROR, EventType.RECOVERED):
+                play.failure = original.error
+            elif original.type is EventType.PLAYBACK_CLOSED:
+                self._ended(play, original.error)
         for stream in list(self._streams):
-            stream._tell(event)
+            stream._add(event)
         for observer in list(self._observers):
             self._call("observer", observer, event)
 
@@ -266,7 +266,7 @@ class EventStream:
             self._ended = True
             self._queue.put_nowait(None)
 
-    def _tell(self, event: Event) -> None:
+    def _add(self, event: Event) -> None:
         if not self._ended:
             self._queue.put_nowait(event)
 

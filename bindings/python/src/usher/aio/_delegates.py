@@ -116,9 +116,9 @@ class HTTPDelegate(Delegate):
         if callback is None:
             self.blocking.set_token_callback(None)
             return
-        told, context = callback, self.context
+        answer, context = callback, self.context
         self.blocking.set_token_callback(
-            lambda request: context._ask("token", told, question_here(TokenRequest, request))
+            lambda request: context._ask("token", answer, question_here(TokenRequest, request))
         )
 
     def _hooked(self) -> _hooks.Hooked:

@@ -56,7 +56,7 @@ class Player:
         def ask(request: _playback.PayloadRequest) -> Any:
             return None if payload is None else context._ask("payload", payload, question_here(PayloadRequest, request))
 
-        def tell(told: _playback.Playback, license: License) -> None:
+        def pass_license(_: _playback.Playback, license: License) -> None:
             playback = play.playback()
             if playback is not None and renewed is not None:
                 context._call("renewed", renewed, playback, license)
@@ -68,7 +68,7 @@ class Player:
             clear=clear,
             tag=play,
             payload=None if payload is None else ask,
-            renewed=None if renewed is None else tell,
+            renewed=None if renewed is None else pass_license,
         )
         if used is None:
             play.has_session = False  # there is a resource loader, but no delegate

@@ -52,7 +52,7 @@ class TokenRequest(Question[str]):
     _fails_as = Status.NO_TOKEN
 
     def _complete(self, value: str | None) -> None:
-        self._tell(ffi.lib.usher_complete_token, ffi.c_string(value, "token"))
+        self._send_answer(ffi.lib.usher_complete_token, ffi.c_string(value, "token"))
 
 
 TokenCallback = Callable[[TokenRequest], Reply[str]]

@@ -90,7 +90,7 @@ class CustomerRequest(Question[LicenseResponse]):
 
     def _complete(self, value: LicenseResponse | None) -> None:
         if value is None:
-            self._tell(ffi.lib.usher_complete_license, None)
+            self._send_answer(ffi.lib.usher_complete_license, None)
             return
         license = abi.CustomerLicense(
             struct_size=ctypes.sizeof(abi.CustomerLicense),
@@ -103,7 +103,7 @@ class CustomerRequest(Question[LicenseResponse]):
             message=ffi.c_string(value.message or None, "message"),
             origin=value.origin,
         )
-        self._tell(ffi.lib.usher_complete_license, ctypes.byref(license))
+        self._send_answer(ffi.lib.usher_complete_license, ctypes.byref(license))
 
 
 class SessionCall(Question[Status]):
@@ -159,7 +159,7 @@ class SessionCall(Question[Status]):
     def _complete(self, value: Status | None) -> None:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise TypeError(f"not a Status: {type(value).__name__}")
-        self._tell(ffi.lib.usher_complete_call, self._fails_as if value is None else value)
+        self._send_answer(ffi.lib.usher_complete_call, self._fails_as if value is None else value)
 
 
 _ENDS: dict[type[BaseException], Status] = {

@@ -76,14 +76,14 @@ class HookCall(Question[Answer], Generic[Answer]):
 
     def answer_builtin(self) -> None:
         """Answers with the value of the built-in behaviour. Raises InvalidCompletionError like answer()."""
-        self._tell(ffi.lib.usher_complete_builtin)
+        self._send_answer(ffi.lib.usher_complete_builtin)
 
     def _complete(self, value: Any) -> None:
         if self.hook is Hook.HEADERS:
-            self._tell(ffi.lib.usher_complete_headers, None if value is None else ffi.header_lines(value))
+            self._send_answer(ffi.lib.usher_complete_headers, None if value is None else ffi.header_lines(value))
             return
         made = None if value is None else _made(self.hook, value)
-        self._tell(ffi.lib.usher_complete_hook, ffi.c_bytes(made), 0 if made is None else len(made))
+        self._send_answer(ffi.lib.usher_complete_hook, ffi.c_bytes(made), 0 if made is None else len(made))
 
 
 def _made(hook: Hook, value: Any) -> bytes:

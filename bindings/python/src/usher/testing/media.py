@@ -65,25 +65,25 @@ def read(media_json: Path | str) -> list[Content]:
     path = Path(media_json)
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-        told = value["contents"] if "contents" in value else [value, value["preview"]]
-        return [_content(path.parent, one) for one in told]
+        contents = value["contents"] if "contents" in value else [value, value["preview"]]
+        return [_content(path.parent, one) for one in contents]
     except (KeyError, TypeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} does not tell of contents: {error!r}") from error
+        raise ValueError(f"{path} does not describe contents: {error!r}") from error
 
 
-def _content(folder: Path, told: dict[str, Any]) -> Content:
-    keys = told["keys"] if "keys" in told else [{"kid": told["kid"], "key": told["key"]}]
+def _content(folder: Path, fields: dict[str, Any]) -> Content:
+    keys = fields["keys"] if "keys" in fields else [{"kid": fields["kid"], "key": fields["key"]}]
     return Content(
-        content_id=told["content_id"],
-        scheme=told["scheme"],
-        seconds=told["seconds"],
-        files={name: folder / told[name] for name in _FILES if name in told},
+        content_id=fields["content_id"],
+        scheme=fields["scheme"],
+        seconds=fields["seconds"],
+        files={name: folder / fields[name] for name in _FILES if name in fields},
         keys=tuple(_key(key) for key in keys),
-        frames=told.get("frames"),
-        frames_sha256=told.get("frames_sha256"),
+        frames=fields.get("frames"),
+        frames_sha256=fields.get("frames_sha256"),
     )
 
 
-def _key(told: dict[str, str]) -> ContentKey:
-    iv = bytes.fromhex(told["iv"]) if "iv" in told else None
-    return ContentKey(bytes.fromhex(told["kid"]), bytes.fromhex(told["key"]), iv, told.get("skd"))
+def _key(fields: dict[str, str]) -> ContentKey:
+    iv = bytes.fromhex(fields["iv"]) if "iv" in fields else None
+    return ContentKey(bytes.fromhex(fields["kid"]), bytes.fromhex(fields["key"]), iv, fields.get("skd"))

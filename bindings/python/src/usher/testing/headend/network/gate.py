@@ -29,13 +29,13 @@ class Gate:
         future: asyncio.Future[None] = loop.create_future()
         with self._changed:
             self._held[entry.number] = (entry, loop, future)
-            self._tell()
+            self._notify()
         try:
             await future
         finally:
             with self._changed:
                 self._held.pop(entry.number, None)
-                self._tell()
+                self._notify()
 
     @property
     def held(self) -> int:
@@ -60,7 +60,7 @@ class Gate:
             for number in chosen:
                 _, loop, future = self._held.pop(number)
                 loop.call_soon_threadsafe(_let_go, future)
-            self._tell()
+            self._notify()
             return len(chosen)
 
     def wait_held(self, count: int = 1, timeout: float = 5.0) -> None:
@@ -73,7 +73,7 @@ class Gate:
             if not self._changed.wait_for(lambda: len(self._held) == count, timeout):
                 raise TimeoutError(f"{len(self._held)} requests are held after {timeout} s, expected {count}")
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._changed.notify_all()
         self.listeners.tell(len(self._held))
 

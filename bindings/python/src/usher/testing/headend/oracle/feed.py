@@ -25,9 +25,9 @@ from ..state.tokens import shorten
 from .hiding import hide, hide_path
 from .journal import Entry, Journal, Outcome
 
-REQUESTS_TOLD = 300
+MOST_REQUESTS = 300
 """A snapshot has only the newest finished requests, at most this many."""
-ACTIVE_TOLD, ENDED_TOLD, ACCOUNTS_TOLD = 1000, 300, 1000
+MOST_ACTIVE, MOST_ENDED, MOST_ACCOUNTS = 1000, 300, 1000
 """A snapshot has only the newest active sessions, ended sessions and accounts, at most this many of each."""
 
 QUEUE_EVENTS, QUEUE_BYTES = 64, 4 * 1024 * 1024
@@ -131,7 +131,7 @@ class Feed:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._watchers: set[_Watcher] = set()
         self._number = 0
-        self._told_at = 0.0
+        self._sent_at = 0.0
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -233,17 +233,17 @@ class Feed:
 
     def _gather(self) -> None:
         loop = asyncio.get_running_loop()
-        loop.call_at(max(loop.time(), self._told_at + _GATHER_S), self._tell)
+        loop.call_at(max(loop.time(), self._sent_at + _GATHER_S), self._send_changes)
 
-    def _tell(self) -> None:
+    def _send_changes(self) -> None:
         self._sessions.expire()
         with self._lock:
             changed, self._changed, self._scheduled = self._changed, _Changed(), False
             open_ = self._loop is not None
         if not open_ or not self._watchers:
             return
-        self._told_at = asyncio.get_running_loop().time()
-        many = max(len(changed.sessions), len(changed.accounts)) > ACTIVE_TOLD
+        self._sent_at = asyncio.get_running_loop().time()
+        many = max(len(changed.sessions), len(changed.accounts)) > MOST_ACTIVE
         change = None if changed.everything or many else self._change(changed)
         if change is None:
             self._broadcast(self._event("snapshot", self._snapshot()))
@@ -290,7 +290,7 @@ class Feed:
 
     def _snapshot(self) -> dict[str, Any]:
         config = self._config
-        sessions = self._sessions.newest(ACTIVE_TOLD, ENDED_TOLD)
+        sessions = self._sessions.newest(MOST_ACTIVE, MOST_ENDED)
         return {
             "head_end": {
                 "tenant": clip(config.tenant),
@@ -304,9 +304,9 @@ class Feed:
             "clock": "manual" if isinstance(self._clock, ManualClock) else "system",
             "began_ms": self._began_ms,
             **self._always(),
-            "accounts": [account_row(account) for account in self._sessions.accounts()[-ACCOUNTS_TOLD:]],
+            "accounts": [account_row(account) for account in self._sessions.accounts()[-MOST_ACCOUNTS:]],
             "sessions": [session_row(session) for session in sessions],
-            "requests": [request_row(entry) for entry in self._journal.newest(REQUESTS_TOLD)],
+            "requests": [request_row(entry) for entry in self._journal.newest(MOST_REQUESTS)],
             "faults": [fault_row(line) for line in self._faults.script()],
             "held": [entry.number for entry in self._gate.entries()],
         }
@@ -322,7 +322,7 @@ class Feed:
         except KeyError:
             return None
         if changed.requests:
-            newest = sorted(changed.requests)[-REQUESTS_TOLD:]
+            newest = sorted(changed.requests)[-MOST_REQUESTS:]
             entries = [self._journal.get(number) for number in newest]
             value["requests"] = [request_row(entry) for entry in entries if entry is not None]
         if changed.faults:

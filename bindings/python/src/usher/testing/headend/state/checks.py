@@ -191,8 +191,8 @@ class Checks:
         account = self.accounts.account(token)
         if account is None:
             raise Refusal(Problem.TOKEN_MALFORMED, "token names neither account nor device")
-        told = token.max_sessions if token.kind == "content" else self.accounts.rights(account).max_sessions
-        limit = told if told is not None else self.config.limit
+        granted = token.max_sessions if token.kind == "content" else self.accounts.rights(account).max_sessions
+        limit = granted if granted is not None else self.config.limit
         return self.sessions.set_up(
             account=account, device=token.device, content_ids=token.content_ids, limit=limit, created_by=created_by
         )

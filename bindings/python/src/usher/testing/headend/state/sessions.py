@@ -276,7 +276,7 @@ class SessionTable:
         """Returns the accounts that have requested a session, in the order of their first request."""
         with self._lock:
             self._expire()
-            return [_told(name, book) for name, book in self._accounts.items()]
+            return [_account_of(name, book) for name, book in self._accounts.items()]
 
     def account(self, name: str) -> Account:
         """Returns one account.
@@ -286,7 +286,7 @@ class SessionTable:
         """
         with self._lock:
             self._expire()
-            return _told(name, self._accounts[name])
+            return _account_of(name, self._accounts[name])
 
     def counts(self) -> dict[SessionState, int]:
         """Returns how many sessions are in each state."""
@@ -367,5 +367,5 @@ class SessionTable:
         return self._store(updated)
 
 
-def _told(name: str, book: _Book) -> Account:
+def _account_of(name: str, book: _Book) -> Account:
     return Account(name, book.limit, len(book.held), book.refused, book.refused_ms)
