@@ -140,7 +140,7 @@ struct World {
     case .askToken: isAskingToken = true
     case .awaitToken: isAwaitingToken = true
     case .askPayload: isAskingPayload = true
-    case .report(.teardownError(let error)):
+    case .report(.teardownError(let error, _)):
       // The library reports STATE if the host wants to tear down a session that it has left, but no reply has brought
       // the token of this session.
       if error.status == .state ? !error.orphanPossible : failedTeardowns == 0, budget.kills == setting.budget.kills,

@@ -25,7 +25,7 @@ extension PlaybackMachine {
         if isSessionless { lifecycle.sessionDecided() }
         result.append(.report(error.operation == .setup ? .setupError(error) : .heartbeatError(error)))
         result += sendWaiting(now: now)
-      case .teardownFailed(let error): result.append(.report(.teardownError(error)))
+      case .teardownFailed(let error): result.append(.report(.teardownError(error, afterClosed: isClosed)))
       case .nextMayStart: if !isReplacing { result.append(.nextMayStart) }
       case .ended(let left, let orphanPossible): result += sessionEnded(left: left, orphanPossible: orphanPossible)
       }
@@ -42,7 +42,7 @@ extension PlaybackMachine {
     if isClosed, orphanPossible, session.tokenGeneration == 0 {
       var error = UsherError(.state, origin: .ssm, operation: .teardown, message: "no reply brought the session token")
       error.orphanPossible = true
-      actions.append(.report(.teardownError(error)))
+      actions.append(.report(.teardownError(error, afterClosed: true)))
     }
     if left || isClosed || session.tokenGeneration > 0 { actions.append(.report(.ended(left: left))) }
     return actions + reportClosed(orphanPossible: orphanPossible)

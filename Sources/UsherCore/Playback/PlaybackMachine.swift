@@ -37,7 +37,8 @@ package struct PlaybackMachine {
     case periodRaised(asked: Milliseconds, to: Milliseconds)
     case setupError(UsherError)
     case heartbeatError(UsherError)
-    case teardownError(UsherError)
+    /// - Parameter afterClosed: whether the playback reported before that it is closed.
+    case teardownError(UsherError, afterClosed: Bool)
     case keptAlive(lateness: Milliseconds)
     case recovered
     case doubtful
@@ -118,7 +119,7 @@ package struct PlaybackMachine {
   var lifecycle = Lifecycle()
   var licenses: [LicenseRequest] = []
   var contentToken: ContentToken
-  package var hasTokenCallback: Bool
+  private(set) var hasTokenCallback: Bool
   /// Whether the server may hold a session of this playback whose token the library never received. It may be the
   /// present session or an earlier one.
   var mayHaveOrphan = false
@@ -246,6 +247,9 @@ package struct PlaybackMachine {
     contentToken = .known(token)
     contentGeneration &+= 1
   }
+  /// Called when the host has set or removed the token callback of the delegate.
+  package mutating func tokenCallbackChanged(isSet: Bool) { hasTokenCallback = isSet }
+
 
   /// Called when the time in which the host could give a content token has passed.
   package mutating func tokenWaitEnded(now: Milliseconds) -> [Action] {

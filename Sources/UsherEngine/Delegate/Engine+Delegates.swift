@@ -4,7 +4,13 @@ package import UsherCore
 extension Engine {
   /// Any thread: sets or replaces a delegate's token callback.
   package func setTokenCallback(_ delegate: LicenseDelegate, _ callback: LicenseDelegate.TokenCallback?) {
-    submit { delegate.tokenCallback = callback }
+    submit {
+      delegate.tokenCallback = callback
+      for id in self.playbacks.sortedIDs {
+        guard let entry = self.playbacks[id], entry.delegate === delegate else { continue }
+        entry.machine.tokenCallbackChanged(isSet: callback != nil)
+      }
+    }
   }
 
   /// Any thread: sets, replaces or removes the callbacks of a customer's delegate.

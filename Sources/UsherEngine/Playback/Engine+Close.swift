@@ -91,7 +91,6 @@ extension Engine {
     var error = UsherError(status == .replaced ? .replaced : .ok)
     error.orphanPossible = orphanPossible
     events.emit(.playbackClosed, entry, error: error)
-    entry.hasReportedClosed = true
     endCloseWaits(entry)
     entry.callbacks = PlaybackCallbacks()
     entry.lastPayload = nil
@@ -99,7 +98,7 @@ extension Engine {
 
   /// Reports the end of a playback that is still closing when the context ends: its teardown was not answered in time.
   func reportUnfinished(_ entry: PlaybackEntry) {
-    guard !entry.hasReportedClosed || entry.tearsDownLeft else { return }
+    guard !entry.machine.isClosed || entry.tearsDownLeft else { return }
     let session = entry.machine.session
     if session.isGivingBack, session.tokenGeneration > 0 || entry.tearsDownLeft {
       var error = UsherError(.timeout, origin: .ssm, operation: .teardown)
@@ -108,7 +107,7 @@ extension Engine {
       events.emit(.teardownError, entry, error: error)
       events.emit(.sessionEnded, entry)
     }
-    if !entry.hasReportedClosed { reportClosed(entry, .closed, orphanPossible: true) }
+    if !entry.machine.isClosed { reportClosed(entry, .closed, orphanPossible: true) }
   }
 
   // MARK: Waits

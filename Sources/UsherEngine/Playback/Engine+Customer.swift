@@ -25,14 +25,21 @@ extension Engine {
     let id = entry.id
     guard let customer = entry.delegate.customer else {
       // The host removed the callbacks during the session. The customer's server still has the session.
-      entry.hasNoCallback = false
       return ssmReplied(id, request, call, .failure(withoutCallbacks(.callback)))
     }
-    let chosen = call == .heartbeat ? customer.heartbeat : customer.teardown
-    entry.hasNoCallback = chosen == nil
-    guard let callback = chosen else {
-      // The customer has no callback for this call, so the call succeeds at once.
-      return ssmReplied(id, request, call, .success(SessionFields()))
+    guard let callback = call == .heartbeat ? customer.heartbeat : customer.teardown else {
+      // The customer has no callback for this call, so the call succeeds at once. No KEPT_ALIVE reports it, and a session
+      // without teardown ends as if the host left it.
+      return step(entry) { machine in
+        machine.ssmReplied(request, call, .success(SessionFields()), ownTeardowns: .none, now: self.clock.now)
+          .compactMap { action in
+            switch action {
+            case .report(.keptAlive): return nil
+            case .report(.ended): return .report(.ended(left: true))
+            default: return action
+            }
+          }
+      }
     }
     let deadline =
       call == .heartbeat

@@ -14,7 +14,6 @@ extension Engine {
   private func performWaitingSteps() { while let next = steps.next() { next() } }
 
   private func stepNow(_ entry: PlaybackEntry, _ happen: (inout PlaybackMachine) -> [PlaybackMachine.Action]) {
-    entry.machine.hasTokenCallback = entry.delegate.tokenCallback != nil
     let before = entry.machine.standing()
     let actions = happen(&entry.machine)
     let after = entry.machine.standing()
@@ -79,8 +78,8 @@ extension Engine {
       events.emit(.setupError, entry, error: error)
       endSetupWaits(entry, error.status, error)
     case .heartbeatError(let error): events.emit(.heartbeatError, entry, error: error)
-    case .teardownError(let error):
-      guard entry.hasReportedClosed, !entry.tearsDownLeft else {
+    case .teardownError(let error, let afterClosed):
+      guard afterClosed, !entry.tearsDownLeft else {
         return events.emit(.teardownError, entry, error: error)
       }
       // The session token came after PLAYBACK_CLOSED. No event may follow PLAYBACK_CLOSED, so only the log reports the
@@ -89,10 +88,10 @@ extension Engine {
       var line = LogLine(entry, "a session that came late could not be given back: ")
       line.add(error)
       events.write(.warning, line)
-    case .keptAlive(let lateness): if !entry.hasNoCallback { events.emit(.keptAlive, entry, lateness: lateness) }
+    case .keptAlive(let lateness): events.emit(.keptAlive, entry, lateness: lateness)
     case .recovered: events.emit(.recovered, entry)
     case .doubtful: events.emit(.sessionDoubtful, entry)
-    case .ended(let left): events.emit(.sessionEnded, entry, isLeft: left || entry.hasNoCallback)
+    case .ended(let left): events.emit(.sessionEnded, entry, isLeft: left)
     case .sessionless: events.emit(.noSession, entry)
     }
   }

@@ -106,11 +106,6 @@ final class PlaybackEntry {
   fileprivate var pending: Pending?
   /// Whether the session can only begin with a licence request that the host has not made yet.
   var needsLicenseRequest: Bool { jobs.isEmpty && machine.needsLicenseRequest() }
-  /// With customer SSM, whether the host has no callback for the last heartbeat or teardown, so that the library called
-  /// nothing.
-  var hasNoCallback = false
-  /// Whether the engine has emitted PLAYBACK_CLOSED.
-  var hasReportedClosed = false
   /// The source of the notices for the observers of the player; nil if the player had none when it played the item.
   var noticeSource: NoticeSource?
   /// Whether a late teardown is under way: after PLAYBACK_CLOSED, the host asked to tear down the session that the

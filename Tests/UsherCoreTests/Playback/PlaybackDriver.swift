@@ -178,7 +178,7 @@ struct PlaybackDriver {
     case .heartbeatError(let error):
       lastError = error
       story.append("heartbeat error: \(UsherCoreTests.name(error.status))")
-    case .teardownError(let error):
+    case .teardownError(let error, _):
       lastError = error
       story.append("teardown error: \(UsherCoreTests.name(error.status))")
     case .keptAlive: story.append("kept alive")
