@@ -70,6 +70,8 @@ package struct LoadingMachine<Server> {
     package var isReported: Bool { self != .cancelled }
   }
 
+  /// The line with the arrow above each phase lists the phases that may follow. A test tries all orders of events and
+  /// fails if such a line is wrong.
   private enum Phase {
     /// → askingServer, askingTokenURL, askingEntitlement, gettingCertificate, askingSPC, ended
     case new
@@ -83,12 +85,34 @@ package struct LoadingMachine<Server> {
     case gettingCertificate(Server)
     /// → requestingKey, ended
     case askingSPC(Server)
-    /// → ended
-    case requestingKey
+    /// The key request is in flight. `isRepeat`: it was sent once before.
+    /// → requestingKey, ended
+    case requestingKey(Server, spc: Secret, isRepeat: Bool)
+    /// → nothing
     case ended
+
+    #if !hasFeature(Embedded)
+      var caseName: String {
+        switch self {
+        case .new: return "new"
+        case .askingServer: return "askingServer"
+        case .askingTokenURL: return "askingTokenURL"
+        case .askingEntitlement: return "askingEntitlement"
+        case .gettingCertificate: return "gettingCertificate"
+        case .askingSPC: return "askingSPC"
+        case .requestingKey: return "requestingKey"
+        case .ended: return "ended"
+        }
+      }
+    #endif
   }
 
   private var phase = Phase.new
+  #if !hasFeature(Embedded)
+    private var log: TransitionLog?
+    /// From now on the machine records its transitions.
+    package mutating func record(in log: TransitionLog) { self.log = log }
+  #endif
   private let isByEntitlement: Bool
   private let hasCertificate: Bool
   private let callbacks: Callbacks
@@ -113,7 +137,7 @@ package struct LoadingMachine<Server> {
     switch phase {
     case .new:
       guard callbacks.server else { return begin(at: server) }
-      phase = .askingServer(server)
+      move(to: .askingServer(server))
       return .askServer
     case .askingServer, .askingTokenURL, .askingEntitlement, .gettingCertificate, .askingSPC, .requestingKey, .ended:
       return nil
@@ -149,7 +173,7 @@ package struct LoadingMachine<Server> {
   package mutating func certificateArrived(_ certificate: Secret) -> Action? {
     switch phase {
     case .gettingCertificate(let keyServer):
-      phase = .askingSPC(keyServer)
+      move(to: .askingSPC(keyServer))
       return .askSPC(certificate: certificate)
     case .new, .askingServer, .askingTokenURL, .askingEntitlement, .askingSPC, .requestingKey, .ended: return nil
     }
@@ -158,9 +182,23 @@ package struct LoadingMachine<Server> {
   package mutating func spcArrived(_ spc: Secret) -> Action? {
     switch phase {
     case .askingSPC(let keyServer):
-      phase = .requestingKey
+      move(to: .requestingKey(keyServer, spc: spc, isRepeat: false))
       return .requestKey(keyServer, spc: spc)
     case .new, .askingServer, .askingTokenURL, .askingEntitlement, .gettingCertificate, .requestingKey, .ended:
+      return nil
+    }
+  }
+
+  /// Called when the key request has failed. Some servers close a kept connection instead of replying; the machine then
+  /// repeats the request once.
+  /// - Returns: nil if the machine does not repeat the request; the caller then ends the loading request.
+  package mutating func keyRequestFailed(endedKeptConnection: Bool) -> Action? {
+    switch phase {
+    case .requestingKey(let keyServer, let spc, isRepeat: false) where endedKeptConnection:
+      move(to: .requestingKey(keyServer, spc: spc, isRepeat: true))
+      return .requestKey(keyServer, spc: spc)
+    case .new, .askingServer, .askingTokenURL, .askingEntitlement, .gettingCertificate, .askingSPC, .requestingKey,
+      .ended:
       return nil
     }
   }
@@ -171,12 +209,19 @@ package struct LoadingMachine<Server> {
     switch (phase, ending) {
     case (.ended, _): return false
     case (.requestingKey, .done), (_, .failed), (_, .timedOut), (_, .cancelled):
-      phase = .ended
+      move(to: .ended)
       return true
     case (.new, .done), (.askingServer, .done), (.askingTokenURL, .done), (.askingEntitlement, .done),
       (.gettingCertificate, .done), (.askingSPC, .done):
       return false
     }
+  }
+
+  private mutating func move(to next: Phase) {
+    #if !hasFeature(Embedded)
+      log?.add("LoadingMachine", phase.caseName, next.caseName)
+    #endif
+    phase = next
   }
 
   private mutating func begin(at server: Candidate) -> Action {
@@ -185,26 +230,26 @@ package struct LoadingMachine<Server> {
 
   private mutating func findTokenURL(_ entitlementServer: Candidate) -> Action {
     guard callbacks.tokenURL else { return askEntitlement(entitlementServer) }
-    phase = .askingTokenURL(entitlementServer)
+    move(to: .askingTokenURL(entitlementServer))
     return .askTokenURL
   }
 
   private mutating func askEntitlement(_ server: Candidate) -> Action {
     guard case .allowed(let entitlementServer) = server else { return prepare(server, .license) }
-    phase = .askingEntitlement
+    move(to: .askingEntitlement)
     return .askEntitlement(entitlementServer)
   }
 
   private mutating func prepare(_ keyServer: Candidate, _ operation: Operation) -> Action {
     switch keyServer {
     case .allowed(let server):
-      phase = hasCertificate ? .gettingCertificate(server) : .askingSPC(server)
+      move(to: hasCertificate ? .gettingCertificate(server) : .askingSPC(server))
       return hasCertificate ? .getCertificate : .askSPC(certificate: nil)
     case .refused:
-      phase = .ended
+      move(to: .ended)
       return .fail(.notAllowed(operation))
     case .missing:
-      phase = .ended
+      move(to: .ended)
       return .fail(.noServer)
     }
   }

@@ -57,25 +57,47 @@ package struct LicenseExchange {
     case fail(Status)
   }
 
+  /// The line with the arrow above each phase lists the phases that may follow. A test tries all orders of events and
+  /// fails if such a line is wrong.
   private enum Phase {
     /// → asking, sent, ended
     case new
-    /// → asking (the next part), unwanted, sent, ended
+    /// The library waits for the answer of the hook for this part; the hook for a later part may be next.
+    /// → asking, unwanted, sent, ended
     case asking(Part)
     /// The library waits for the answer of a hook, but the host's licence request has completed for another reason.
     /// → ended
     case unwanted(Status)
     /// The request is in flight. `isWanted` is false if the host's request has already completed without this
     /// reply. The library then takes only the session token from the reply, and does not call the licence hook.
-    /// → sent (unwanted), reading, ended
+    /// → sent, reading, ended
     case sent(isWanted: Bool)
     /// The library waits for the answer of the licence hook.
     /// → ended
     case reading
+    /// → nothing
     case ended
+
+    #if !hasFeature(Embedded)
+      var caseName: String {
+        switch self {
+        case .new: return "new"
+        case .asking: return "asking"
+        case .unwanted: return "unwanted"
+        case .sent: return "sent"
+        case .reading: return "reading"
+        case .ended: return "ended"
+        }
+      }
+    #endif
   }
 
   private var phase = Phase.new
+  #if !hasFeature(Embedded)
+    private var log: TransitionLog?
+    /// From now on the exchange records its transitions.
+    package mutating func record(in log: TransitionLog) { self.log = log }
+  #endif
   private let hooks: Hooks
   private var hasURL: Bool
 
@@ -124,8 +146,8 @@ package struct LicenseExchange {
   /// closes.
   package mutating func abandon(_ status: Status) {
     switch phase {
-    case .asking: phase = .unwanted(status)
-    case .sent: phase = .sent(isWanted: false)
+    case .asking: move(to: .unwanted(status))
+    case .sent: move(to: .sent(isWanted: false))
     case .new, .unwanted, .reading, .ended: break
     }
   }
@@ -135,10 +157,10 @@ package struct LicenseExchange {
   package mutating func replied(hasHook: Bool) -> ReplyAction? {
     switch phase {
     case .sent(isWanted: true) where hasHook:
-      phase = .reading
+      move(to: .reading)
       return .ask
     case .sent:
-      phase = .ended
+      move(to: .ended)
       return .useBuiltin
     case .new, .asking, .unwanted, .reading, .ended: return nil
     }
@@ -148,7 +170,7 @@ package struct LicenseExchange {
   package mutating func licenseAnswered(_ answer: Answer) -> ReplyAction? {
     switch phase {
     case .reading:
-      phase = .ended
+      move(to: .ended)
       switch answer {
       case .value: return .useAnswer
       case .builtin: return .useBuiltin
@@ -158,9 +180,16 @@ package struct LicenseExchange {
     }
   }
 
+  private mutating func move(to next: Phase) {
+    #if !hasFeature(Embedded)
+      log?.add("LicenseExchange", phase.caseName, next.caseName)
+    #endif
+    phase = next
+  }
+
   private mutating func askOrSend(after last: Part?) -> Action {
     for part in Part.allCases where hooks.has(part) && part.rawValue > (last?.rawValue ?? 0) {
-      phase = .asking(part)
+      move(to: .asking(part))
       return part == .headers ? .authoriseAndAskForHeaders : .ask(part)
     }
     // Another reply may have replaced the session token while the exchange waited for a hook.
@@ -169,12 +198,12 @@ package struct LicenseExchange {
 
   private mutating func send(_ sending: Action) -> Action {
     guard hasURL else { return fail(.state, message: "the delegate has no URL for this request") }
-    phase = .sent(isWanted: true)
+    move(to: .sent(isWanted: true))
     return sending
   }
 
   private mutating func fail(_ status: Status, message: String = "") -> Action {
-    phase = .ended
+    move(to: .ended)
     return .fail(status, message: message)
   }
 }

@@ -19,6 +19,9 @@ extension PlaybackMachine {
       LicenseRequest(
         id: id, keySystem: keySystem, isRenewal: isRenewal, isRaw: isRaw, isAuxiliary: isAuxiliary, ownToken: token,
         isForPlayingItem: isForPlayingItem))
+    #if !hasFeature(Embedded)
+      licenses[licenses.count - 1].log = lifecycle.log
+    #endif
     if let token, isForPlayingItem, let actions = tokenGiven(token, now: now) { return actions + sendWaiting(now: now) }
     return sendWaiting(now: now)
   }
@@ -136,7 +139,7 @@ extension PlaybackMachine {
       if usesSession { isRenewal = false }
       session.openingSent(request)
     }
-    licenses[index].phase = .inFlight(request, role)
+    licenses[index].sent(request, as: role)
     licenses[index].contentGeneration = contentGeneration
     return .sendLicense(request, license.id, content: content, session: token, renewal: isRenewal)
   }
@@ -158,7 +161,7 @@ extension PlaybackMachine {
     guard let index = licenses.firstIndex(where: { $0.isInFlight(request) }), let token = session.token,
       case .inFlight(_, .carriesToken(let generation)) = licenses[index].phase, generation != session.tokenGeneration
     else { return nil }
-    licenses[index].phase = .inFlight(request, .carriesToken(generation: session.tokenGeneration))
+    licenses[index].gotNewerToken(request, generation: session.tokenGeneration)
     return token
   }
 

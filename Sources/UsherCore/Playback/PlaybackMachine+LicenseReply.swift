@@ -18,7 +18,7 @@ extension PlaybackMachine {
     guard case .inFlight(_, let role) = licenses[index].phase else { return [] }
     switch outcome {
     case .arrived(let fields):
-      licenses[index].phase = .inFlight(request, .reading)
+      licenses[index].replyArrived(request)
       let actions = use(fields, of: licenses[index], role, request, ownTeardowns: ownTeardowns, now: now)
       return withFollowUps(actions, now: now)
     case .success(let fields, let data):
@@ -41,7 +41,7 @@ extension PlaybackMachine {
           return openingFailed(index, request, failure, origin, now: now)
         }
         if mayRepeat(index, failure) {
-          licenses[index].phase = .waiting
+          licenses[index].returned()
           licenses[index].resends += 1
           return withFollowUps([], now: now)
         }
@@ -88,12 +88,12 @@ extension PlaybackMachine {
     if mayAsk, isStale, licenses[index].resends < 3 {
       // Another reply has replaced the session token while this request was in flight, or may soon replace it: send the
       // request once more, with the newest token.
-      licenses[index].phase = .waiting
+      licenses[index].returned()
       licenses[index].resends += 1
       licenses[index].denial = denial
       actions = []
     } else if mayRepeat(index, failure) {
-      licenses[index].phase = .waiting
+      licenses[index].returned()
       licenses[index].resends += 1
       actions = []
     } else if mayAsk, mayReauthorise(licenses[index], failure) {
@@ -118,7 +118,7 @@ extension PlaybackMachine {
   /// Makes a denied request wait until the token callback has returned another content token. One call of the callback
   /// serves all requests that the server denies meanwhile.
   mutating func reauthorise(_ index: Int, _ denial: Denial) -> [Action] {
-    licenses[index].phase = .waiting
+    licenses[index].returned()
     licenses[index].hasFreshToken = true
     licenses[index].ownToken = nil
     licenses[index].reauthorised = denial
@@ -180,7 +180,7 @@ extension PlaybackMachine {
     // for another content token.
     let mayAsk = mayAskAgain(index) && failure.token == nil
     if failure.serviceCode == SSMCode.tooManySessions, mayAsk {
-      licenses[index].phase = .waiting
+      licenses[index].returned()
       return perform(session.setupReplied(request, .failure(failure), ownTeardowns: ownTeardowns, now: now), now: now)
         + sendWaiting(now: now)
     }

@@ -67,10 +67,15 @@ package struct PlaybackMachine {
       /// licence.
       case reading
     }
+    /// The lines with the arrows list the phases that may follow, as in `PlaybackMachine.Phase`.
     enum Phase {
       /// The request is sent as soon as the playback has started, has its tokens and its session, and no keep-alive is
       /// in flight.
+      /// → inFlight
       case waiting
+      /// While the request stays in flight, its role may change: it gets a newer session token, or its reply arrives and
+      /// the licence hook reads it. It waits again if it must be sent once more.
+      /// → inFlight, waiting
       case inFlight(RequestID, Role)
     }
     let id: LicenseID
@@ -82,7 +87,7 @@ package struct PlaybackMachine {
     var ownToken: Secret?
     /// Whether the request is for the content that plays, and not for additional content.
     let isForPlayingItem: Bool
-    var phase = Phase.waiting
+    private(set) var phase = Phase.waiting
     /// Whether the host gave the content token of this request after it made the request.
     var hasFreshToken = false
     /// The server's refusal. The machine keeps it while it waits for other replies, because the refusal does not count
@@ -96,6 +101,24 @@ package struct PlaybackMachine {
     var reauthorised: Denial?
     /// The host's request has completed (closed or timed out), but its reply may still bring a session token.
     var isAbandoned = false
+    #if !hasFeature(Embedded)
+      var log: TransitionLog?
+    #endif
+
+    private mutating func move(to next: Phase) {
+      #if !hasFeature(Embedded)
+        log?.add("LicenseRequest", phase.caseName, next.caseName)
+      #endif
+      phase = next
+    }
+
+    mutating func sent(_ request: RequestID, as role: Role) { move(to: .inFlight(request, role)) }
+    mutating func gotNewerToken(_ request: RequestID, generation: UInt32) {
+      move(to: .inFlight(request, .carriesToken(generation: generation)))
+    }
+    mutating func replyArrived(_ request: RequestID) { move(to: .inFlight(request, .reading)) }
+    /// Called when the request must be sent once more.
+    mutating func returned() { move(to: .waiting) }
   }
 
   /// Only one case may have a payload: Swift then stores the reference to the token's memory as it is. With a second
@@ -224,6 +247,9 @@ package struct PlaybackMachine {
     UsherError(.noToken, operation: operation, message: "content token unavailable")
   }
 
+  /// Called when the host has set or removed the token callback of the delegate.
+  package mutating func tokenCallbackChanged(isSet: Bool) { hasTokenCallback = isSet }
+
   /// Called with the token that the token callback supplied; nil if it supplied none or missed its deadline.
   package mutating func tokenAnswered(_ token: Secret?, now: Milliseconds) -> [Action] {
     guard contentToken.isAsking, !isClosing else { return [] }
@@ -247,9 +273,6 @@ package struct PlaybackMachine {
     contentToken = .known(token)
     contentGeneration &+= 1
   }
-  /// Called when the host has set or removed the token callback of the delegate.
-  package mutating func tokenCallbackChanged(isSet: Bool) { hasTokenCallback = isSet }
-
 
   /// Called when the time in which the host could give a content token has passed.
   package mutating func tokenWaitEnded(now: Milliseconds) -> [Action] {
@@ -349,3 +372,14 @@ extension PlaybackMachine.LicenseRequest {
     }
   }
 }
+
+#if !hasFeature(Embedded)
+  extension PlaybackMachine.LicenseRequest.Phase {
+    fileprivate var caseName: String {
+      switch self {
+      case .waiting: return "waiting"
+      case .inFlight: return "inFlight"
+      }
+    }
+  }
+#endif

@@ -44,7 +44,7 @@ extension SSMSession {
   private mutating func beginClosing(now: Milliseconds) -> [Action] {
     // The server has refused the newest token as unknown; only a licence reply in flight can still bring a newer token.
     if case .refused(_, _, let generation) = beat, generation == tokenGeneration { newest.refuseAsUnknown() }
-    if !isBeatInFlight { beat = .off }
+    if !isBeatInFlight { beatEnded() }
     let until = now.adding(policy.teardownTimeout)
     lifecycle.beganClosing(until: until)
     return [.setTimer(until)]
@@ -96,7 +96,7 @@ extension SSMSession {
   }
 
   private mutating func send(_ teardown: Teardown) -> [Action] {
-    if !isBeatInFlight { beat = .off }
+    if !isBeatInFlight { beatEnded() }
     let request = newRequest()
     var teardown = teardown
     teardown.attempts &+= 1
@@ -166,7 +166,7 @@ extension SSMSession {
   private mutating func end(left: Bool, orphanPossible: Bool, failedTeardown: UInt32?) -> [Action] {
     lifecycle.ended(left: left, failedTeardown: failedTeardown)
     newest.teardownEnded()
-    if !isBeatInFlight { beat = .off }
+    if !isBeatInFlight { beatEnded() }
     if !awaitsReply, !left { newest.forgetAll() }
     var actions: [Action] = [.cancelTimer]
     actions += freeSlot()

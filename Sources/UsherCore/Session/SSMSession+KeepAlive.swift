@@ -7,10 +7,10 @@ extension SSMSession {
   /// Sets the timer for the next beat of the schedule.
   mutating func arm() -> Action {
     guard let sendAt = schedule?.sendAt, mode != .cdm, mode != .none else {
-      beat = .off
+      beatEnded()
       return .cancelTimer
     }
-    beat = .waiting(sendAt: sendAt)
+    beatScheduled(at: sendAt)
     return .setTimer(sendAt)
   }
 
@@ -60,12 +60,12 @@ extension SSMSession {
       }
     }
     if mode == .enforced {
-      beat = .asked(attempt: attempt)
+      renewalAsked(attempt: attempt)
       let asked = [Action.renewalDue, .setTimer(now.adding(period))]
       return isDoubtful ? [.doubtful] + asked : asked
     }
     let request = newRequest()
-    beat = .inFlight(request, attempt: attempt, sentAt: now, generation: tokenGeneration)
+    beatSent(request, attempt: attempt, now: now)
     let send = Action.send(request, .heartbeat, token: token)
     return isDoubtful ? [.doubtful, send] : [send]
   }
@@ -75,7 +75,7 @@ extension SSMSession {
     _ request: RequestID, _ outcome: SSMOutcome, queueDelay: Milliseconds = 0, now: Milliseconds
   ) -> [Action] {
     guard case .inFlight(request, let attempt, let sentAt, let generation) = beat else { return [] }
-    beat = .off
+    beatEnded()
     if case .success(let fields) = outcome {
       newest.confirm(request)
       if fields.mayBeCut { loseReply() }
@@ -87,7 +87,7 @@ extension SSMSession {
       // A licence request in flight may have replaced the token: wait for its reply, which decides whether the session
       // failed.
       if licensesInFlight > 0 {
-        beat = .refused(failure, attempt: attempt, generation: generation)
+        beatDenied(failure, attempt: attempt, generation: generation)
         return []
       }
       if newest.useOther() { return sendBeat(attempt: attempt, now: now) }
@@ -121,7 +121,11 @@ extension SSMSession {
       schedule?.change(period: same, now: now)
       return answeredWell(sentAt: now, now: now, advance: false)
     case (.cdm, .off), (.cdm, .waiting), (.cdm, .retrying): return answeredWell(sentAt: now, now: now, advance: false)
-    case (.enforced, _), (.cdm, _), (.heartbeat, _), (.none, _): return []
+    case (.enforced, .off), (.enforced, .inFlight), (.enforced, .refused), (.cdm, .inFlight), (.cdm, .refused),
+      (.heartbeat, .off), (.heartbeat, .waiting), (.heartbeat, .inFlight), (.heartbeat, .refused),
+      (.heartbeat, .retrying), (.none, .off), (.none, .waiting), (.none, .inFlight), (.none, .refused),
+      (.none, .retrying):
+      return []
     }
   }
 
@@ -168,14 +172,14 @@ extension SSMSession {
   private mutating func catchUp(now: Milliseconds) -> Action {
     guard let due = schedule?.due, due <= now else { return arm() }
     guard mode == .heartbeat || mode == .enforced else { return arm() }
-    beat = .waiting(sendAt: now)
+    beatScheduled(at: now)
     return .setTimer(now)
   }
 
   /// Called when the server has refused a keep-alive for good: the session fails and sends no more beats. If the server
   /// refused a renewal while a heartbeat is in flight, the session still takes the token of the heartbeat's reply.
   mutating func beatRefused(_ failure: WireFailure, origin: Origin, operation: Operation) -> [Action] {
-    if !isBeatInFlight { beat = .off }
+    if !isBeatInFlight { beatEnded() }
     if origin == .ssm, failure.isUnknownSession { newest.refuseAsUnknown() }
     var error = failure.error(origin, operation).stopping()
     error.orphanPossible = newest.isUnknownToServer && newest.mayHaveSuccessor
@@ -191,7 +195,7 @@ extension SSMSession {
   ) -> [Action] {
     guard let schedule else { return [] }
     if let at = retryTime(schedule, after: failure, attempt: attempt, sentAt: sentAt, now: now) {
-      beat = .retrying(at: at, attempt: attempt &+ 1)
+      retryScheduled(at: at, attempt: attempt &+ 1)
       return [.setTimer(at)]
     }
     return outage(failure.error(origin, operation).stopping(), now: now)
@@ -214,7 +218,7 @@ extension SSMSession {
     }
     health = .outage(failedPeriods: failedPeriods)
     if let most = policy.failuresMax, failedPeriods >= most {
-      beat = .off
+      beatEnded()
       lifecycle.failed(error)
       return [.cancelTimer] + report
     }
@@ -279,7 +283,7 @@ extension SSMSession {
     guard policy.opening == .customer, isActive else { return [] }
     if field.isZero, schedule != nil {
       schedule = nil
-      beat = .off
+      beatEnded()
       return [.cancelTimer]
     }
     guard let new = policy.period(field), new != period else { return [] }

@@ -34,18 +34,26 @@ package struct SSMSession {
 
   package enum KeepAliveMode: Sendable { case heartbeat, enforced, cdm, none }
 
-  /// The state of the next beat. A beat is one keep-alive: a heartbeat, or a licence renewal that serves as one.
+  /// The state of the next beat. A beat is one keep-alive: a heartbeat, or a licence renewal that serves as one. The
+  /// lines with the arrows list the states that may follow, as in `Phase`.
   enum Beat {
-    /// The session sends no beats: it has no period, or the CDM renews the licence itself.
+    /// No beat is due or in flight: the session is not active, it has no period, the CDM renews the licence itself, or
+    /// the session is just handling the reply to a beat.
+    /// → waiting, inFlight, refused, retrying
     case off
+    /// → off, waiting, inFlight, asked
     case waiting(sendAt: Milliseconds)
+    /// → off
     case inFlight(RequestID, attempt: UInt32, sentAt: Milliseconds, generation: UInt32)
     /// The server answered that it does not know the session, but a licence request in flight may have replaced the
     /// token. The licence reply decides whether the session has failed.
+    /// → off, inFlight
     case refused(WireFailure, attempt: UInt32, generation: UInt32)
     /// The last attempt failed; the next attempt is due at `at`.
+    /// → off, waiting, inFlight, asked
     case retrying(at: Milliseconds, attempt: UInt32)
     /// The mode is enforced renewal: the session asked the host for the payload of the renewal.
+    /// → off, waiting, retrying
     case asked(attempt: UInt32)
   }
 
@@ -81,7 +89,7 @@ package struct SSMSession {
   package private(set) var mode = KeepAliveMode.heartbeat
   var firstLicense = FirstLicense.awaited(period: nil)
   var schedule: KeepAliveSchedule?
-  var beat = Beat.off
+  private(set) var beat = Beat.off
   var health = Health.good
   /// The time at which the oldest unanswered keep-alive was due; nil if all are answered.
   var owedSince: Milliseconds?
@@ -123,6 +131,26 @@ package struct SSMSession {
   }
 
   mutating func setMode(_ newMode: KeepAliveMode) { mode = newMode }
+
+  // MARK: Transitions of the beat
+
+  private mutating func move(to next: Beat) {
+    #if !hasFeature(Embedded)
+      lifecycle.log?.add("SSMSession.Beat", beat.caseName, next.caseName)
+    #endif
+    beat = next
+  }
+
+  mutating func beatEnded() { move(to: .off) }
+  mutating func beatScheduled(at sendAt: Milliseconds) { move(to: .waiting(sendAt: sendAt)) }
+  mutating func beatSent(_ request: RequestID, attempt: UInt32, now: Milliseconds) {
+    move(to: .inFlight(request, attempt: attempt, sentAt: now, generation: tokenGeneration))
+  }
+  mutating func beatDenied(_ failure: WireFailure, attempt: UInt32, generation: UInt32) {
+    move(to: .refused(failure, attempt: attempt, generation: generation))
+  }
+  mutating func retryScheduled(at: Milliseconds, attempt: UInt32) { move(to: .retrying(at: at, attempt: attempt)) }
+  mutating func renewalAsked(attempt: UInt32) { move(to: .asked(attempt: attempt)) }
 
   /// The newest session token.
   package var token: Secret? { newest.secret }
@@ -214,3 +242,18 @@ package struct SSMSession {
   /// Called when the reply to a request with a session token was lost.
   mutating func loseReply() { newest.loseReply(next: nextRequest) }
 }
+
+#if !hasFeature(Embedded)
+  extension SSMSession.Beat {
+    fileprivate var caseName: String {
+      switch self {
+      case .off: return "off"
+      case .waiting: return "waiting"
+      case .inFlight: return "inFlight"
+      case .refused: return "refused"
+      case .retrying: return "retrying"
+      case .asked: return "asked"
+      }
+    }
+  }
+#endif

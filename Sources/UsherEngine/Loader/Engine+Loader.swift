@@ -192,7 +192,6 @@ extension Engine {
       method: .post, endpoint: server, headers: [contentType(format)] + options.headers + job.headers, body: body,
       isUrgent: false, tokens: job.tokens)
     for token in job.tokens { secrets.note(token, of: entry) }
-    job.repeatableRequest = request
     job.transfer = requests.send(request, for: .load(entry.id, job, .key))
   }
 
@@ -210,11 +209,10 @@ extension Engine {
     switch (step, outcome) {
     case (.entitlement, .failure(let failure)): fail(entry, job, failure.error(.entitlement, .entitlement))
     case (.key, .failure(let failure)):
-      guard failure.endedKeptConnection, let request = job.repeatableRequest else {
+      guard let again = job.machine.keyRequestFailed(endedKeptConnection: failure.endedKeptConnection) else {
         return fail(entry, job, failure.error(.license, .license))
       }
-      job.repeatableRequest = nil
-      job.transfer = requests.send(request, for: .load(entry.id, job, .key))
+      perform(again, entry, job)
     case (.entitlement(let question), .response(let response)):
       entitlementReplied(entry, job, question, response, hiding: secrets)
     case (.key, .response(let response)): keyReplied(entry, job, response, hiding: secrets)

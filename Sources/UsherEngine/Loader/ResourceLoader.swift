@@ -148,9 +148,6 @@ final class LoadingJob {
   var timer: UInt64?
   var ask: HostQuestion?
   var transfer: TransferID?
-  /// The request for the key, until it was repeated: the library repeats it if the server closes a kept connection
-  /// instead of replying.
-  var repeatableRequest: HTTPRequest?
   private var complete: ((Answer) -> Void)?
 
   init(

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import UsherCore
@@ -119,16 +120,30 @@ import Testing
     #expect(!Machine.Ending.cancelled.isReported)
   }
 
+  @Test func keyRequest_whoseKeptConnectionTheServerClosed_isSentOnceMore() {
+    var machine = machine(certificate: false)
+    _ = machine.start(at: .allowed("keys"))
+    #expect(words(machine.keyRequestFailed(endedKeptConnection: true)) == "", "no key request is in flight")
+    _ = machine.spcArrived(secret("spc"))
+    #expect(words(machine.keyRequestFailed(endedKeptConnection: false)) == "")
+    #expect(words(machine.keyRequestFailed(endedKeptConnection: true)) == "request the key with spc at keys")
+    #expect(words(machine.keyRequestFailed(endedKeptConnection: true)) == "", "the request was repeated before")
+  }
+
   /// For every route, tries every order of replies, answers and endings, also orders that the machine does not expect.
-  @Test func everyOrder_asksOnce_requestsTheKeyOnce_andEndsOnce() {
+  @Test func everyOrder_asksOnce_repeatsTheKeyRequestOnce_andEndsOnce() {
+    let log = TransitionLog()
     for bits in 0..<16 {
       var search = LoadingSearch()
-      let machine = machine(
+      var machine = machine(
         entitlement: bits & 1 != 0, certificate: bits & 2 != 0, server: bits & 4 != 0, tokenURL: bits & 8 != 0)
+      machine.record(in: log)
       search.visit(LoadingRun(machine), after: [])
       #expect(search.violation == nil)
       #expect(search.visited.count > 5)
     }
+    let comments = PhaseComments([.init("LoadingMachine", in: "Sources/UsherCore/FairPlay/LoadingMachine.swift")])
+    #expect(comments.differences(log.transitions, isWhole: true) == [])
   }
 }
 
@@ -137,6 +152,7 @@ private struct LoadingRun {
   enum Input: CaseIterable {
     case startAllowed, startRefused, startMissing, decidedServer, decidedEntitlement, decidedBuiltin, entitledAllowed,
       entitledRefused, certificate, spc
+    case keyConnectionEnded, keyFailed
     case done, failed, timedOut, cancelled
   }
 
@@ -165,6 +181,8 @@ private struct LoadingRun {
     case .entitledRefused: answer("entitlement", machine.entitled(.refused))
     case .certificate: answer("certificate", machine.certificateArrived(secret("cert")))
     case .spc: answer("spc", machine.spcArrived(secret("spc")))
+    case .keyConnectionEnded: repeatKey(machine.keyRequestFailed(endedKeptConnection: true))
+    case .keyFailed: if machine.keyRequestFailed(endedKeptConnection: false) != nil { violation = "repeated a failure" }
     case .done: end(machine.end(.done), isRight: awaited == "key")
     case .failed: end(machine.end(.failed), isRight: true)
     case .timedOut: end(machine.end(.timedOut), isRight: true)
@@ -199,6 +217,14 @@ private struct LoadingRun {
     case .fail: endings += 1
     case nil: break
     }
+  }
+
+  private mutating func repeatKey(_ action: LoadingMachine<String>.Action?) {
+    let isRight = awaited == "key" && endings == 0 && !done.contains("second key")
+    if isRight != (action != nil) { violation = "a lost key request led to \(words(action))" }
+    guard case .requestKey(_, let spc)? = action else { return }
+    if text(spc) != "spc" { violation = "the repeated request lost the SPC" }
+    done.insert("second key")
   }
 
   private mutating func begin(_ what: String, awaiting input: String? = nil) {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import UsherCore
@@ -142,12 +143,16 @@ import Testing
   /// For every set of hooks, tries every order of answers, replies and closes, also orders that the exchange does not
   /// expect.
   @Test func everyOrder_asksEachHookOnce_sendsOnce_andEndsOnce() throws {
+    let log = TransitionLog()
     for bits in 0..<16 {
-      let exchange = exchange(url: bits & 1 != 0, body: bits & 2 != 0, headers: bits & 4 != 0, hasURL: bits & 8 != 0)
+      var exchange = exchange(url: bits & 1 != 0, body: bits & 2 != 0, headers: bits & 4 != 0, hasURL: bits & 8 != 0)
+      exchange.record(in: log)
       var search = ExchangeSearch()
       search.visit(ExchangeRun(exchange, hasURL: bits & 8 != 0), after: [])
       #expect(search.violation == nil)
     }
+    let comments = PhaseComments([.init("LicenseExchange", in: "Sources/UsherCore/Playback/LicenseExchange.swift")])
+    #expect(comments.differences(log.transitions, isWhole: true) == [])
   }
 }
 

@@ -4,14 +4,23 @@ import UsherCore
   import Glibc
 #endif
 
-/// Reads the comment above each phase of the machines, and compares it with the transitions that the search has seen.
+/// Reads the comment above each phase of some machines, and compares it with the transitions that a search has seen.
 /// One line of the comment lists the phases that may follow, like `/// → settingUp, failed, ended` or `/// → nothing`.
-struct PhaseComments {
-  /// For each machine the file with its `enum Phase`, relative to the root of the repository.
-  private static let sources = [
-    ("SSMSession", "Sources/UsherCore/Session/SSMSession+Lifecycle.swift"),
-    ("PlaybackMachine", "Sources/UsherCore/Playback/PlaybackMachine+Phase.swift")
-  ]
+package struct PhaseComments {
+  /// The enumeration of a machine's phases.
+  package struct Source {
+    let machine: String
+    /// The name of the enumeration.
+    let name: String
+    /// The file, relative to the root of the repository.
+    let path: String
+
+    package init(_ machine: String, _ name: String = "Phase", in path: String) {
+      self.machine = machine
+      self.name = name
+      self.path = path
+    }
+  }
 
   private struct Comment {
     let machine: String
@@ -25,8 +34,8 @@ struct PhaseComments {
   /// The errors in the comments that can be found without a search.
   private var errors: [String] = []
 
-  init() {
-    for (machine, path) in Self.sources { read(machine, path) }
+  package init(_ sources: [Source]) {
+    for source in sources { read(source) }
     for comment in comments {
       let phases = Set(comments.filter { $0.machine == comment.machine }.map { $0.phase })
       for unknown in comment.successors.subtracting(phases).sorted() {
@@ -37,7 +46,7 @@ struct PhaseComments {
 
   /// Returns the differences between the comments and the transitions, one line for each.
   /// - Parameter isWhole: the search was deep enough to see every transition.
-  func differences(_ seen: Set<TransitionLog.Transition>, isWhole: Bool) -> [String] {
+  package func differences(_ seen: Set<TransitionLog.Transition>, isWhole: Bool) -> [String] {
     var lines = isWhole ? errors : []
     for comment in comments {
       let successors = Set(seen.filter { $0.machine == comment.machine && $0.from == comment.phase }.map { $0.to })
@@ -53,18 +62,22 @@ struct PhaseComments {
     return lines
   }
 
-  private mutating func read(_ machine: String, _ path: String) {
-    guard let text = Self.contents(path) else { return errors.append("\(path): cannot be read") }
+  private mutating func read(_ source: Source) {
+    let (machine, path) = (source.machine, source.path)
+    guard let text = Self.contents(Self.root + path) else { return errors.append("\(path): cannot be read") }
     let count = comments.count
-    var isInside = false
+    var end: String?
     var successors: Set<String>?
     for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
       let words = line.split(whereSeparator: { " ,({".contains($0) }).map(String.init)
-      if words.starts(with: ["enum", "Phase"]) { isInside = true }
-      guard isInside else { continue }
-      if line == "  }" { break }
+      if end == nil, words.drop(while: { $0 == "private" }).starts(with: ["enum", source.name]) {
+        end = line.prefix { $0 == " " } + "}"
+      }
+      guard let end else { continue }
+      if line == end { break }
       if words.starts(with: ["///", "→"]) { successors = Set(words.dropFirst(2)).subtracting(["nothing"]) }
-      guard words.count > 1, words[0] == "case" else { continue }
+      // The cases of a switch begin with a dot.
+      guard words.count > 1, words[0] == "case", words[1].first != "." else { continue }
       let place = "\(path):\(index + 1)"
       if let successors {
         comments.append(Comment(machine: machine, phase: words[1], successors: successors, place: place))
@@ -74,6 +87,11 @@ struct PhaseComments {
       successors = nil
     }
     if comments.count == count { errors.append("\(path): no phases found") }
+  }
+
+  /// The root of the repository, with a slash.
+  private static var root: String {
+    #filePath.split(separator: "/").dropLast(3).reduce(into: "/") { $0 += $1 + "/" }
   }
 
   private static func contents(_ path: String) -> String? {
