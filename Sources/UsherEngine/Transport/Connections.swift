@@ -8,7 +8,7 @@ final class Connections {
     var wanted: Int32 = 0
     /// The events that epoll watches. A kept connection stays registered between two requests, although libcurl does
     /// not ask for its events then: most connections are used again, so this saves two system calls for each request.
-    var told: Int32 = 0
+    var registered: Int32 = 0
     /// Whether the server has answered on this connection at least once. libcurl tells this table when it closes such a
     /// connection, so the table knows when the system may use the socket's number again. libcurl closes other
     /// connections without telling the table.
@@ -107,7 +107,7 @@ final class Connections {
     guard socket >= 0 else { return }
     let index = Int(socket)
     while watches.count <= index { watches.append(Watch()) }
-    if watches[index].told == 0, interest != 0 {
+    if watches[index].registered == 0, interest != 0 {
       // This may be a new socket to which the system has given the number of a closed one. So forget the local port.
       watches[index].localPort = 0
       watches[index].server = 0
@@ -119,24 +119,24 @@ final class Connections {
       watches[index].turns = 0
       watches[index].isLost = false
     }
-    if interest == 0, watches[index].isKept, watches[index].told == PLATFORM_READABLE { return }
-    tell(socket, interest)
+    if interest == 0, watches[index].isKept, watches[index].registered == PLATFORM_READABLE { return }
+    register(socket, interest)
   }
 
   /// Removes the socket from epoll, then closes it. Closing alone would not remove it while a forked child still has it
   /// open.
   fileprivate func close(_ socket: Int32) {
-    tell(socket, 0)
+    register(socket, 0)
     watchdog.closed(socket)
     if Int(socket) < watches.count { watches[Int(socket)] = Watch() }
     platform_fd_close(socket)
   }
 
-  private func tell(_ socket: Int32, _ interest: Int32) {
+  private func register(_ socket: Int32, _ interest: Int32) {
     let index = Int(socket)
-    guard index < watches.count, watches[index].told != interest else { return }
-    let isWatched = poller.watch(socket, was: watches[index].told, interest)
-    watches[index].told = interest
+    guard index < watches.count, watches[index].registered != interest else { return }
+    let isWatched = poller.watch(socket, was: watches[index].registered, interest)
+    watches[index].registered = interest
     guard !isWatched, interest != 0 else { return }
     // Without epoll, the library would not notice a reply on this connection, so end the connection. If no request is
     // in flight on it, libcurl notices the end before it would use the connection again.
@@ -162,7 +162,7 @@ final class Connections {
     watches[Int(socket)].origin = transfer.endpoint?.origin ?? []
     watches[Int(socket)].keptSince = platform_monotonic_ms()
     // From now on epoll watches the connection also while no request is in flight; see `dropUnasked`.
-    if watches[Int(socket)].wanted == 0 { tell(socket, PLATFORM_READABLE) }
+    if watches[Int(socket)].wanted == 0 { register(socket, PLATFORM_READABLE) }
     return true
   }
 
@@ -213,7 +213,7 @@ final class Connections {
   /// Called when a server has sent something or has closed the connection, while no request was in flight on it. Over
   /// HTTP/1.1 libcurl would read the bytes as the reply to the next request, so this closes the connection.
   private func dropUnasked(_ socket: Int32) {
-    tell(socket, 0)
+    register(socket, 0)
     let index = Int(socket)
     if index < watches.count, watches[index].isKept, !watches[index].isHTTP2 { platform_socket_drop(socket) }
   }
@@ -262,7 +262,7 @@ final class Connections {
   /// Whether a connection to the origin has stayed open for some time after its first reply.
   func hasLasting(to origin: [UInt8]) -> Bool {
     let latest = platform_monotonic_ms() &- Self.lastingTime
-    return watches.contains { $0.isKept && $0.told != 0 && $0.keptSince <= latest && $0.origin == origin }
+    return watches.contains { $0.isKept && $0.registered != 0 && $0.keptSince <= latest && $0.origin == origin }
   }
 
   /// Ends reading on all idle connections. libcurl has no function that closes idle connections, but it drops a

@@ -34,7 +34,7 @@ final class CurlTransfer {
   private var tried: [curl_shim_address] = []
   /// A connected socket, which libcurl uses as its next connection; negative: there is none.
   private var connectedSocket: Int32 = -1
-  private var told = Told()
+  private var handleOptions = HandleOptions()
   /// Whether the system had no file descriptor for the connection.
   private var lacksDescriptor = false
   /// libcurl writes its description of an error here.
@@ -51,7 +51,7 @@ final class CurlTransfer {
   private let cookies: UnsafeMutablePointer<curl_shim_jars>?
 
   /// The options that the handle still has from its previous request, or from the template.
-  private struct Told {
+  private struct HandleOptions {
     var isPost = true
     var isFresh = false
     var maxIdleSeconds = CurlTransfer.maxIdleSeconds
@@ -112,7 +112,7 @@ final class CurlTransfer {
     easy = copy
     headers.pointee.easy = copy
     endpoint = nil
-    told = Told()
+    handleOptions = HandleOptions()
     moreTimeToConnect = 0
     if setCallbackData() { return true }
     curl_easy_cleanup(copy)
@@ -153,9 +153,9 @@ final class CurlTransfer {
       if let cookies, !useCookies(cookies, of: request.endpoint) { return false }
       endpoint = request.endpoint
     }
-    if told.avoidsProxy != avoidsProxy {
+    if handleOptions.avoidsProxy != avoidsProxy {
       guard curl_shim_set_string(easy, CURLOPT_NOPROXY, avoidsProxy ? "*" : nil) == CURLE_OK else { return false }
-      told.avoidsProxy = avoidsProxy
+      handleOptions.avoidsProxy = avoidsProxy
     }
     return true
   }
@@ -168,20 +168,20 @@ final class CurlTransfer {
   /// again at each start of the handle, others only at the first start after the option was set.
   private func setAddresses(_ line: [UInt8]?, _ version: UInt32) -> Bool {
     addresses = line
-    guard let line, told.version != version || told.addresses != line else { return true }
+    guard let line, handleOptions.version != version || handleOptions.addresses != line else { return true }
     curl_shim_free_lines(addressList)
     addressList = line.withUnsafeBytes { curl_shim_line_list($0.baseAddress) }
     guard addressList != nil, curl_shim_set_list(easy, CURLOPT_RESOLVE, addressList) == CURLE_OK else { return false }
-    told.addresses = line
-    told.version = version
+    handleOptions.addresses = line
+    handleOptions.version = version
     return true
   }
 
   private func setMethod(_ request: HTTPRequest) -> Bool {
     let isPost = request.method == .post
-    if told.isPost != isPost {
+    if handleOptions.isPost != isPost {
       guard curl_shim_set_long(easy, isPost ? CURLOPT_POST : CURLOPT_HTTPGET, 1) == CURLE_OK else { return false }
-      told.isPost = isPost
+      handleOptions.isPost = isPost
     }
     guard isPost else { return true }
     // libcurl does not copy the body. The request keeps the body alive.
@@ -190,21 +190,21 @@ final class CurlTransfer {
   }
 
   private func setConnection(_ request: HTTPRequest, isFresh: Bool) -> Bool {
-    if told.isFresh != isFresh {
+    if handleOptions.isFresh != isFresh {
       guard curl_shim_set_long(easy, CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0) == CURLE_OK else { return false }
-      told.isFresh = isFresh
+      handleOptions.isFresh = isFresh
     }
-    if told.isUsedUp {
+    if handleOptions.isUsedUp {
       guard curl_shim_set_long(easy, CURLOPT_FORBID_REUSE, 0) == CURLE_OK else { return false }
-      told.isUsedUp = false
+      handleOptions.isUsedUp = false
     }
     // If a connection was idle for a long time, the server may be about to close it, or the network may no longer
     // forward its packets. Urgent requests may use such a connection, because the session repeats them if they fail.
     // All other requests use only connections that were used a short time ago. libcurl counts whole seconds.
     let maxIdleSeconds = request.isRetry ? 1 : request.isUrgent ? Self.maxIdleSeconds : 15
-    if told.maxIdleSeconds != maxIdleSeconds {
+    if handleOptions.maxIdleSeconds != maxIdleSeconds {
       guard curl_shim_set_long(easy, CURLOPT_MAXAGE_CONN, maxIdleSeconds) == CURLE_OK else { return false }
-      told.maxIdleSeconds = maxIdleSeconds
+      handleOptions.maxIdleSeconds = maxIdleSeconds
     }
     return true
   }
@@ -245,7 +245,7 @@ final class CurlTransfer {
   func maySend(localPort: Int32) -> Bool {
     self.localPort = localPort
     attempts += 1
-    wasStopped = attempts > 1 && told.isPost && curl_shim_request_size(easy) > 0
+    wasStopped = attempts > 1 && handleOptions.isPost && curl_shim_request_size(easy) > 0
     return !wasStopped
   }
 
@@ -292,7 +292,7 @@ final class CurlTransfer {
     // again.
     if request?.endpoint.isHTTPS ?? false, curl_shim_has_pending(easy, Self.sslPending) != 0 {
       _ = curl_shim_set_long(easy, CURLOPT_FORBID_REUSE, 1)
-      told.isUsedUp = true
+      handleOptions.isUsedUp = true
     }
     return true
   }
@@ -302,7 +302,7 @@ final class CurlTransfer {
   func release(keepsHandle: Bool) {
     if keepsHandle {
       _ = curl_shim_set_list(easy, CURLOPT_HTTPHEADER, nil)
-      if told.isPost { _ = curl_shim_set_body(easy, nil, 0) }
+      if handleOptions.isPost { _ = curl_shim_set_body(easy, nil, 0) }
     }
     request = nil
     reply = SecretBuffer()

@@ -329,8 +329,8 @@ final class CurlTransport: Transport {
       if round.sockets.isEmpty { quietAt = round.now }
       // If the time of this part is over, another round follows only if more sockets may be ready. In that round, the
       // sockets of fast servers get no turn, but bytes that no request asked for are found; see `ready`.
-      let goesOn = round.isFull || (!sweep.isPartOver && (isExhaustive || poller.hasFired))
-      hasMore = !round.sockets.isEmpty && goesOn
+      let mayHaveMore = round.isFull || (!sweep.isPartOver && (isExhaustive || poller.hasFired))
+      hasMore = !round.sockets.isEmpty && mayHaveMore
       until = 0
       rounds -= 1
     }
