@@ -28,11 +28,7 @@ struct FourCC: Equatable, Sendable {
   static var encu: FourCC { FourCC(value: 0x656E_6375) }
 
   /// Whether the type of a box can have these letters.
-  var isPrintable: Bool {
-    var line = TextLine()
-    write(to: &line)
-    return !line.bytes.contains(0x3F)
-  }
+  var isPrintable: Bool { letter(24) != 0x3F && letter(16) != 0x3F && letter(8) != 0x3F && letter(0) != 0x3F }
 
   /// Whether this is a scheme of ISO/IEC 23001-7: `cenc`, `cbc1`, `cens` or `cbcs`. They need a `tenc` box.
   var isCommonEncryption: Bool {
@@ -42,13 +38,42 @@ struct FourCC: Equatable, Sendable {
     }
   }
 
-  /// Adds the four letters; "?" stands for a byte that is no letter of ASCII.
+  /// Adds the four letters.
   @inline(never)
   func write(to line: inout TextLine) {
-    for shift in [24, 16, 8, 0] as [UInt32] {
-      let letter = UInt8(truncatingIfNeeded: value >> shift)
-      line.add(letter >= 0x20 && letter < 0x7F ? letter : 0x3F)
+    for shift in [24, 16, 8, 0] as [UInt32] { line.add(letter(shift)) }
+  }
+
+  /// Returns the letter at this bit; "?" stands for a byte that is no letter of ASCII.
+  @inline(never)
+  private func letter(_ shift: UInt32) -> UInt8 {
+    let letter = UInt8(truncatingIfNeeded: value >> shift)
+    return letter >= 0x20 && letter < 0x7F ? letter : 0x3F
+  }
+}
+
+/// The header of a box of an ISO BMFF file.
+struct BoxHeader {
+  let type: FourCC
+  /// The number of bytes of the box with its header, as the header states it; nil: the box extends to the end of the
+  /// file.
+  let size: UInt64?
+  /// The number of bytes of the header.
+  let count: Int
+
+  /// Returns nil if the bytes do not contain the complete header. This function does not check the size.
+  @inline(never)
+  static func read(_ bytes: UnsafeBufferPointer<UInt8>) -> BoxHeader? {
+    var reader = ByteReader(bytes)
+    guard let short = reader.number(4), let type = reader.number(4) else { return nil }
+    var size: UInt64? = short
+    if short == 1 {
+      guard let long = reader.number(8) else { return nil }
+      size = long
+    } else if short == 0 {
+      size = nil
     }
+    return BoxHeader(type: FourCC(value: UInt32(truncatingIfNeeded: type)), size: size, count: reader.at)
   }
 }
 
@@ -67,20 +92,13 @@ struct Box {
   }
 
   static func first(of bytes: UnsafeBufferPointer<UInt8>) -> Box? {
-    var reader = ByteReader(bytes)
-    guard let short = reader.number(4), let type = reader.number(4) else { return nil }
-    var size = short
-    if short == 1 {
-      guard let long = reader.number(8) else { return nil }
-      size = long
-    } else if short == 0 {
-      size = UInt64(bytes.count)
-    }
-    guard size >= UInt64(reader.at), size <= UInt64(bytes.count) else { return nil }
+    guard let header = BoxHeader.read(bytes) else { return nil }
+    let size = header.size ?? UInt64(bytes.count)
+    guard size >= UInt64(header.count), size <= UInt64(bytes.count) else { return nil }
     let end = Int(size)
     return Box(
-      type: FourCC(value: UInt32(truncatingIfNeeded: type)), whole: UnsafeBufferPointer(rebasing: bytes[..<end]),
-      payload: UnsafeBufferPointer(rebasing: bytes[reader.at..<end]))
+      type: header.type, whole: UnsafeBufferPointer(rebasing: bytes[..<end]),
+      payload: UnsafeBufferPointer(rebasing: bytes[header.count..<end]))
   }
 
   static func child(_ type: FourCC, of bytes: UnsafeBufferPointer<UInt8>) -> Box? {

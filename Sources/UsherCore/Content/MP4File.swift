@@ -19,7 +19,7 @@ package final class MP4File {
     let type: FourCC
     let start: UInt64
     let body: UInt64
-    /// Where the box ends; `openEnd` if it extends to the end of the file.
+    /// The offset of the first byte after the box; `openEnd` if the box extends to the end of the file.
     let end: UInt64
   }
 
@@ -101,7 +101,7 @@ package final class MP4File {
 
   // MARK: Boxes
 
-  /// Adds a box to the path.
+  /// Appends the type of a box to the path in `message`.
   /// - Parameters:
   ///   - number: which box of this type it is; 0: the path shows no number.
   @inline(never)
@@ -305,23 +305,14 @@ package final class MP4File {
   /// Reads the header of a box. The end of the box is 0 if the box cannot have its size; the outer box is not
   /// checked. Returns nil at the end of the file.
   private func header(_ at: UInt64) throws(Fault) -> Part? {
-    let bytes = try bytes(at, 16)
-    var reader = ByteReader(bytes)
-    guard let short = reader.number(4), let type = reader.number(4) else { return nil }
-    var size = short
-    if short == 1 {
-      guard let long = reader.number(8) else { return nil }
-      size = long
+    guard let header = BoxHeader.read(try bytes(at, 16)) else { return nil }
+    let body = at &+ UInt64(header.count)
+    var end = MP4File.openEnd
+    if let size = header.size {
+      let (sum, isOver) = at.addingReportingOverflow(size)
+      end = isOver || sum > MP4File.mostOffset || sum < body ? 0 : sum
     }
-    let body = at &+ UInt64(reader.at)
-    let (sum, isOver) = at.addingReportingOverflow(size)
-    var end = sum
-    if size == 0 && short == 0 {
-      end = MP4File.openEnd
-    } else if isOver || sum > MP4File.mostOffset || sum < body {
-      end = 0
-    }
-    return Part(type: FourCC(value: UInt32(truncatingIfNeeded: type)), start: at, body: body, end: end)
+    return Part(type: header.type, start: at, body: body, end: end)
   }
 
   /// Reads a big-endian number inside a box.
