@@ -120,6 +120,29 @@ def test_keys_forAHostWithLittleRoom_areNotWritten() -> None:
             assert bytes(keys[1].key) == KEY and message.value == b""
 
 
+def test_keys_refusedArgument_leavesNoOldKeys() -> None:
+    """The function wipes the array and sets the count to 0 when it refuses the licence argument; so a host that ignores
+    the status reads no keys of an earlier licence."""
+    data = license_of(pair(KIDS[0], KEY)).data
+    long = data + b" " * ((1 << 20) + 1 - len(data))
+    for given, size in ((data, 0), (None, 1), (long, len(long))):
+        keys, count = (abi.ClearkeyKey * 2)(), ctypes.c_size_t(2)
+        ctypes.memset(keys, 0xEE, ctypes.sizeof(keys))
+        with pytest.raises(usher.InvalidArgumentError):
+            ffi.lib.usher_clearkey_keys(ffi.c_bytes(given), size, keys, ctypes.byref(count), None, 0)
+        assert (count.value, bytes(keys)) == (0, bytes(64))
+
+
+def test_keys_forTooManyKeys_changesNothing() -> None:
+    """The function refuses a count above 1,048,576 and leaves the count and the array as they were."""
+    keys, count = (abi.ClearkeyKey * 1)(), ctypes.c_size_t((1 << 20) + 1)
+    ctypes.memset(keys, 0xEE, ctypes.sizeof(keys))
+    data = license_of(pair(KIDS[0], KEY)).data
+    with pytest.raises(usher.InvalidArgumentError):
+        ffi.lib.usher_clearkey_keys(ffi.c_bytes(data), len(data), keys, ctypes.byref(count), None, 0)
+    assert (count.value, bytes(keys)) == ((1 << 20) + 1, b"\xee" * 32)
+
+
 def test_file_toKeys_needsNoOtherCode(stage: Stage) -> None:
     """The host plays a file that it has never seen: key ids, request, licence and key all come from the library."""
     kid = bytes.fromhex("00112233445566778899aabbccddeeff")

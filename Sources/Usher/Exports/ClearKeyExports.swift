@@ -23,14 +23,13 @@ public func usher_clearkey_keys(
   _ count: UnsafeMutablePointer<Int>!, _ message: UnsafeMutablePointer<CChar>!, _ message_size: Int
 ) -> Int32 {
   report(to: message, message_size) { words throws(UsherError) in
-    guard let license, license_size > 0, license_size <= 1 << 20, let count, count.pointee >= 0,
-      count.pointee <= 1 << 20
-    else { throw UsherError(.invalidArgument) }
+    guard let count, count.pointee >= 0, count.pointee <= 1 << 20 else { throw UsherError(.invalidArgument) }
     let room = UnsafeMutableBufferPointer(
       start: keys.map { UnsafeMutableRawPointer($0).assumingMemoryBound(to: UInt8.self) },
       count: keys == nil ? 0 : count.pointee * MemoryLayout<usher_clearkey_key>.size)
     count.pointee = 0
     wipe(room)
+    guard let license, license_size > 0, license_size <= 1 << 20 else { throw UsherError(.invalidArgument) }
     var needed = 0
     do throws(ClearKeyLicense.Fault) {
       try ClearKeyLicense.read(UnsafeBufferPointer(start: license, count: license_size)) { id, key in
