@@ -18,7 +18,7 @@ struct StaticText: ExpressibleByStringLiteral {
   }
 }
 
-/// The error for an argument that is not as its comment requires.
+/// Makes the error with which a function refuses one of its arguments.
 /// - Parameters:
 ///   - field: the name of the parameter or field in the header; or this name, a colon, and what is wrong.
 ///   - reason: begins with a colon.

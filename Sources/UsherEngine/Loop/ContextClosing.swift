@@ -54,8 +54,8 @@ final class ContextClosing {
     return !hasBegun
   }
 
-  /// How long the end of the context waits if the host has stated no time limit: long enough for one reply and one
-  /// teardown at the longest time-out that a playback of this context has had.
+  /// The default time limit for the close of the context. It is long enough for one reply and one teardown at the
+  /// longest time-out that a playback of this context has had.
   var longest: Milliseconds { min(longestTeardown &+ longestTeardown, Self.standardLimit) }
   private var longestTeardown: Milliseconds = 0
 
