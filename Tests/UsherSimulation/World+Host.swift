@@ -167,7 +167,9 @@ extension World {
   // MARK: Calls
 
   /// Makes a completion that the library must call exactly once.
-  func completion(_ play: Play, _ what: String, then: @escaping (Answer) -> Void = { _ in }) -> (Answer) -> Void {
+  func completion(
+    _ play: Play, _ what: String, then: @escaping (RequestResult) -> Void = { _ in }
+  ) -> (RequestResult) -> Void {
     nextCompletion += 1
     let id = nextCompletion
     openCompletions[id] = (play, what, now)
@@ -186,8 +188,8 @@ extension World {
   /// Makes a request. If the host has closed the playback, the library must refuse the request; otherwise it must
   /// accept it.
   func request(
-    _ play: Play, _ what: String, then: @escaping (Answer) -> Void = { _ in },
-    start: (@escaping (Answer) -> Void) -> Bool
+    _ play: Play, _ what: String, then: @escaping (RequestResult) -> Void = { _ in },
+    start: (@escaping (RequestResult) -> Void) -> Bool
   ) {
     let complete = completion(play, what, then: then)
     let isAccepted = start(complete)
@@ -201,7 +203,7 @@ extension World {
   func license(_ play: Play, isRenewal: Bool, timeout: Milliseconds?, other: UInt64? = nil) {
     let named = play.kind == .mapped ? contentID(other ?? play.choice.content) : []
     subject = (play, isRenewal ? .renewalAsked : .licenceAsked)
-    let renew = { [self] (answer: Answer) in
+    let renew = { [self] (answer: RequestResult) in
       guard play.kind == .widevine, answer.error.status == .ok, play.timesClosed == 0 else { return }
       // The CDM starts the renewal itself; the library does not ask for it.
       later.add(now + story.setting.period * 4 / 5) { [self] in

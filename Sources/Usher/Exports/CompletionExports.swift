@@ -99,12 +99,13 @@ public func usher_hook_builtin(_ completion: usher_completion, _ out: UnsafeMuta
     guard let out else { throw refused("out", isMissing) }
     let ask = try question(completion)
     guard let asked = ask.question, ask.isOpen else { throw UsherError(.invalidCompletion) }
-    let answer: Answer
+    let answer: RequestResult
     switch asked.builtin() {
     case .value(let value):
-      answer = Answer(data: value, period: 0, renewType: .none, isRenewal: asked.isRenewal, error: UsherError(.ok))
+      answer = RequestResult(
+        data: value, period: 0, renewType: .none, isRenewal: asked.isRenewal, error: UsherError(.ok))
     case .failed(let error):
-      answer = Answer(data: nil, period: 0, renewType: .none, isRenewal: asked.isRenewal, error: error)
+      answer = RequestResult(data: nil, period: 0, renewType: .none, isRenewal: asked.isRenewal, error: error)
     }
     out.pointee = OpaquePointer(bitPattern: handles.give(ResponseObject(context: nil, answer: answer)))
     if answer.error.status != .ok { throw answer.error }

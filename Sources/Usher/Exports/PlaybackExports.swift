@@ -33,7 +33,7 @@ public func usher_playback_wait_session(
     try refuseToWait(object.engine)
     let error = object.engine.waitForSession(
       object.id, milliseconds(timeout_ms, default: object.delegate.policy.setupTimeout))
-    try giveResponse(Answer(data: nil, error: error), object.context, out)
+    try giveResponse(RequestResult(data: nil, error: error), object.context, out)
   }
 }
 

@@ -65,7 +65,7 @@ public func usher_delegate_get_stream_token(
     let (object, map) = try delegateWithMap(delegate)
     guard let token = map.get(try key(content_id, content_id_size)) else { throw UsherError(.noToken) }
     guard let out else { return }
-    let answer = Answer(data: token, period: 0, renewType: .none, isRenewal: false, error: UsherError(.ok))
+    let answer = RequestResult(data: token, period: 0, renewType: .none, isRenewal: false, error: UsherError(.ok))
     out.pointee = OpaquePointer(
       bitPattern: try object.context.give(ResponseObject(context: object.context, answer: answer)))
   }

@@ -174,11 +174,11 @@ final class PlaybackObject: ContextPart {
 final class ResponseObject: HandleObject {
   /// The context with which the handle becomes stale; nil if the handle stays valid until the host frees it.
   let context: ContextObject?
-  let answer: Answer
+  let answer: RequestResult
   /// NUL-terminated.
   let message: [UInt8]
 
-  init(context: ContextObject?, answer: Answer) {
+  init(context: ContextObject?, answer: RequestResult) {
     self.context = context
     self.answer = answer
     message = Array(answer.error.message.utf8) + [0]

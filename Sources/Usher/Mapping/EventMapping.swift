@@ -58,7 +58,7 @@ private func withMessage(_ error: UsherError, _ body: (UnsafePointer<CChar>) -> 
 
 /// Calls `body` with the C form of an answer.
 @inline(never)
-func withResponse(_ answer: Answer, _ body: (UnsafePointer<usher_response_info>?) -> Void) {
+func withResponse(_ answer: RequestResult, _ body: (UnsafePointer<usher_response_info>?) -> Void) {
   withMessage(answer.error) { message in
     if let data = answer.data {
       data.withBytes { bytes in
@@ -74,7 +74,7 @@ func withResponse(_ answer: Answer, _ body: (UnsafePointer<usher_response_info>?
 
 @inline(never)
 func mapResponse(
-  _ answer: Answer, _ data: UnsafeBufferPointer<UInt8>?, _ message: UnsafePointer<CChar>?
+  _ answer: RequestResult, _ data: UnsafeBufferPointer<UInt8>?, _ message: UnsafePointer<CChar>?
 ) -> usher_response_info {
   var mapped = usher_response_info()
   mapped.struct_size = MemoryLayout<usher_response_info>.size

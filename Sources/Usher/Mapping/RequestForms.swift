@@ -6,7 +6,7 @@ internal import UsherEngine
 // answer.
 
 /// Starts a checked request; `complete` receives its answer. Returns false if the host has asked to close the playback.
-typealias RequestStart = (_ isBlocking: Bool, _ complete: @escaping (Answer) -> Void) -> Bool
+typealias RequestStart = (_ isBlocking: Bool, _ complete: @escaping (RequestResult) -> Void) -> Bool
 
 /// The playback that a request is for, and whether the calling function waits.
 struct RequestCaller {
@@ -73,7 +73,7 @@ func waitForRequest(
 private func waitForAnswer(
   _ start: RequestStart, _ object: PlaybackObject, _ out: UnsafeMutablePointer<OpaquePointer?>?
 ) throws(UsherError) {
-  let wait = Wait<Answer>()
+  let wait = Wait<RequestResult>()
   guard start(true, { wait.end($0) }) else { throw UsherError(.closed) }
   try giveResponse(wait.wait(), object.context, out)
 }
@@ -81,7 +81,7 @@ private func waitForAnswer(
 /// Gives the host a response, if it wants one, and throws the error of the answer, which is no refusal.
 @inline(never)
 func giveResponse(
-  _ answer: Answer, _ context: ContextObject, _ out: UnsafeMutablePointer<OpaquePointer?>?
+  _ answer: RequestResult, _ context: ContextObject, _ out: UnsafeMutablePointer<OpaquePointer?>?
 ) throws(UsherError) {
   if let out {
     out.pointee = OpaquePointer(bitPattern: try context.give(ResponseObject(context: context, answer: answer)))

@@ -1,5 +1,6 @@
 /// Runs the host code of one context: its callbacks, and the functions that destroy `user_data`. Each playback has a
-/// lane; lane 0 is for log lines. The calls in one lane run one after another, in the order in which they were passed.
+/// queue for these calls, its lane; lane 0 is for log lines. The calls of one lane run one after another, in the order
+/// in which the engine queued them.
 package final class HostCalls {
   package let executor: any CallbackExecutor
   /// The executor of pumped mode, which runs host code when the host pumps; nil in other modes.
@@ -44,7 +45,9 @@ package final class HostCalls {
 
   /// Returns the function that completes a request of the host. If a blocked thread waits for the answer, `complete`
   /// then runs on the I/O thread, otherwise in the playback's lane.
-  func completion(_ lane: UInt64, isBlocking: Bool, _ complete: @escaping (Answer) -> Void) -> (Answer) -> Void {
+  func completion(
+    _ lane: UInt64, isBlocking: Bool, _ complete: @escaping (RequestResult) -> Void
+  ) -> (RequestResult) -> Void {
     isBlocking ? complete : { answer in self.run(lane) { complete(answer) } }
   }
 

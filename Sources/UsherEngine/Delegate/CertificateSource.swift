@@ -67,10 +67,10 @@ package final class CertificateSource {
 
 final class CertificateWaiter {
   let playback: PlaybackID
-  let complete: (Answer) -> Void
+  let complete: (RequestResult) -> Void
   var timer: UInt64?
 
-  init(playback: PlaybackID, complete: @escaping (Answer) -> Void) {
+  init(playback: PlaybackID, complete: @escaping (RequestResult) -> Void) {
     self.playback = playback
     self.complete = complete
   }

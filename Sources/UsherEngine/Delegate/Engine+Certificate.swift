@@ -5,7 +5,7 @@ extension Engine {
   /// Any thread: requests a certificate. `timeout`, `complete` and the result are the same as in `requestLicense`.
   @discardableResult
   package func requestCertificate(
-    _ playback: PlaybackShared, timeout: Milliseconds?, isBlocking: Bool, complete: @escaping (Answer) -> Void
+    _ playback: PlaybackShared, timeout: Milliseconds?, isBlocking: Bool, complete: @escaping (RequestResult) -> Void
   ) -> Bool {
     submit(for: playback) {
       let handOver = self.calls.completion(playback.id, isBlocking: isBlocking, complete)
@@ -20,19 +20,19 @@ extension Engine {
 
   private func askCertificateHook(
     _ hook: @escaping DelegateHooks.Hook, _ entry: PlaybackEntry, _ timeout: Milliseconds?,
-    _ handOver: @escaping (Answer) -> Void
+    _ handOver: @escaping (RequestResult) -> Void
   ) {
     let playback = entry.id
     let source = entry.delegate.certificates
     // A closed playback does not start the fetch, because nothing would cancel it later.
-    func fetch(_ handOver: @escaping (Answer) -> Void) {
+    func fetch(_ handOver: @escaping (RequestResult) -> Void) {
       guard let entry = playbacks[playback], !entry.machine.isClosing else {
         return handOver(certificateFailure(UsherError(.closed)))
       }
       fetchCertificate(source, for: playback, timeout: timeout, handOver)
     }
     let question = HookQuestion(.certificate) {
-      let wait = Wait<Answer>()
+      let wait = Wait<RequestResult>()
       self.submit { fetch { wait.end($0) } }
       let answer = wait.wait()
       return answer.data.map { .value($0) } ?? .failed(answer.error)
@@ -43,7 +43,7 @@ extension Engine {
     ) { _, reply, status in
       switch reply {
       case .builtin: fetch(handOver)
-      case .value(let certificate): handOver(Answer(data: certificate))
+      case .value(let certificate): handOver(RequestResult(data: certificate))
       case .failed(let failure, _): handOver(certificateFailure(failure.error(.local, .certificate)))
       case .none, .license, .server: handOver(certificateFailure(UsherError(status == .ok ? .callback : status)))
       }
@@ -54,9 +54,9 @@ extension Engine {
   /// - Parameter timeout: the time limit of this request; the fetch may continue afterwards.
   func fetchCertificate(
     _ source: CertificateSource, for playback: PlaybackID, timeout: Milliseconds?,
-    _ handOver: @escaping (Answer) -> Void
+    _ handOver: @escaping (RequestResult) -> Void
   ) {
-    if let certificate = source.certificate { return handOver(Answer(data: certificate)) }
+    if let certificate = source.certificate { return handOver(RequestResult(data: certificate)) }
     let waiter = CertificateWaiter(playback: playback, complete: handOver)
     if let timeout { waiter.timer = timers.set(at: clock.now.adding(timeout), .certificate(source, waiter)) }
     guard source.add(waiter) else { return }
@@ -74,7 +74,7 @@ extension Engine {
     case .response(let response):
       switch ReplyDecoder.certificate(response, hiding: secrets) {
       case .failure(let failure): endCertificate(source, failure.error(.certificate, .certificate))
-      case .success(let certificate): complete(source.end(certificate), Answer(data: certificate))
+      case .success(let certificate): complete(source.end(certificate), RequestResult(data: certificate))
       }
     }
   }
@@ -96,7 +96,7 @@ extension Engine {
     complete(source.end(nil), certificateFailure(error))
   }
 
-  private func complete(_ waiters: [CertificateWaiter], _ answer: Answer) {
+  private func complete(_ waiters: [CertificateWaiter], _ answer: RequestResult) {
     for waiter in waiters {
       timers.cancel(waiter.timer)
       waiter.complete(answer)
@@ -104,8 +104,8 @@ extension Engine {
   }
 }
 
-private func certificateFailure(_ error: UsherError) -> Answer {
+private func certificateFailure(_ error: UsherError) -> RequestResult {
   var error = error
   error.operation = .certificate
-  return Answer(data: nil, error: error)
+  return RequestResult(data: nil, error: error)
 }

@@ -37,7 +37,7 @@ extension Engine {
   @discardableResult
   package func requestContentID(
     _ playback: PlaybackShared, url: [UInt8], timeout: Milliseconds, isBlocking: Bool,
-    complete: @escaping (Answer) -> Void
+    complete: @escaping (RequestResult) -> Void
   ) -> Bool {
     submit(for: playback) {
       let handOver = self.calls.completion(playback.id, isBlocking: isBlocking, complete)
@@ -82,10 +82,10 @@ package func sspContentID(_ assetID: [UInt8]) -> [UInt8]? {
   return asset?.read().contentID
 }
 
-private func contentIDAnswer(_ made: HookQuestion.BuiltIn) -> Answer {
+private func contentIDAnswer(_ made: HookQuestion.BuiltIn) -> RequestResult {
   switch made {
   case .value(let value):
-    return Answer(data: value, period: 0, renewType: .none, isRenewal: false, error: UsherError(.ok))
-  case .failed(let error): return Answer(data: nil, period: 0, renewType: .none, isRenewal: false, error: error)
+    return RequestResult(data: value, period: 0, renewType: .none, isRenewal: false, error: UsherError(.ok))
+  case .failed(let error): return RequestResult(data: nil, period: 0, renewType: .none, isRenewal: false, error: error)
   }
 }

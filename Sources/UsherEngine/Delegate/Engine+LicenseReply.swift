@@ -90,7 +90,7 @@ extension Engine {
     timers.cancel(job.timer)
     events.emit(.license, entry)
     job.end(
-      Answer(
+      RequestResult(
         data: data, period: entry.machine.session.period, renewType: renewType(entry),
         isRenewal: job.isRenewal, error: UsherError(.ok)))
   }
@@ -114,6 +114,6 @@ extension Engine {
     // failure as a heartbeat error.
     let isReported = job.isReading || !job.isByLibrary
     if isReported && !entry.machine.isClosing { events.emit(.licenseError, entry, error: error) }
-    job.end(Answer(data: nil, period: 0, renewType: .none, isRenewal: job.isRenewal, error: error))
+    job.end(RequestResult(data: nil, period: 0, renewType: .none, isRenewal: job.isRenewal, error: error))
   }
 }

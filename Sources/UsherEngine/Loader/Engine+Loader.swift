@@ -8,16 +8,16 @@ extension Engine {
   @discardableResult
   package func load(
     _ playback: PlaybackShared, _ id: UInt64, _ loader: ResourceLoader, url: [UInt8], timeout: Milliseconds?,
-    isBlocking: Bool, complete: @escaping (Answer) -> Void
+    isBlocking: Bool, complete: @escaping (RequestResult) -> Void
   ) -> Bool {
     submit(for: playback) {
       let handOver = self.calls.completion(playback.id, isBlocking: isBlocking, complete)
       guard let entry = self.playbacks[playback.id], !entry.machine.isClosing else {
-        return handOver(Answer(data: nil, error: UsherError(.closed, operation: .license)))
+        return handOver(RequestResult(data: nil, error: UsherError(.closed, operation: .license)))
       }
       guard let names = loader.names(url) else {
         return handOver(
-          Answer(
+          RequestResult(
             data: nil, error: UsherError(.invalidArgument, operation: .license, message: "the URL names no content")))
       }
       let job = LoadingJob(
@@ -263,7 +263,7 @@ extension Engine {
       stop(entry, job)
       events.emit(.license, entry)
       deviceMayBeRegistered(entry, job)
-      job.end(Answer(data: ckc))
+      job.end(RequestResult(data: ckc))
     } catch {
       fail(entry, job, ReplyDecoder.unreadable(response, error.words).error(.license, .license))
     }
@@ -290,7 +290,7 @@ extension Engine {
   private func finish(_ entry: PlaybackEntry, _ job: LoadingJob, _ error: UsherError, isReported: Bool = true) {
     stop(entry, job)
     if isReported { events.emit(.licenseError, entry, error: error) }
-    job.end(Answer(data: nil, error: error))
+    job.end(RequestResult(data: nil, error: error))
   }
 
   /// Ends the question, the requests and the timer of a loading request.

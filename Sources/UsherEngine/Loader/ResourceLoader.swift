@@ -148,11 +148,11 @@ final class LoadingJob {
   var timer: UInt64?
   var ask: HostQuestion?
   var transfer: TransferID?
-  private var complete: ((Answer) -> Void)?
+  private var complete: ((RequestResult) -> Void)?
 
   init(
     id: UInt64, loader: ResourceLoader, url: [UInt8], identifier: [UInt8], content: [UInt8],
-    complete: @escaping (Answer) -> Void
+    complete: @escaping (RequestResult) -> Void
   ) {
     self.id = id
     self.loader = loader
@@ -167,7 +167,7 @@ final class LoadingJob {
   }
 
   /// Calls the completion with the answer, then releases the completion and everything that it holds.
-  func end(_ answer: Answer) {
+  func end(_ answer: RequestResult) {
     complete?(answer)
     complete = nil
   }

@@ -11,13 +11,13 @@ extension Engine {
   package func requestLicense(
     _ playback: PlaybackShared, _ keySystem: KeySystem, isRenewal: Bool, payload: Secret, timeout: Milliseconds?,
     assetID: [UInt8] = [], contentID: [UInt8] = [],
-    isBlocking: Bool, complete: @escaping (Answer) -> Void
+    isBlocking: Bool, complete: @escaping (RequestResult) -> Void
   ) -> Bool {
     submit(for: playback) {
       let handOver = self.calls.completion(playback.id, isBlocking: isBlocking, complete)
       guard let entry = self.playbacks[playback.id] else {
         handOver(
-          Answer(
+          RequestResult(
             data: nil, period: 0, renewType: .none, isRenewal: isRenewal,
             error: UsherError(.closed, operation: .license)))
         return
@@ -32,7 +32,7 @@ extension Engine {
   private func beginLicense(
     _ entry: PlaybackEntry, _ keySystem: KeySystem, isRenewal: Bool, payload: Secret, timeout: Milliseconds?,
     assetID: [UInt8] = [], contentID: [UInt8] = [],
-    isByLibrary: Bool, complete: @escaping (Answer) -> Void
+    isByLibrary: Bool, complete: @escaping (RequestResult) -> Void
   ) {
     let id = entry.nextLicense
     entry.nextLicense &+= 1

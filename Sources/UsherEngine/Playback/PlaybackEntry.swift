@@ -72,7 +72,7 @@ package struct PlaybackCallbacks {
   /// Asks the host for the payload of a renewal; runs on a callback thread.
   package var payload: ((HostQuestion, KeySystem, HostPlayback) -> Void)?
   /// Passes a licence that the library renewed to the host; runs on a callback thread.
-  package var renewed: ((Answer, HostPlayback) -> Void)?
+  package var renewed: ((RequestResult, HostPlayback) -> Void)?
   package init() {}
 }
 
@@ -213,7 +213,7 @@ final class LicenseJob {
   let isByLibrary: Bool
   let assetID: [UInt8]
   /// Gets the answer. Called once, on the I/O thread, so it may only pass the answer on to another thread.
-  private var complete: ((Answer) -> Void)?
+  private var complete: ((RequestResult) -> Void)?
   var timer: UInt64?
   /// The time limit for which `timer` is set.
   var timeout: Milliseconds = 0
@@ -225,7 +225,7 @@ final class LicenseJob {
 
   init(
     keySystem: KeySystem, isRenewal: Bool, isRaw: Bool, payload: Secret, isByLibrary: Bool, assetID: [UInt8] = [],
-    complete: @escaping (Answer) -> Void
+    complete: @escaping (RequestResult) -> Void
   ) {
     self.keySystem = keySystem
     self.isRenewal = isRenewal
@@ -237,7 +237,7 @@ final class LicenseJob {
   }
 
   /// Completes the request with the answer, and releases the completion.
-  func end(_ answer: Answer) {
+  func end(_ answer: RequestResult) {
     complete?(answer)
     complete = nil
   }
