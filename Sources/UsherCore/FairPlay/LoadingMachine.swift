@@ -217,6 +217,7 @@ package struct LoadingMachine<Server> {
     }
   }
 
+  @inline(never)
   private mutating func move(to next: Phase) {
     #if !hasFeature(Embedded)
       log?.add("LoadingMachine", phase.caseName, next.caseName)

@@ -31,14 +31,16 @@ extension Engine {
       // The customer has no callback for this call, so the call succeeds at once. No KEPT_ALIVE reports it, and a session
       // without teardown ends as if the host left it.
       return step(entry) { machine in
-        machine.ssmReplied(request, call, .success(SessionFields()), ownTeardowns: .none, now: self.clock.now)
-          .compactMap { action in
-            switch action {
-            case .report(.keptAlive): return nil
-            case .report(.ended): return .report(.ended(left: true))
-            default: return action
-            }
+        var actions = machine.ssmReplied(
+          request, call, .success(SessionFields()), ownTeardowns: .none, now: self.clock.now)
+        for index in actions.indices.reversed() {
+          if case .report(.keptAlive) = actions[index] {
+            actions.remove(at: index)
+          } else if case .report(.ended) = actions[index] {
+            actions[index] = .report(.ended(left: true))
           }
+        }
+        return actions
       }
     }
     let deadline =
