@@ -14,11 +14,14 @@ package struct PhaseComments {
     let name: String
     /// The file, relative to the root of the repository.
     let path: String
+    /// Whether the search sees every transition. If not, the comment may list phases that never follow in the search.
+    let isWhole: Bool
 
-    package init(_ machine: String, _ name: String = "Phase", in path: String) {
+    package init(_ machine: String, _ name: String = "Phase", in path: String, isWhole: Bool = true) {
       self.machine = machine
       self.name = name
       self.path = path
+      self.isWhole = isWhole
     }
   }
 
@@ -28,6 +31,7 @@ package struct PhaseComments {
     let successors: Set<String>
     /// File and line.
     let place: String
+    let isWhole: Bool
   }
 
   private var comments: [Comment] = []
@@ -54,7 +58,7 @@ package struct PhaseComments {
       for missing in successors.subtracting(comment.successors).sorted() {
         lines.append("\(phase): \(missing) followed, and the comment does not list it")
       }
-      guard isWhole else { continue }
+      guard isWhole, comment.isWhole else { continue }
       for extra in comment.successors.subtracting(successors).sorted() {
         lines.append("\(phase): the comment lists \(extra), which never followed")
       }
@@ -80,7 +84,9 @@ package struct PhaseComments {
       guard words.count > 1, words[0] == "case", words[1].first != "." else { continue }
       let place = "\(path):\(index + 1)"
       if let successors {
-        comments.append(Comment(machine: machine, phase: words[1], successors: successors, place: place))
+        comments.append(
+          Comment(
+            machine: machine, phase: words[1], successors: successors, place: place, isWhole: source.isWhole))
       } else {
         errors.append("\(place): no line `/// → …` above \(machine).\(words[1])")
       }

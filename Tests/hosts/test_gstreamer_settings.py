@@ -31,7 +31,8 @@ from usher.testing.headend import Fault, HeadEnd
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
 def test_wrongSetting_isNamedOnce(room: Room, clips: dict[str, Clip], usher: dict[str, Any], words: str) -> None:
-    """A setting is wrong; one error message names it, although two streams need the session."""
+    """The plug-in posts one error message when a setting is wrong; the message names the setting. The clip has two
+    encrypted streams, and both need the session."""
     player = room.play(clips["dash-cenc"], usher=usher)
     assert re.fullmatch(words, player.error()), player.text
     assert player.quit() == 1

@@ -39,7 +39,7 @@ package struct SSMSession {
   enum Beat {
     /// No beat is due or in flight: the session is not active, it has no period, the CDM renews the licence itself, or
     /// the session is just handling the reply to a beat.
-    /// → waiting, inFlight, refused, retrying
+    /// → off, waiting, inFlight, refused, retrying
     case off
     /// → off, waiting, inFlight, asked
     case waiting(sendAt: Milliseconds)
