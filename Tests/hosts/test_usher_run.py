@@ -430,6 +430,16 @@ def test_inheritedChild_endsBeforeThePlayerStarts_isIgnored(runs: Runs) -> None:
     assert "clip.mp4" in runs.text(process)
 
 
+@pytest.mark.quick
+def test_childrenAreIgnored_playerEndsAllTheSame(runs: Runs, clips: dict[str, Clip]) -> None:
+    """`usher run` ends with its player also if the program that started it ignores SIGCHLD."""
+    clip = clips["progressive"]
+    command = ["sh", "-c", "sleep 0.2; exit 7", "{clip}"]
+    process = runs.start(clip.file, clip.content.content_id, *command, shell='exec env --ignore-signal=CHLD "$@"')
+    assert process.wait(PATIENCE_S) == 7, runs.text(process)
+    runs.until_ended()
+
+
 def test_sessionLost_beforeTheLicenceComes_startsNoPlayer(runs: Runs, clips: dict[str, Clip]) -> None:
     """No heartbeat gets a reply until the session has expired, and the licence comes only then. `usher run` starts no
     player, and says why."""

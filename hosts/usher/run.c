@@ -178,6 +178,7 @@ static void catch_signals(struct run *run) {
   sigprocmask(SIG_BLOCK, &run->caught, &run->mask); /* before libusher starts threads */
   /* Until the player starts, SIGCHLD can only come from a child that this process had before exec(): ignore it. */
   sigdelset(&run->caught, SIGCHLD);
+  signal(SIGCHLD, SIG_DFL); /* if it is ignored, nobody hears of the player's end */
   run->signals = signalfd(-1, &run->caught, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
