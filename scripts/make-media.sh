@@ -7,6 +7,7 @@
 #   clear.mp4           the clip, not encrypted
 #   encrypted.mp4       the same packets, encrypted; `tenc` has the key id
 #   preview-clear.mp4, preview.mp4   the same for the preview: at most 4 s, no sound
+#   hls/film.m3u8       the clip as HLS with AES-128; the URI of the key has the key id
 #   media.env           USHER_KID=... USHER_KEY=... and USHER_PREVIEW_... for shells
 #   media.json          the same for programs, with content ids
 # The default keys and key ids are fixed test values. --key and --kid set those of the clip; `random` makes new ones,
@@ -64,6 +65,16 @@ encrypt() {
 }
 encrypt clear.mp4 encrypted.mp4 "$key" "$kid"
 encrypt preview-clear.mp4 preview.mp4 "$preview_key" "$preview_kid"
+
+mkdir -p "$out/hls"
+for byte in $(printf '%s' "$key" | sed 's/../& /g'); do
+  # shellcheck disable=SC2059
+  printf "\\$(printf '%03o' "0x$byte")"
+done >"$out/hls/key"
+printf 'https://keys.example/%s\n%s\n' "$kid" "$out/hls/key" >"$out/hls/key-info"
+run_ffmpeg -i "$out/clear.mp4" -c copy -hls_time 1 -hls_list_size 0 -hls_key_info_file "$out/hls/key-info" \
+  "$out/hls/film.m3u8"
+rm "$out/hls/key" "$out/hls/key-info" # players must ask for the key
 
 printf 'USHER_KID=%s\nUSHER_KEY=%s\nUSHER_PREVIEW_KID=%s\nUSHER_PREVIEW_KEY=%s\n' \
   "$kid" "$key" "$preview_kid" "$preview_key" >"$out/media.env"

@@ -43,12 +43,19 @@ def test_installation_isFoundByMpv(built: Path, tmp_path: Path, clips: dict[str,
 
 
 @pytest.mark.parametrize(
-    ("host", "options"), [("mpv", "--vo=null --no-audio --frames=5 --no-terminal"), ("usher", ""), ("gstreamer", "")]
+    ("host", "number", "options"),
+    [
+        ("mpv", 0, "--vo=null --no-audio --frames=5 --no-terminal"),
+        ("usher", 0, ""),
+        ("usher", 1, ""),
+        ("gstreamer", 0, ""),
+    ],
 )
-def test_commands_play(host: str, options: str, built: Path, tmp_path: Path) -> None:
-    """A newcomer plays an encrypted clip under a session with the commands of a README, as they stand there."""
+def test_commands_play(host: str, number: int, options: str, built: Path, tmp_path: Path) -> None:
+    """A newcomer plays an encrypted clip under a session with the commands of a README, as they stand there. `number`
+    counts the blocks of commands in the README."""
     readme = (ROOT / "hosts" / host / "README.md").read_text()
-    (commands,) = re.findall(r"```sh\n(.*?)```", readme, re.S)
+    commands = re.findall(r"```sh\n(.*?)```", readme, re.S)[number]
     assert len([line for line in commands.splitlines() if not line.startswith((" ", "U="))]) <= 5
     port = str(free_port())
     script = commands.replace("8090", port).replace("/tmp/usher", str(tmp_path)).replace("\nmpv ", f"\nmpv {options} ")

@@ -17,11 +17,13 @@ static int interrupted(void *user_data) {
   return reading && reading->cancelled && reading->cancelled(reading->user_data);
 }
 
+static bool is_web(const char *url) { return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0; }
+
 /* @return the name that libavformat opens: "file:" and a path, or the URL itself; NULL for another kind of URL, and for
    a pipe or a device, because the player would not get the bytes that are read here. */
 static char *name_for_libavformat(const char *url) {
   bool is_file = strncmp(url, "file://", 7) == 0;
-  if (strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0) return strdup(url);
+  if (is_web(url)) return strdup(url);
   if (!is_file && (strstr(url, "://") || strcmp(url, "-") == 0)) return NULL;
   char *name = malloc(strlen(url) + sizeof "file:");
   if (!name) return NULL;
@@ -46,10 +48,28 @@ static AVIOContext *open_url(const char *url, const struct content_reading *read
   if (!name) return NULL;
   if (reading && reading->user_agent) av_dict_set(&options, "user_agent", reading->user_agent, 0);
   if (reading && reading->headers) av_dict_set(&options, "headers", reading->headers, 0);
+  if (reading && reading->verifies) av_dict_set(&options, "tls_verify", "1", 0);
+  if (reading && reading->verifies && reading->ca_file) av_dict_set(&options, "ca_file", reading->ca_file, 0);
   av_dict_set(&options, "rw_timeout", "10000000", 0); /* microseconds */
   int error = avio_open2(&file, name, AVIO_FLAG_READ, &interrupt, &options);
   if (error < 0) content->kind = CONTENT_UNREADABLE, av_strerror(error, content->why, sizeof content->why), file = NULL;
   return av_dict_free(&options), free(name), file;
+}
+
+AVIOContext *content_open(const char *url, const struct content_reading *reading, char why[CONTENT_WHY_MAX]) {
+  struct content content = {.why = "this kind of URL cannot be read"};
+  AVIOContext *file = open_url(url, reading, &content);
+  if (!file) memcpy(why, content.why, CONTENT_WHY_MAX);
+  return file;
+}
+
+void content_close(AVIOContext *file) { avio_closep(&file); }
+
+char *content_location(AVIOContext *file, const char *url) {
+  uint8_t *found = NULL;
+  if (is_web(url)) av_opt_get(file, "location", AV_OPT_SEARCH_CHILDREN, &found);
+  char *copy = strdup(found && is_web((char *)found) ? (char *)found : url);
+  return av_free(found), copy;
 }
 
 /* What libusher's readers have found. */
@@ -102,18 +122,18 @@ static void read_manifest(struct scan *scan, const uint8_t *bytes, size_t size) 
 
 /* ---- HLS --------------------------------------------------------------------------------------------------------- */
 
-/* Returns a URI of a playlist, made absolute, from malloc(). NULL: a playlist of the web names no URL of the web. */
-static char *resolve(const char *playlist, const char *uri, size_t size) {
+char *content_resolve(const char *playlist, const char *uri, size_t size) {
   const char *host = strstr(playlist, "://"), *root = host ? strchr(host + 3, '/') : playlist;
   size_t base = strcspn(playlist, host ? "?#" : "");
-  if (size > 0 && uri[0] == '/') base = host ? root ? (size_t)(root - playlist) : base : 0;
+  if (host && size > 1 && uri[0] == '/' && uri[1] == '/') base = (size_t)(host + 1 - playlist); /* another host */
+  else if (size > 0 && uri[0] == '/') base = host ? root ? (size_t)(root - playlist) : base : 0;
   else
     while (base > 0 && playlist[base - 1] != '/') base--;
   for (size_t i = 0; i < size && uri[i] != '/'; i++)
     if (uri[i] == ':') base = 0; /* it has a scheme */
   char *whole = malloc(base + size + 1);
   if (whole) memcpy(whole, playlist, base), memcpy(whole + base, uri, size), whole[base + size] = 0;
-  bool is_outside = whole && strncmp(playlist, "http", 4) == 0 && strncmp(whole, "http", 4) != 0;
+  bool is_outside = whole && is_web(playlist) && !is_web(whole);
   return is_outside ? free(whole), NULL : whole;
 }
 
@@ -149,11 +169,11 @@ static void read_playlist(const char *url, const struct content_reading *reading
   size_t length = 0;
   usher_read_hls_keys((const uint8_t *)text, size, on_hls_key, content, NULL);
   const char *uri = find_uri(text, "#EXT-X-MAP:", &length);
-  char *whole = uri ? resolve(url, uri, length) : NULL;
+  char *whole = uri ? content_resolve(url, uri, length) : NULL;
   if (whole && is_map_encrypted(whole, reading)) content->kind = CONTENT_UNSUPPORTED;
   free(whole), whole = NULL;
   uri = is_variant ? NULL : find_uri(text, "#EXT-X-STREAM-INF:", &length);
-  if (uri && content->kind != CONTENT_UNSUPPORTED) whole = resolve(url, uri, length);
+  if (uri && content->kind != CONTENT_UNSUPPORTED) whole = content_resolve(url, uri, length);
   struct content ignored;
   AVIOContext *file = whole ? open_url(whole, reading, &ignored) : NULL;
   int more = file ? avio_read(file, (uint8_t *)text, MANIFEST_MAX) : 0;

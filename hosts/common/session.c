@@ -9,7 +9,11 @@ static void on_license(usher_playback *playback, const usher_response_info *lice
   struct session *session = user_data;
   usher_clearkey_key keys[SESSION_KEYS_MAX];
   size_t count = SESSION_KEYS_MAX;
-  if (license->error.status || !session->playback || tag != session->tag) return; /* on_notice() gets the reason */
+  if (!session->playback || tag != session->tag) return;
+  if (license->error.status) { /* on_notice() gets the reason, too, unless the item can play on */
+    if (session->unlicensed) session->unlicensed(&license->error, session->user_data);
+    return;
+  }
   if (usher_clearkey_keys(license->data, license->data_size, keys, &count, NULL, 0)) count = 0;
   session->licensed(keys, count, session->user_data);
   explicit_bzero(keys, sizeof keys);
@@ -43,14 +47,18 @@ int32_t session_open(struct session *session, const usher_context_options *optio
 int32_t session_play(struct session *session, const usher_ssp_options *ssp, const char *token, const uint8_t *key_ids,
     size_t count, uint32_t timeout_ms) {
   usher_playback_options item = {sizeof item, .content_token = token, .tag = ++session->tag, .payload = on_payload};
+  item.user_data = session;
+  int32_t status = usher_ssp_delegate_new(session->context, ssp, &item.delegate);
+  if (!status) status = usher_player_play(session->player, &item, &session->playback);
+  if (!status) status = session_request(session, key_ids, count, timeout_ms);
+  return usher_delegate_free(item.delegate), status;
+}
+int32_t session_request(struct session *session, const uint8_t *key_ids, size_t count, uint32_t timeout_ms) {
   usher_license_request request = {sizeof request, USHER_KEY_SYSTEM_CLEARKEY, .timeout_ms = timeout_ms};
-  item.user_data = session, session->request_size = sizeof session->request, request.payload = session->request;
+  session->request_size = sizeof session->request, request.payload = session->request;
   int32_t status = usher_clearkey_request(key_ids, count, session->request, &session->request_size);
   request.payload_size = session->request_size;
-  if (!status) status = usher_ssp_delegate_new(session->context, ssp, &item.delegate);
-  if (!status) status = usher_player_play(session->player, &item, &session->playback);
-  if (!status) status = usher_playback_request_license(session->playback, &request, on_license, session, NULL);
-  return usher_delegate_free(item.delegate), status;
+  return status ? status : usher_playback_request_license(session->playback, &request, on_license, session, NULL);
 }
 void session_stop(struct session *session) { usher_playback_free(session->playback), session->playback = NULL; }
 void session_close(struct session *session, uint32_t timeout_ms) {

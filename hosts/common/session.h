@@ -15,7 +15,7 @@ struct session {
   usher_playback *playback; /* NULL: nothing plays */
   uint64_t tag; /* the tag of the newest playback; no two playbacks have the same tag */
   int fd; /* readable while usher_context_pump() has work; -1 before session_open() */
-  uint8_t request[4096]; /* the Clear Key licence request of the newest playback */
+  uint8_t request[4096]; /* the newest Clear Key licence request */
   size_t request_size;
   bool closed; /* the context has closed */
 
@@ -23,6 +23,8 @@ struct session {
   void *user_data;
   /* The licence of the current item has arrived. `count` is 0 if no key can be read in it. */
   void (*licensed)(const usher_clearkey_key *keys, size_t count, void *user_data);
+  /* A licence request of the current item has failed. If the item cannot play, `failed` is called too. Can be NULL. */
+  void (*unlicensed)(const usher_error *error, void *user_data);
   /* Too many devices play on the account, and libusher waits for a slot (USHER_NOTICE_WAITING). */
   void (*waiting)(const usher_notice *notice, void *user_data);
   /* The current item cannot play (USHER_NOTICE_REFUSED), or must stop (USHER_NOTICE_LOST). */
@@ -36,6 +38,8 @@ int32_t session_open(struct session *session, const usher_context_options *optio
    is called. */
 int32_t session_play(struct session *session, const usher_ssp_options *ssp, const char *token, const uint8_t *key_ids,
     size_t count, uint32_t timeout_ms);
+/* Requests a licence for further keys of the newest item; `licensed` gets it. */
+int32_t session_request(struct session *session, const uint8_t *key_ids, size_t count, uint32_t timeout_ms);
 /* Begins the teardown, and returns at once. */
 void session_stop(struct session *session);
 /* Waits for teardowns, at most `timeout_ms`, and frees everything. */

@@ -4,5 +4,6 @@
 #define USHER_COMMANDS_H
 
 int run_command(int argc, char **argv);
+int gateway_command(int argc, char **argv);
 
 #endif

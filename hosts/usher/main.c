@@ -12,6 +12,7 @@ static const struct {
   const char *summary;
 } commands[] = {
     {"run", run_command, "plays an encrypted clip with any player, under a session"},
+    {"gateway", gateway_command, "serves keys under a session to unmodified players: HLS, and web pages by EME"},
 };
 
 static void help(FILE *out) {

@@ -1,0 +1,889 @@
+"""`usher gateway`: unmodified players obey the limit."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import http.client
+import http.server
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+import pytest
+from hosts.chromium import Chromium
+from hosts.conftest import Clip, Row
+from hosts.gateway import Gateway, ask, decoded, key_url, make_hls
+from hosts.mpv import QUIET, image_output, pictures
+from hosts.scene import PATIENCE_S, until, until_ended
+
+from usher.testing.doors import Door
+from usher.testing.headend import Fault, HeadEnd
+from usher.testing.headend.fixtures import Authority
+
+HOST = "usher gateway"
+START = Callable[..., Gateway]
+
+
+@pytest.fixture(scope="session")
+def film(clips: dict[str, Clip], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An HLS playlist with an AES-128 key, of the clip `progressive`."""
+    return make_hls(tmp_path_factory.mktemp("hls"), clips["progressive"])
+
+
+@pytest.fixture
+def server(head_end: Callable[..., HeadEnd]) -> HeadEnd:
+    return head_end(period_s=2.0)
+
+
+@pytest.fixture
+def start(server: HeadEnd, clips: dict[str, Clip], tmp_path: Path, built: Path) -> Iterator[START]:
+    """Starts a gateway for the clip `progressive`: start(words…, option=value…)."""
+    made: list[Gateway] = []
+
+    def run(*words: str | Path, content_id: str = clips["progressive"].content.content_id, **options: Any) -> Gateway:
+        made.append(Gateway(server, tmp_path, built / "usher" / "usher", content_id, *words, **options))
+        return made[-1]
+
+    yield run
+    for one in made:
+        one.close()
+
+
+def request_of(*key_ids: bytes) -> bytes:
+    kids = [base64.urlsafe_b64encode(key_id).decode().rstrip("=") for key_id in key_ids]
+    return json.dumps({"kids": kids, "type": "temporary"}).encode()
+
+
+# ---- players ---------------------------------------------------------------------------------------------------------
+
+
+def test_gatewayFfmpeg_isExact(server: HeadEnd, start: START, clips: dict[str, Clip], film: Path, row: Row) -> None:
+    """ffmpeg decodes HLS with the gateway's URL; all pictures are exact; the session ends when the player is gone."""
+    gateway = start(film, idle=1)
+    assert decoded(gateway.url()) == decoded(clips["progressive"].clear), gateway.errors
+    until_ended(server)
+    routes = [route for route in server.journal.routes() if route != "heartbeat"]
+    assert routes == ["setup", "license", "teardown"]
+    assert ask(gateway.url(0)).status == 404
+    assert gateway.url(1) != gateway.url(0)
+    server.assert_clean()
+    assert gateway.stop() == 0
+    row("content", f"{HOST}, ffmpeg", "HLS, AES-128", "exact")
+
+
+def test_gatewayMpv_isExact(
+    server: HeadEnd, start: START, clips: dict[str, Clip], film: Path, tmp_path: Path, row: Row
+) -> None:
+    """mpv without a plug-in decodes HLS with the gateway's URL; all pictures are exact."""
+    gateway = start(film, idle=1)
+    for name, target in ((gateway.url(), tmp_path / "pictures"), (str(clips["progressive"].clear), tmp_path / "clear")):
+        command = ["mpv", *QUIET, *image_output(target), name]
+        subprocess.run(command, check=True, timeout=3 * PATIENCE_S, capture_output=True)
+    assert pictures(tmp_path / "pictures")[0] >= 100
+    assert pictures(tmp_path / "pictures") == pictures(tmp_path / "clear"), gateway.errors
+    until_ended(server)
+    row("content", f"{HOST}, mpv", "HLS, AES-128", "exact")
+
+
+def test_gatewayPlayer_isRun(server: HeadEnd, start: START, film: Path, tmp_path: Path, row: Row) -> None:
+    """The gateway runs a player with its URL, ends when the player ends, and gives the slot back at once."""
+    command = ["ffmpeg", "-v", "error", "-i", "{clip}", "-frames:v", "1", str(tmp_path / "a.png")]
+    gateway = start(film, "--", *command)
+    assert gateway.wait() == 0, gateway.errors
+    assert (tmp_path / "a.png").stat().st_size > 1000
+    assert not server.sessions.active()
+    until_ended(server)
+    gateway = start(film, "--", "sh", "-c", 'echo "$1"; exit 7', "x")
+    assert gateway.wait() == 7
+    assert gateway.out.startswith("http://127.0.0.1:")
+    row("ends", f"{HOST} with PLAYER", "the player ends", "nothing: the gateway tears the session down at once")
+
+
+def test_gatewayGStreamer_isExact(
+    server: HeadEnd, start: START, clips: dict[str, Clip], film: Path, tmp_path: Path, row: Row
+) -> None:
+    """GStreamer without a plug-in decodes HLS with the gateway's URL; all pictures are exact."""
+    gateway, raw = start(film, idle=1), tmp_path / "raw.yuv"
+    source = ["uridecodebin", f"uri={gateway.url()}", "caps=video/x-raw"]
+    sink = ["videoconvert", "!", "video/x-raw,format=I420", "!", "filesink", f"location={raw}"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GST_")}
+    command = ["gst-launch-1.0", "-q", *source, "!", *sink]
+    subprocess.run(command, check=True, timeout=3 * PATIENCE_S, capture_output=True, env=environment)
+    assert hashlib.sha256(raw.read_bytes()).hexdigest() == decoded(clips["progressive"].clear), gateway.errors
+    until_ended(server)
+    row("content", f"{HOST}, GStreamer", "HLS, AES-128", "exact")
+
+
+def vlc(folder: Path, name: str) -> list[str]:
+    """Plays a file or URL with VLC. Returns the hash of each picture that VLC shows; it leaves out pictures that are
+    late."""
+    folder.mkdir()
+    scene = ["--video-filter=scene", "--scene-format=png", "--scene-ratio=1", f"--scene-path={folder}"]
+    words = ["vlc", "-I", "dummy", "--no-audio", "--vout=dummy", "--no-drop-late-frames", "--no-skip-frames", *scene]
+    if os.geteuid() == 0:  # VLC refuses to run as root
+        words = ["unshare", "--user", "--map-user=1000", "--map-group=1000", *words]
+    environment = {**os.environ, "HOME": str(folder)}
+    command = [*words, "--play-and-exit", name]
+    done = subprocess.run(command, timeout=3 * PATIENCE_S, capture_output=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return [hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.glob("*.png"))]
+
+
+def test_gatewayVlc_isExact(
+    server: HeadEnd, start: START, clips: dict[str, Clip], film: Path, tmp_path: Path, row: Row
+) -> None:
+    """VLC decodes HLS with the gateway's URL; each picture equals a clear one."""
+    gateway = start(film, idle=1)
+    shown = vlc(tmp_path / "pictures", gateway.url())
+    clear = vlc(tmp_path / "clear", str(clips["progressive"].clear))
+    assert len(set(shown)) > 75, gateway.errors
+    assert len(set(shown) - set(clear)) <= 150 - len(set(clear)), "a picture that no clear one equals"
+    until_ended(server)
+    row("content", f"{HOST}, VLC", "HLS, AES-128", "each picture that VLC shows equals a clear one")
+
+
+# ---- the session -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.quick
+def test_gatewaySession_beginsAtTheFirstKey(server: HeadEnd, start: START, clips: dict[str, Clip], film: Path) -> None:
+    """The gateway sets up the session when a player asks for a key, not before; the key is the right one."""
+    gateway = start(film)
+    url = key_url(gateway.url())
+    assert not server.journal.entries()
+    reply = ask(url)
+    assert (reply.status, reply.body) == (200, clips["progressive"].content.keys[0].key)
+    assert reply.headers["Cache-Control"] == "no-store"
+    assert len(server.sessions.active()) == 1
+    assert ask(url).body == reply.body
+    assert server.journal.routes().count("license") == 1
+    assert gateway.stop() == 0
+    until_ended(server)
+
+
+@pytest.mark.quick
+def test_gatewayPath_isGuessed(server: HeadEnd, start: START, film: Path, row: Row) -> None:
+    """The gateway replies 404 without a key to a path that is guessed, cut or longer, and to one that has ended."""
+    gateway = start(film, idle=1)
+    good = key_url(gateway.url())
+    secret = urlsplit(good).path.split("/")[1]
+    assert len(secret) == 48
+    other = secret[:-1] + ("0" if secret[-1] != "0" else "1")
+    for guess in (other, secret[:-1], secret + "0", "", secret.upper() + "x", "%2e%2e"):
+        reply = ask(good.replace(secret, guess))
+        assert reply.status == 404, guess
+        assert b"playback" in reply.body
+    base = good[: good.index(secret)] + secret
+    for path in ("", "/", "/0", "/99/key", "/-1/x", "/18446744073709551615/key", "/0x1/key"):
+        assert ask(base + path).status == 404, path
+    assert not server.journal.entries()
+    assert ask(good).status == 200
+    until_ended(server)
+    reply = ask(good)
+    assert reply.status == 404
+    assert len(reply.body) != 16
+    assert len(server.sessions.all()) == 1
+    row("trouble", HOST, "a path is guessed, or used after the playback", "404, no key, no session")
+
+
+def test_gatewayPlayer_isThere(server: HeadEnd, start: START, film: Path) -> None:
+    """The session stays longer than --idle while the player has a connection, and ends when the connection closes."""
+    gateway = start(film, idle=1)
+    parts = urlsplit(key_url(gateway.url()))
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=PATIENCE_S)
+    connection.request("GET", parts.path)
+    assert connection.getresponse().read()
+    beats = server.journal.routes().count("heartbeat")
+    until(lambda: server.journal.routes().count("heartbeat") >= beats + 2, "the session outlives --idle")
+    assert server.sessions.active()
+    connection.close()
+    until_ended(server)
+    assert "player is gone" in gateway.errors
+
+
+def test_gatewayPause_keepsTheSession(server: HeadEnd, start: START, film: Path) -> None:
+    """The session of a player that the gateway runs stays while the player is paused, also longer than --idle."""
+    gateway = start(film, "--", "mpv", *QUIET, "--vo=null", "--pause", idle=1)
+    until(lambda: server.journal.routes().count("heartbeat") >= 2, "the session outlives --idle")
+    assert server.sessions.active()
+    gateway.process.terminate()
+    gateway.wait()
+    until_ended(server)
+
+
+def test_gatewayLimit_isSaidInWords(server: HeadEnd, start: START, film: Path, row: Row) -> None:
+    """The gateway refuses the key in words when the limit is reached, and gives it when a slot is free again."""
+    other = server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
+    gateway = start(film)
+    url = key_url(gateway.url())
+    reply = ask(url)
+    assert reply.status == 403
+    assert "1007" in reply.text
+    assert "1007" in gateway.errors
+    assert ask(url).status == 403
+    assert server.journal.routes().count("setup") == 1, "a player that asks again at once must not flood the server"
+    assert other
+    server.kill_account("account-1")
+    until(lambda: ask(url).status == 200, "the key comes when the slot is free")
+    row("trouble", HOST, "the limit is reached", "403 with the reason, which the gateway also prints; no key")
+
+
+def test_gatewayLimit_isObeyedByFfmpeg(server: HeadEnd, start: START, film: Path) -> None:
+    """ffmpeg decodes no picture when the limit is reached."""
+    server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
+    gateway = start(film)
+    command = ["ffmpeg", "-v", "error", "-i", gateway.url(), "-map", "0:v", "-f", "framemd5", "-"]
+    done = subprocess.run(command, timeout=3 * PATIENCE_S, capture_output=True, text=True)
+    assert not [line for line in done.stdout.splitlines() if not line.startswith("#")]
+    assert "1007" in gateway.errors
+
+
+def test_gatewayKill_stopsKeysAndSegments(server: HeadEnd, start: START, film: Path, row: Row) -> None:
+    """Keys and segments get 410 with the reason when the operator has killed the session; a new URL is printed."""
+    gateway = start(film)
+    url, playlist = key_url(gateway.url()), gateway.url()
+    segment = playlist.rsplit("/", 2)[0] + "/2/film0.ts"
+    assert ask(url).status == 200
+    assert ask(segment).status == 200
+    server.kill_account("account-1")
+    until(lambda: ask(url).status == 410, "keys stop")
+    for name in (url, segment, playlist):
+        reply = ask(name)
+        assert reply.status == 410
+        assert len(reply.text) > 20
+    assert gateway.url(1).rsplit("/", 3)[1] != playlist.rsplit("/", 3)[1]
+    assert reply.text.splitlines()[0] in gateway.errors
+    row("trouble", HOST, "the operator ends the session", "keys and segments stop: 410 with the reason")
+
+
+def test_gatewayKill_endsThePlayer(server: HeadEnd, start: START, film: Path, row: Row) -> None:
+    """The gateway ends the player that it runs when the operator kills the session; exit code 4."""
+    command = ["ffmpeg", "-v", "error", "-re", "-stream_loop", "-1", "-i", "{clip}", "-f", "null", "-"]
+    gateway = start(film, "--", *command)
+    until(lambda: "heartbeat" in server.journal.routes(), "the session is kept alive")
+    server.kill_account("account-1")
+    assert gateway.wait() == 4
+    assert len(gateway.errors) > 20
+    row("trouble", f"{HOST} with PLAYER", "the operator ends the session", "ends the player and says why; exit code 4")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_gatewaySignal_tearsDown(server: HeadEnd, start: START, film: Path, row: Row, number: signal.Signals) -> None:
+    """The gateway tears the session down when it gets a signal, also while a player reads."""
+    gateway = start(film)
+    parts = urlsplit(key_url(gateway.url()))
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=PATIENCE_S)
+    connection.request("GET", parts.path)
+    assert connection.getresponse().read()
+    begin = time.monotonic()
+    assert gateway.stop(number) == 0
+    assert time.monotonic() - begin < 3
+    until_ended(server)
+    connection.close()
+    row("ends", HOST, number.name, "nothing: the gateway tears the session down at once")
+
+
+def test_gatewayMute_isBounded(server: HeadEnd, start: START, film: Path, row: Row) -> None:
+    """A key request gets words at --timeout while the head-end is mute; SIGTERM ends the gateway meanwhile."""
+    server.faults.add("setup", Fault.stall(), always=True)
+    gateway = start(film, timeout=1, quit_timeout=1)
+    begin = time.monotonic()
+    reply = ask(key_url(gateway.url()))
+    assert reply.status in (502, 504)
+    assert len(reply.text) > 20
+    assert time.monotonic() - begin < 5
+    begin = time.monotonic()
+    assert gateway.stop() == 0
+    assert time.monotonic() - begin < 3
+    row("trouble", HOST, "no reply to the set-up", "words at --timeout; a signal ends the gateway at once")
+
+
+def test_gatewayLicense_isForOtherKeys(server: HeadEnd, start: START, film: Path, row: Row) -> None:
+    """A licence for other keys gives no key, in words, and the slot back."""
+    other = {"keys": [{"kty": "oct", "kid": "AAAAAAAAAAAAAAAAAAAAAA", "k": "AAAAAAAAAAAAAAAAAAAAAA"}]}
+    server.faults.add("license", Fault.reply(200, body=other, processed=True), always=True)
+    gateway = start(film)
+    reply = ask(key_url(gateway.url()))
+    assert reply.status == 403
+    assert "other content" in reply.text
+    row("trouble", HOST, "a licence for other keys", "403 with the reason")
+
+
+# ---- web pages -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.quick
+def test_gatewayPage_fromElsewhere(server: HeadEnd, start: START, clips: dict[str, Clip], row: Row) -> None:
+    """A web page gets a licence only if its origin is allowed, and only by the gateway's own address."""
+    gateway = start(allow_origin="https://tv.example")
+    url, body = gateway.url(), request_of(clips["progressive"].content.keys[0].kid)
+    port = urlsplit(url).port
+    for headers in (
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "https://tv.example.evil.example"},
+        {"Host": "evil.example"},
+        {"Host": f"evil.example:{port}"},
+        {"Host": "127.0.0.1"},
+        {"Host": f"127.0.0.1:{port}.evil.example", "Origin": "https://tv.example"},
+    ):
+        for method in ("POST", "OPTIONS"):
+            reply = ask(url, method, body, **headers)
+            assert reply.status == 403, headers
+            assert "Access-Control-Allow-Origin" not in reply.headers
+    assert not server.journal.entries()
+    assert "https://evil.example" in gateway.errors
+    reply = ask(url, "POST", body, Sec_Fetch_Site="cross-site")
+    assert reply.status == 403
+    guess = url.replace("/license", "0/license")
+    reply = ask(guess, "POST", body, Origin="https://stranger.example")
+    assert reply.status == 404
+    assert "Access-Control-Allow-Origin" not in reply.headers
+    assert "stranger.example" not in gateway.errors, "a page without the path must not make the gateway print"
+    reply = ask(guess, "POST", body, Origin="https://tv.example")
+    assert (reply.status, reply.headers["Access-Control-Allow-Origin"]) == (404, "https://tv.example")
+    reply = ask(url, "OPTIONS", Origin="https://tv.example", Access_Control_Request_Method="POST")
+    assert reply.status == 204
+    assert reply.headers["Access-Control-Allow-Origin"] == "https://tv.example"
+    reply = ask(url, "POST", body, Origin="https://tv.example")
+    assert reply.status == 200, reply.text
+    (key,) = json.loads(reply.body)["keys"]
+    assert base64.urlsafe_b64decode(key["k"] + "==") == clips["progressive"].content.keys[0].key
+    row("trouble", HOST, "a web page of another origin, or DNS rebinding", "403, no key, no session")
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"null",
+        b'{"kids":[]}',
+        b'{"kids":["short"]}',
+        b'{"kids":[1]}',
+        b'{"kids":["' + b"A" * 23 + b'"]}',
+        b"[" * 5000,
+        request_of(*[bytes([n]) * 16 for n in range(33)]),
+        b" " * 70000,
+    ],
+)
+def test_gatewayLicense_requestIsWrong(server: HeadEnd, start: START, body: bytes) -> None:
+    """The gateway refuses a licence request that is malformed, in words, without a session."""
+    reply = ask(start().url(), "POST", body)
+    assert reply.status == (413 if len(body) > 65536 else 400)
+    assert len(reply.text) > 10
+    assert not server.journal.entries()
+
+
+def test_gatewayEvents_tellTheEnd(server: HeadEnd, start: START, clips: dict[str, Clip]) -> None:
+    """A page's event stream keeps the session alive beyond --idle, and tells why the session was lost."""
+    gateway = start(idle=1)
+    url = gateway.url()
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=PATIENCE_S)
+    connection.request("GET", parts.path.replace("license", "events"))
+    events = connection.getresponse()
+    assert events.headers["Content-Type"] == "text/event-stream"
+    assert ask(url, "POST", request_of(clips["progressive"].content.keys[0].kid)).status == 200
+    until(lambda: server.journal.routes().count("heartbeat") >= 2, "the session outlives --idle")
+    assert server.sessions.active()
+    server.kill_account("account-1")
+    text = events.read().decode()
+    assert "event: ended\ndata: " in text
+    assert len(text.split("data: ")[1]) > 20
+    connection.close()
+
+
+@pytest.fixture
+def chromium(tmp_path: Path) -> Iterator[Chromium]:
+    browser = Chromium(tmp_path)
+    yield browser
+    browser.close()
+
+
+VIDEO = 'video/mp4; codecs="avc1.42c00b"'
+
+
+def test_gatewayChromium_isExact(
+    server: HeadEnd, start: START, chromium: Chromium, clips: dict[str, Clip], row: Row
+) -> None:
+    """A page in Chromium decodes a clip by EME with licences of the gateway, exactly; it stops when the operator
+    kills the session."""
+    clip = clips["cenc"]
+    times = [second + 0.51 for second in range(6)]
+    clear = chromium.play(chromium.fragmented(clip.clear), VIDEO)
+    expected = chromium.pictures(times, 160, 90)
+    assert len(set(expected)) == len(times)
+    assert clear["decoded"] == clip.content.frames
+    gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin)
+    seen = chromium.play(clip.file, VIDEO, gateway.url().rsplit("/", 1)[0])
+    assert seen["decoded"] == clear["decoded"]
+    assert chromium.pictures(times, 160, 90) == expected
+    assert server.sessions.active()
+    server.kill_account("account-1")
+    ended = chromium.next_report()["ended"]
+    assert len(ended) > 20
+    row("content", f"{HOST}, Chromium (EME)", clip.name, "every picture is decoded; screenshots are exact")
+    row("trouble", f"{HOST}, Chromium (EME)", "the operator ends the session", "the page hears why, and stops")
+
+
+def test_gatewayChromium_limit(
+    server: HeadEnd, start: START, chromium: Chromium, clips: dict[str, Clip], row: Row
+) -> None:
+    """A page in Chromium gets words and no key when the limit is reached."""
+    clip = clips["cenc"]
+    server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
+    gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin)
+    seen = chromium.play(clip.file, VIDEO, gateway.url().rsplit("/", 1)[0])
+    assert seen["refused"] == 403
+    assert "1007" in seen["words"]
+    row("trouble", f"{HOST}, Chromium (EME)", "the limit is reached", "the page gets the reason, and no key")
+
+
+def test_gatewayChromium_isElsewhere(server: HeadEnd, start: START, chromium: Chromium, clips: dict[str, Clip]) -> None:
+    """A page in Chromium whose origin is not allowed gets nothing, though it knows the path."""
+    clip = clips["cenc"]
+    gateway = start(content_id=clip.content.content_id, allow_origin="https://tv.example")
+    chromium.open(clip.file, VIDEO, gateway.url().rsplit("/", 1)[0])
+    until(lambda: chromium.origin in gateway.errors, "the gateway says which page it refused")
+    assert not server.journal.entries()
+
+
+# ---- playlists and arguments -----------------------------------------------------------------------------------------
+
+
+def test_gatewayPlaylist_isRewritten(start: START, tmp_path: Path, clips: dict[str, Clip]) -> None:
+    """The gateway rewrites each URI of a playlist and no other byte; keys of DRM systems keep their URIs."""
+    key_id = clips["progressive"].content.keys[0].kid.hex()
+    text = (
+        "#EXTM3U\r\n#EXT-X-VERSION:7\r\n"
+        f'#EXT-X-KEY:METHOD=AES-128,URI="k?a=1,URI=2",KEYID=0x{key_id},IV=0x00\r\n'
+        '#EXT-X-KEY:METHOD=SAMPLE-AES,URI="skd://asset",KEYFORMAT="com.apple.streamingkeydelivery"\n'
+        "#EXT-X-KEY:METHOD=NONE\n"
+        '#EXT-X-MAP:URI="init.mp4",BYTERANGE="10@0"\n#EXTINF:1,the URI="x"\nsub/a b.ts?x#y\n\n'
+        "#EXTINF:1,\nsub/a b.ts?x#y"
+    )
+    (tmp_path / "film.m3u8").write_text(text, newline="")
+    url = start(tmp_path / "film.m3u8").url()
+    prefix = "/" + urlsplit(url).path.split("/")[1]
+    expected = (
+        text.replace("k?a=1,URI=2", f"{prefix}/1/key")
+        .replace("init.mp4", f"{prefix}/2/init.mp4")
+        .replace("sub/a b.ts?x#y", f"{prefix}/3/a%20b.ts")
+    )
+    assert ask(url).body.decode() == expected
+
+
+def test_gatewayKeyId_isMissing(server: HeadEnd, start: START, clips: dict[str, Clip], tmp_path: Path) -> None:
+    """The gateway names --key-id when a playlist names no key id; with it, the key comes."""
+    clip = clips["preview"]
+    film = make_hls(tmp_path / "hls", clip, "key.bin")
+    reply = ask(key_url(start(film).url()))
+    assert reply.status == 502
+    assert "--key-id" in reply.text
+    content_id, key = clip.content.content_id, clip.content.keys[0]
+    gateway = start(film, content_id=content_id, key_id=key.kid.hex())
+    assert ask(key_url(gateway.url())).body == key.key
+    assert server.sessions.all()
+
+
+def test_gatewayRange_isServed(start: START, film: Path) -> None:
+    """The gateway serves parts of a segment."""
+    gateway = start(film)
+    key_url(gateway.url())
+    url, whole = gateway.url().rsplit("/", 2)[0] + "/2/film0.ts", (film.parent / "film0.ts").read_bytes()
+    assert ask(url).body == whole
+    assert ask(url, "HEAD").headers["Content-Length"] == str(len(whole))
+    for text, part in (("5-9", whole[5:10]), ("10-", whole[10:]), ("-7", whole[-7:]), ("0-0", whole[:1])):
+        reply = ask(url, Range=f"bytes={text}")
+        assert (reply.status, reply.body) == (206, part), text
+    assert ask(url, Range=f"bytes={len(whole)}-").status == 416
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "code", "named"),
+    [
+        (["/nonexistent.m3u8"], {}, 3, "/nonexistent.m3u8: No such file"),
+        ([], {"license": None}, 2, "--license is missing"),
+        ([], {"token_file": None}, 2, "--token-file is missing"),
+        ([], {"idle": "soon"}, 2, "--idle"),
+        ([], {"port": "65536"}, 2, "--port"),
+        ([], {"key_id": "00"}, 2, "--key-id"),
+        ([], {"allow_origin": "tv.example"}, 2, "--allow-origin"),
+        ([], {"allow_origin": "https://tv.example/"}, 2, "--allow-origin"),
+        (["--", "mpv"], {}, 2, "which clip"),
+        ([], {"licence": "x"}, 2, "licence"),
+    ],
+)
+def test_gatewayArguments_areWrong(
+    start: START, words: list[str], options: dict[str, Any], code: int, named: str
+) -> None:
+    """The gateway names what is wrong with its arguments."""
+    gateway = start(*words, **options)
+    assert gateway.wait() == code
+    assert named in gateway.errors
+
+
+def test_gatewayPort_isTaken(start: START) -> None:
+    """The gateway says that its port is taken."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        gateway = start(port=taken.getsockname()[1])
+        assert gateway.wait() == 3
+        assert "Address already in use" in gateway.errors
+
+
+STRANGER = """
+import socket, sys
+made = [socket.create_connection(("127.0.0.1", {port})) for _ in range(300)]
+made[-1].sendall(b"GET {path} HTTP/1.1\\r\\nHost: 127.0.0.1:{port}\\r\\n\\r\\n")
+try:
+    print(made[-1].recv(100))
+except ConnectionError:
+    print(b"")
+print("ready", flush=True)
+sys.stdin.read()
+"""
+"""Another user's program: it takes more connections than the gateway has, and keeps them."""
+
+
+def test_gatewayUser_isAnother(server: HeadEnd, start: START, film: Path, row: Row) -> None:
+    """The gateway closes the connections of another user, who may have read the URL in the list of processes; its own
+    user gets a key meanwhile."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    gateway = start(film)
+    url = key_url(gateway.url())
+    program = STRANGER.format(port=urlsplit(url).port, path=urlsplit(url).path)
+    command = ["setpriv", "--reuid=65534", "--clear-groups", "/usr/bin/python3", "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as stranger:
+        assert stranger.stdin
+        assert stranger.stdout
+        try:
+            assert stranger.stdout.readline().strip() == "b''"
+            assert stranger.stdout.readline().strip() == "ready"
+            assert not server.journal.entries()
+            assert gateway.errors.count("a process of another user was refused") == 1
+            assert ask(url).status == 200
+        finally:
+            stranger.stdin.close()
+    row("trouble", HOST, "another user of the machine has the URL", "closes the connection; no key, no session")
+
+
+@pytest.mark.quick
+def test_gatewayUser_connectsByIpv6(start: START, film: Path) -> None:
+    """A process of the same user gets a key through an IPv6 socket, which connects to ::ffff:127.0.0.1."""
+    parts = urlsplit(key_url(start(film).url()))
+    with socket.create_connection(("::ffff:127.0.0.1", parts.port), PATIENCE_S) as client:
+        client.sendall(f"GET {parts.path} HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode())
+        assert b" 200 OK\r\n" in client.makefile("rb").read()
+
+
+# ---- clients that are slow, gone or hostile --------------------------------------------------------------------------
+
+
+def test_gatewayStranger_isDisconnected(start: START, film: Path) -> None:
+    """The gateway closes a connection on which no request names the playback, also after a refused request."""
+    gateway = start(film)
+    parts = urlsplit(gateway.url())
+    with (
+        socket.create_connection(("127.0.0.1", parts.port), PATIENCE_S) as mute,
+        socket.create_connection(("127.0.0.1", parts.port), PATIENCE_S) as guess,
+    ):
+        guess.sendall(f"GET /guess/0/a HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode())
+        assert guess.makefile("rb").read().startswith(b"HTTP/1.1 404")
+        assert mute.recv(1) == b""
+
+
+@pytest.mark.quick
+def test_gatewayBody_isEndless(start: START) -> None:
+    """The gateway closes the connection of a client that sends a body without end."""
+    parts = urlsplit(start().url())
+    with socket.create_connection(("127.0.0.1", parts.port), PATIENCE_S) as client:
+        head = f"POST {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        client.sendall(head.encode())
+        sent = 0
+        with pytest.raises(ConnectionError):
+            while sent < 64 << 20:
+                client.sendall(b"10000\r\n" + bytes(65536) + b"\r\n")
+                sent += 65536
+
+
+def test_gatewayKill_cutsASegment(server: HeadEnd, start: START, film: Path, tmp_path: Path) -> None:
+    """The gateway cuts a segment that a player is reading when the operator kills the session."""
+    text = film.read_text().splitlines()
+    key_line = next(line for line in text if line.startswith("#EXT-X-KEY"))
+    with (tmp_path / "large.ts").open("wb") as file:
+        file.truncate(64 << 20)
+    (tmp_path / "film.m3u8").write_text(f"#EXTM3U\n{key_line}\n#EXTINF:1,\nlarge.ts\n")
+    gateway = start(tmp_path / "film.m3u8")
+    url = key_url(gateway.url())
+    assert ask(url).status == 200
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=PATIENCE_S)
+    connection.request("GET", parts.path.replace("/1/key", "/2/large.ts"))
+    reply = connection.getresponse()
+    assert reply.headers["Content-Length"] == str(64 << 20)
+    assert len(reply.read(1 << 20)) == 1 << 20
+    server.kill_account("account-1")
+    until(lambda: ask(url).status == 410, "keys stop")
+    with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+        reply.read()
+    connection.close()
+
+
+def test_gatewayClients_areMany(server: HeadEnd, start: START, film: Path, clips: dict[str, Clip]) -> None:
+    """Forty clients that ask for the key at once get it from one licence, and one session."""
+    url = key_url(start(film).url())
+    with ThreadPoolExecutor(40) as pool:
+        replies = list(pool.map(lambda _: ask(url), range(40)))
+    assert {(reply.status, reply.body) for reply in replies} == {(200, clips["progressive"].content.keys[0].key)}
+    assert server.journal.routes().count("setup") == server.journal.routes().count("license") == 1
+
+
+@pytest.mark.quick
+def test_gatewayKeys_rotate(server: HeadEnd, start: START, clips: dict[str, Clip]) -> None:
+    """A long stream with a new key all the time gets more keys than the gateway keeps, and an early one again."""
+    content_id = clips["progressive"].content.content_id
+    kids = [number.to_bytes(16, "big") for number in range(1, 34 * 32 + 1)]
+    for kid in kids:
+        server.add_key(kid, kid[::-1], content_id)
+    url = start().url()
+    for first in [*range(0, len(kids), 32), 0]:
+        part = kids[first : first + 32]
+        reply = ask(url, "POST", request_of(*part))
+        assert reply.status == 200, (first, reply.text)
+        found = [base64.urlsafe_b64decode(key["k"] + "==") for key in json.loads(reply.body)["keys"]]
+        assert found == [kid[::-1] for kid in part]
+    assert server.journal.routes().count("setup") == 1
+
+
+# ---- playlists of the web --------------------------------------------------------------------------------------------
+
+
+class Plain(http.server.BaseHTTPRequestHandler):
+    """A web server without byte ranges. It redirects /old/… to /new/…, and sends /slow/… so slowly that it never
+    ends."""
+
+    files: ClassVar[dict[str, bytes]] = {}
+
+    def do_GET(self) -> None:
+        folder, name = urlsplit(self.path).path.split("/")[1:3]
+        self.send_response(301 if folder == "old" else 200 if name in self.files else 404)
+        if folder == "old":
+            self.send_header("Location", f"/new/{name}")
+        if folder != "slow":
+            self.send_header("Content-Length", str(len(self.files.get(name, b""))))
+        self.end_headers()
+        if folder == "new":
+            self.wfile.write(self.files.get(name, b""))
+        with contextlib.suppress(ConnectionError):
+            while folder == "slow":
+                self.wfile.write(b"#EXTM3U\n")
+                time.sleep(0.05)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def plain(film: Path) -> Iterator[str]:
+    """The URL of a web server of the class Plain, which has the film."""
+    files = {file.name: file.read_bytes() for file in film.parent.iterdir()}
+    handler = type("Film", (Plain,), {"files": files})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.quick
+def test_gatewayRedirect_isFollowed(start: START, plain: str, film: Path) -> None:
+    """The gateway resolves the URIs of a playlist against the URL after redirects; a server without byte ranges gives
+    whole segments."""
+    gateway = start(f"{plain}/old/film.m3u8?token=a/secret")
+    assert "secret" not in gateway.url()
+    lines = [line for line in ask(gateway.url()).text.splitlines() if line.startswith("/")]
+    origin = gateway.url()[: gateway.url().index("/", 8)]
+    reply = ask(origin + lines[0], Range="bytes=5-9")
+    assert (reply.status, reply.body) == (200, (film.parent / "film0.ts").read_bytes())
+
+
+@pytest.mark.quick
+def test_gatewayPlaylist_ofTheWebNamesFiles(start: START, web: Callable[[Path], str], tmp_path: Path) -> None:
+    """A playlist of a web server cannot make the gateway read a local file."""
+    (tmp_path / "secret").write_text("secret")
+    names = [f"file://{tmp_path}/secret", "file:secret", "http:secret", "httpx://a/secret", "concat:secret"]
+    film = tmp_path / "film.m3u8"
+    film.write_text("\n".join(["#EXTM3U", *names, "//127.0.0.1:1/a.ts", "b.ts"]) + "\n")
+    gateway = start(web(film), shell=f'cd "{tmp_path}" && touch http:secret && exec "$@"')
+    url = gateway.url()
+    prefix = "/" + urlsplit(url).path.split("/")[1]
+    assert ask(url).text.splitlines()[1:] == [*names, f"{prefix}/1/a.ts", f"{prefix}/2/b.ts"]
+    reply = ask(url.rsplit("/", 2)[0] + "/1/a.ts")
+    assert (reply.status, reply.text) == (502, "http://127.0.0.1:1/a.ts: Connection refused\n")
+
+
+@pytest.mark.quick
+def test_gatewayWords_areSafe(start: START, tmp_path: Path) -> None:
+    """The gateway prints no query and no user of a URL, which may be secret, and no control characters."""
+    (tmp_path / "film.m3u8").write_text("#EXTM3U\nhttp://me:pass@127.0.0.1:1/\x1b]0;a\x07\x9b\u009b.ts?token=secret\n")
+    gateway = start(tmp_path / "film.m3u8")
+    assert ask(gateway.url()).status == 200
+    reply = ask(gateway.url().rsplit("/", 2)[0] + "/1/x")
+    assert reply.status == 502
+    assert "http://127.0.0.1:1/?]0;a?" in gateway.errors
+    assert ".ts: Connection refused" in gateway.errors
+    for word in ("secret", "pass", "\x1b", "\x07", "\x9b"):
+        assert word not in gateway.errors
+    assert "secret" not in reply.text
+    (tmp_path / "film.m3u8").write_text('#EXTM3U\n#EXT-X-KEY:METHOD=AES-128,URI="key?token=secret&to=https://a/b"\n')
+    reply = ask(key_url(gateway.url()))
+    assert (reply.status, "secret" in reply.text) == (502, False)
+    assert "for its key key: use --key-id" in reply.text
+
+
+def test_gatewayPlaylist_isSlow(start: START, plain: str, tmp_path: Path) -> None:
+    """The gateway gives up a playlist that does not end within --timeout, in words."""
+    (tmp_path / "film.m3u8").write_text(f"#EXTM3U\n{plain}/slow/film.m3u8\n")
+    gateway = start(tmp_path / "film.m3u8", timeout=1)
+    assert ask(gateway.url()).status == 200
+    reply = ask(gateway.url().rsplit("/", 2)[0] + "/1/film.m3u8")
+    assert (reply.status, reply.text) == (502, "The playlist is too long, or cannot be read.\n")
+
+
+def test_gatewayPlaylist_isTooLong(start: START, tmp_path: Path) -> None:
+    """The gateway refuses a playlist without end and one that names too much, in words."""
+    for name, text, words in (
+        ("long", "#EXTM3U\n" + "#\n" * (3 << 20), "too long"),
+        ("much", "#EXTM3U\n" + "".join(f"{n}\n" for n in range(60000)), "names too much"),
+    ):
+        (tmp_path / f"{name}.m3u8").write_text(text)
+        reply = ask(start(tmp_path / f"{name}.m3u8").url())
+        assert reply.status == 502
+        assert words in reply.text
+
+
+def test_gatewayPlaylist_isLive(server: HeadEnd, start: START, film: Path, tmp_path: Path) -> None:
+    """A live stream can name new segments for days: the newest segments and the key stay valid, old segments do not."""
+    key_line = next(line for line in film.read_text().splitlines() if line.startswith("#EXT-X-KEY"))
+    live = tmp_path / "live.m3u8"
+    (tmp_path / "main.m3u8").write_text("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nlive.m3u8\n")
+    gateway = start(tmp_path / "main.m3u8")
+    main = ask(gateway.url()).text.splitlines()[-1]
+    origin = gateway.url()[: gateway.url().index("/", 8)]
+    first = ""
+    for turn in range(6):
+        names = "".join(f"#EXTINF:1,\nfilm0.ts?turn={turn}&n={number}\n" for number in range(40000))
+        live.write_text(f"#EXTM3U\n{key_line}\n{names}")
+        lines = ask(origin + main).text.splitlines()
+        first = first or lines[3]
+        (tmp_path / f"film0.ts?turn={turn}&n=0").write_bytes(b"segment")
+        assert ask(origin + lines[3]).body == b"segment", turn
+        key = lines[1].split('URI="')[1].split('"')[0]
+        assert len(ask(origin + key).body) == 16, turn
+    assert ask(origin + first).status == 404
+    assert server.journal.routes().count("license") == 1
+
+
+@pytest.mark.quick
+def test_gatewayCertificate_isVerified(start: START, web: Callable[[Path], str], film: Path) -> None:
+    """The gateway reads a clip by https only if it trusts the server's certificate."""
+    authority = Authority()
+    url = web(film)
+    for context, options, plays in (
+        (authority.server_context(), {}, False),
+        (authority.wrong_name(), {"ca_file": authority.ca_file}, False),
+        (authority.server_context(), {"ca_file": authority.ca_file}, True),
+    ):
+        with Door(url, tls=context) as door:
+            gateway = start(door.url(url), **options)
+            if plays:
+                assert "#EXT-X-KEY" in ask(gateway.url()).text
+            else:
+                assert gateway.wait() == 3
+                assert "usher: https://127.0.0.1:" in gateway.errors
+
+
+# ---- the end of the gateway ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.quick
+def test_gatewayStart_isInterrupted(start: START) -> None:
+    """SIGTERM ends the gateway at once while a mute server does not send the clip."""
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        mute.settimeout(PATIENCE_S)
+        gateway = start(f"http://127.0.0.1:{mute.getsockname()[1]}/film.m3u8")
+        connection, _ = mute.accept()
+        begin = time.monotonic()
+        assert gateway.stop() == 0
+        assert time.monotonic() - begin < 3
+        assert not gateway.errors
+        connection.close()
+
+
+MUTE_NAMES = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **out) {
+  int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+  *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+  if (!name || strcmp(name, "mute.example") != 0) return real(name, service, hints, out);
+  fputs("waits for the name\\n", stderr);
+  sleep(1000);
+  return EAI_AGAIN;
+}
+"""
+"""A library that replaces getaddrinfo(): it does not return for mute.example."""
+
+
+def test_gatewayName_isNotFound(server: HeadEnd, start: START, film: Path, tmp_path: Path) -> None:
+    """SIGTERM ends the gateway at --quit-timeout while a thread waits for the name of a host; nothing is left."""
+    (tmp_path / "mute.c").write_text(MUTE_NAMES)
+    library = tmp_path / "mute.so"
+    command = ["gcc", "-shared", "-fPIC", "-o", str(library), str(tmp_path / "mute.c"), "-ldl"]
+    subprocess.run(command, check=True, timeout=60, capture_output=True)
+    text = film.read_text().replace("film0.ts", "http://mute.example/film0.ts")
+    (tmp_path / "film.m3u8").write_text(text)
+    gateway = start(tmp_path / "film.m3u8", quit_timeout=1, environment={"LD_PRELOAD": str(library)})
+    url = key_url(gateway.url())
+    assert ask(url).status == 200
+    with socket.create_connection(("127.0.0.1", urlsplit(url).port), PATIENCE_S) as client:
+        path = urlsplit(url).path.replace("/1/key", "/2/film0.ts")
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\n\r\n".encode())
+        until(lambda: "waits for the name" in gateway.errors, "the gateway looks the name up")
+        begin = time.monotonic()
+        assert gateway.stop() == 0
+        assert time.monotonic() - begin < 4
+    until_ended(server)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("shell", ['exec env --ignore-signal=CHLD "$@"', 'sleep 0.05 & exec "$@"'])
+def test_gatewayChild_isOfAnotherProgram(start: START, film: Path, shell: str) -> None:
+    """The gateway ends with its player also if the program that started it ignores SIGCHLD, or leaves it a child."""
+    gateway = start(film, "--", "sh", "-c", "sleep 0.2; exit 7", shell=shell)
+    assert gateway.wait() == 7

@@ -1,0 +1,86 @@
+/* entries.c - see entries.h. SPDX-License-Identifier: Apache-2.0 */
+#include "entries.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STAY_MAX = 1000 };
+
+static int compare_content(const void *first, const void *second) {
+  const struct served *a = first, *b = second;
+  if (a->is_key != b->is_key) return a->is_key ? 1 : -1;
+  if (a->has_key_id != b->has_key_id) return a->has_key_id ? 1 : -1;
+  int order = memcmp(a->key_id, b->key_id, 16);
+  return order ? order : strcmp(a->url, b->url);
+}
+
+static int compare_number(const void *first, const void *second) {
+  size_t a = ((const struct served *)first)->number, b = ((const struct served *)second)->number;
+  return a < b ? -1 : a > b;
+}
+
+static void free_entry(void *entry) {
+  free(((struct served *)entry)->url);
+  free(entry);
+}
+
+/* Removes an entry that no list names. */
+static void drop(struct entries *entries, struct served *entry) {
+  struct served **known = tfind(entry, &entries->by_content, compare_content);
+  if (known && *known == entry) tdelete(entry, &entries->by_content, compare_content);
+  tdelete(entry, &entries->by_number, compare_number);
+  entries->count--, entries->bytes -= strlen(entry->url);
+  free_entry(entry);
+}
+
+static void make_room(struct entries *entries, size_t bytes) {
+  while (entries->oldest && (entries->count >= ENTRIES_MAX || entries->bytes + bytes > ENTRIES_BYTES_MAX)) {
+    struct served *entry = entries->oldest;
+    entries->oldest = entry->newer;
+    if (!entries->oldest) entries->newest = NULL;
+    if (!entry->stays) drop(entries, entry);
+  }
+}
+
+size_t entries_add(struct entries *entries, const struct served *entry) {
+  size_t bytes = strlen(entry->url);
+  struct served **known = tfind(entry, &entries->by_content, compare_content);
+  if (known && ((*known)->stays || entries->next_number - (*known)->number < ENTRIES_MAX / 2)) return (*known)->number;
+  make_room(entries, bytes);
+  if (entries->count >= ENTRIES_MAX || entries->bytes + bytes > ENTRIES_BYTES_MAX) return ENTRIES_NONE;
+  struct served *copy = malloc(sizeof *copy), **place = NULL, **numbered = NULL;
+  if (!copy) return ENTRIES_NONE;
+  *copy = *entry, copy->number = entries->next_number, copy->stays = false, copy->newer = NULL;
+  copy->url = strdup(entry->url);
+  if (copy->url) numbered = tsearch(copy, &entries->by_number, compare_number);
+  if (numbered) place = tsearch(copy, &entries->by_content, compare_content);
+  if (!place) {
+    if (numbered) tdelete(copy, &entries->by_number, compare_number);
+    return free_entry(copy), ENTRIES_NONE;
+  }
+  *place = copy; /* in place of the entry that has become old */
+  if (entries->newest) entries->newest->newer = copy;
+  else entries->oldest = copy;
+  entries->newest = copy, entries->count++, entries->bytes += bytes;
+  return entries->next_number++;
+}
+
+const struct served *entries_find(const struct entries *entries, size_t number) {
+  struct served **found = tfind(&(struct served){.number = number}, &entries->by_number, compare_number);
+  return found ? *found : NULL;
+}
+
+void entries_keep(struct entries *entries, size_t number) {
+  struct served **found = tfind(&(struct served){.number = number}, &entries->by_number, compare_number);
+  if (!found || (*found)->stays || entries->stay_count == STAY_MAX) return;
+  (*found)->stays = true, entries->stay_count++;
+}
+
+static void forget(void *entry) { (void)entry; }
+
+void entries_clear(struct entries *entries) {
+  tdestroy(entries->by_content, forget);
+  tdestroy(entries->by_number, free_entry);
+  memset(entries, 0, sizeof *entries);
+}

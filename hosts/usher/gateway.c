@@ -1,0 +1,701 @@
+/* gateway.c - usher gateway: HLS keys and Clear Key licences under a session, for players that take no plug-in.
+ *
+ * The main thread waits in one poll() for signals, for libusher's callbacks and for requests; it alone calls libusher.
+ * The server has a thread for each connection; these threads share `struct gateway` under its lock.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "gateway.h"
+
+#include "../common/content.h"
+#include "../common/session.h"
+#include "commands.h"
+#include "player.h"
+#include "server.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EXIT_USAGE = 2, EXIT_REFUSED = 3, EXIT_LOST = 4, EXIT_NO_PLAYER = 127 };
+enum {
+  ORIGINS_MAX = 16,
+  SECRET_BYTES = 24,
+  SECRET_SIZE = 2 * SECRET_BYTES + 1,
+  URL_SIZE = 300,
+  DEFAULT_TIMEOUT_S = 20,
+  KEYS_KEPT = 1024, /* a long live stream has more, one after the other */
+  REFUSAL_HOLDS_MS = 2000
+};
+
+struct gateway {
+  /* Options; they do not change after the start. */
+  const char *license, *ssm, *token_file, *token_header, *headers, *ca_file, *clip;
+  const char *origins[ORIGINS_MAX];
+  size_t origin_count;
+  bool allow_http, once, has_default_key_id;
+  uint8_t default_key_id[16];
+  long timeout_s, quit_timeout_s, idle_s, port;
+  char **command; /* the player; NULL: none */
+
+  /* The main thread's. */
+  struct session session;
+  struct server *server;
+  sigset_t mask; /* the signal mask that this process had at its start */
+  sigset_t caught; /* the signals that `signals` reads */
+  int signals;
+  pid_t pid; /* of the player; 0: there is none */
+  bool ended; /* nothing is left to wait for */
+  bool sending; /* a licence request has no reply yet */
+  bool lost; /* the session has ended before the first licence came, for `words` */
+  unsigned lost_status; /* the HTTP status of this */
+  uint64_t sent_ticket; /* the newest ticket whose keys that licence request asks for */
+  int64_t kill_at_ms; /* when a player gets SIGKILL that has ignored SIGTERM; 0: never */
+  char words[WORDS_MAX]; /* why the session or the licence failed */
+  int code; /* the exit code */
+
+  /* Below: under the lock. */
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  int wake; /* an eventfd: the main thread has something to do */
+  bool closing;
+  uint64_t playback; /* the number of the current playback */
+  char secret[SECRET_SIZE]; /* names it in paths */
+  uint64_t lost_playback; /* the newest playback whose session was lost; 0: none */
+  char lost_secret[SECRET_SIZE];
+  char lost_words[WORDS_MAX];
+  struct entries entries;
+  size_t connections; /* of the current playback */
+  int64_t seen_ms; /* when it last had a connection */
+  uint8_t wanted[GATEWAY_KEYS_MAX][16]; /* key ids that the next licence request asks for */
+  size_t wanted_count;
+  uint64_t ticket, done; /* a thread takes the next ticket and waits until `done` has reached it */
+  usher_clearkey_key keys[KEYS_KEPT];
+  size_t key_count, next_key; /* the next new key takes the place of the oldest */
+  unsigned refusal; /* the HTTP status if the newest licence request failed, else 0 */
+  char refusal_words[WORDS_MAX];
+  int64_t refused_ms;
+  char said[WORDS_MAX];
+};
+
+static const char help[] =
+    "usage: usher gateway --license URL [--ssm URL] --token-file FILE [options] [CLIP [-- PLAYER ...]]\n"
+    "\n"
+    "Serves the keys of encrypted content to unmodified players on this machine, under a session. CLIP: an HLS\n"
+    "playlist with AES-128 keys, a path or a URL. The gateway prints the URL to give to the player, or runs PLAYER\n"
+    "with it:\n"
+    "\n"
+    "  usher gateway ... film.m3u8                              prints http://127.0.0.1:PORT/SECRET/0/film.m3u8\n"
+    "  usher gateway ... film.m3u8 -- vlc                       vlc gets the URL as its last argument\n"
+    "  usher gateway ... film.m3u8 -- ffmpeg -i {clip} out.mkv  {clip}: the URL\n"
+    "  usher gateway ... --allow-origin https://tv.example      prints the URL of Clear Key licences, for a web page\n"
+    "\n"
+    "The session begins when the player asks for the first key. It ends when the player is gone: when it has had no\n"
+    "connection to the gateway for the time of --idle, or when PLAYER has ended. The URL is then no longer valid, and\n"
+    "the gateway prints another one. When the operator ends the session, keys and segments stop.\n"
+    "\n"
+    "  --license URL          the licence server, which answers Clear Key requests\n"
+    "  --ssm URL              the session manager; without it there is no session\n"
+    "  --token-file FILE      a file whose first line is the content token\n"
+    "  --token-header NAME    the header that carries the tokens (nv-authorizations)\n"
+    "  --header LINE          a further header for each request, \"Name: value\"\n"
+    "  --ca-file FILE         the certificate authorities to trust; for CLIP, besides those of the system\n"
+    "  --allow-http           allow http URLs to other machines\n"
+    "  --key-id HEX           the key id of key lines that name none, neither by KEYID nor in their URI\n"
+    "  --allow-origin ORIGIN  a web page that may use the gateway: scheme://host[:port]; may be repeated\n"
+    "  --port N               the port on 127.0.0.1 (a free one)\n"
+    "  --idle S               how long a player may have no connection (300)\n"
+    "  --once                 end after the first playback\n"
+    "  --timeout S            longest wait for a licence, and for a playlist (20)\n"
+    "  --quit-timeout S       longest wait for the teardown at the end (2)\n"
+    "\n"
+    "Exit code: that of PLAYER; 0 after SIGTERM, SIGINT or SIGHUP without PLAYER, and with --once after the playback;\n"
+    "2: wrong arguments; 3: the gateway cannot start, and the reason is printed; 4: the session was lost (--once or\n"
+    "PLAYER), and the reason is printed; 127: PLAYER cannot be run.\n";
+
+int64_t gateway_now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- playbacks (with the lock held) ------------------------------------------------------------------------------ */
+
+static bool make_secret(char out[SECRET_SIZE]) {
+  uint8_t bytes[SECRET_BYTES];
+  bool is_random = getrandom(bytes, sizeof bytes, 0) == (ssize_t)sizeof bytes;
+  for (size_t i = 0; is_random && i < sizeof bytes; i++) sprintf(out + 2 * i, "%02x", bytes[i]);
+  return is_random;
+}
+
+/* Ends the current playback: its path is no longer valid. Begins the next one. `words`: why its session was lost, or
+ * NULL. @return false: the system has no random numbers, and no path is valid. */
+static bool replace_playback(struct gateway *gateway, const char *words) {
+  if (words) {
+    memcpy(gateway->lost_secret, gateway->secret, SECRET_SIZE), gateway->lost_playback = gateway->playback;
+    snprintf(gateway->lost_words, WORDS_MAX, "%s", words);
+  }
+  explicit_bzero(gateway->keys, sizeof gateway->keys);
+  gateway->key_count = gateway->next_key = gateway->wanted_count = gateway->connections = 0;
+  gateway->refusal = 0, gateway->done = gateway->ticket, gateway->playback++;
+  entries_clear(&gateway->entries);
+  if (gateway->clip) entries_add(&gateway->entries, &(struct served){.url = (char *)gateway->clip});
+  pthread_cond_broadcast(&gateway->changed);
+  bool made = make_secret(gateway->secret);
+  if (!made) gateway->secret[0] = 0;
+  return made;
+}
+
+static bool is_current(const struct gateway *gateway, uint64_t playback) {
+  return !gateway->closing && playback == gateway->playback;
+}
+
+/* ---- for the server's threads ------------------------------------------------------------------------------------ */
+
+/* Compares in a time that does not depend on the content of `guess`. */
+static bool is_secret(const char secret[SECRET_SIZE], const char *guess) {
+  volatile unsigned char differs = 0;
+  if (!secret[0] || strlen(guess) != SECRET_SIZE - 1) return false;
+  for (size_t i = 0; i < SECRET_SIZE; i++) differs |= (unsigned char)(secret[i] ^ guess[i]);
+  return !differs;
+}
+
+unsigned gateway_find(struct gateway *gateway, const char *secret, uint64_t *playback, char words[WORDS_MAX]) {
+  unsigned status = 404;
+  pthread_mutex_lock(&gateway->lock);
+  snprintf(words, WORDS_MAX, "There is no playback at this address, or it has ended.");
+  if (!gateway->closing && is_secret(gateway->secret, secret)) status = 200, *playback = gateway->playback;
+  else if (!gateway->closing && is_secret(gateway->lost_secret, secret))
+    status = 410, memcpy(words, gateway->lost_words, WORDS_MAX);
+  pthread_mutex_unlock(&gateway->lock);
+  return status;
+}
+
+bool gateway_is_current(struct gateway *gateway, uint64_t playback) {
+  pthread_mutex_lock(&gateway->lock);
+  bool found = is_current(gateway, playback);
+  pthread_mutex_unlock(&gateway->lock);
+  return found;
+}
+
+void gateway_join(struct gateway *gateway, uint64_t playback) {
+  pthread_mutex_lock(&gateway->lock);
+  if (playback == gateway->playback) gateway->connections++;
+  pthread_mutex_unlock(&gateway->lock);
+}
+
+void gateway_leave(struct gateway *gateway, uint64_t playback) {
+  pthread_mutex_lock(&gateway->lock);
+  if (playback == gateway->playback && gateway->connections > 0 && --gateway->connections == 0) {
+    gateway->seen_ms = gateway_now_ms();
+    eventfd_write(gateway->wake, 1);
+  }
+  pthread_mutex_unlock(&gateway->lock);
+}
+
+static const usher_clearkey_key *find_key(const struct gateway *gateway, const uint8_t key_id[16]) {
+  for (size_t i = 0; i < gateway->key_count; i++)
+    if (memcmp(gateway->keys[i].key_id, key_id, 16) == 0) return &gateway->keys[i];
+  return NULL;
+}
+
+static bool has_keys(const struct gateway *gateway, const uint8_t *key_ids, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!find_key(gateway, key_ids + 16 * i)) return false;
+  return true;
+}
+
+static bool want(struct gateway *gateway, const uint8_t key_id[16]) {
+  if (find_key(gateway, key_id)) return true;
+  for (size_t i = 0; i < gateway->wanted_count; i++)
+    if (memcmp(gateway->wanted[i], key_id, 16) == 0) return true;
+  if (gateway->wanted_count == GATEWAY_KEYS_MAX) return false;
+  memcpy(gateway->wanted[gateway->wanted_count++], key_id, 16);
+  return true;
+}
+
+/* Waits for the main thread's answer. @return false: it did not come in time. */
+static bool await(struct gateway *gateway, uint64_t playback) {
+  uint64_t ticket = ++gateway->ticket;
+  struct timespec end;
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  end.tv_sec += 2 * gateway->timeout_s + 2; /* another licence request may be under way */
+  eventfd_write(gateway->wake, 1);
+  while (gateway->done < ticket && is_current(gateway, playback))
+    if (pthread_cond_timedwait(&gateway->changed, &gateway->lock, &end) == ETIMEDOUT) return false;
+  return true;
+}
+
+unsigned gateway_keys(struct gateway *gateway, uint64_t playback, const uint8_t *key_ids, size_t count,
+    usher_clearkey_key *keys, char words[WORDS_MAX]) {
+  unsigned status = 200;
+  pthread_mutex_lock(&gateway->lock);
+  bool room = true, in_time = true;
+  bool refused =
+      gateway->refusal && gateway_now_ms() - gateway->refused_ms < REFUSAL_HOLDS_MS; /* some players ask at once */
+  if (is_current(gateway, playback) && !refused && !has_keys(gateway, key_ids, count)) {
+    for (size_t i = 0; i < count; i++) room = want(gateway, key_ids + 16 * i) && room;
+    if (room) in_time = await(gateway, playback);
+  }
+  if (!is_current(gateway, playback)) {
+    bool lost = !gateway->closing && playback == gateway->lost_playback;
+    status = lost ? 410 : 404;
+    snprintf(words, WORDS_MAX, "%s", lost ? gateway->lost_words : "The playback has ended.");
+  } else if (has_keys(gateway, key_ids, count))
+    for (size_t i = 0; i < count; i++) keys[i] = *find_key(gateway, key_ids + 16 * i);
+  else if (!room) status = 503, snprintf(words, WORDS_MAX, "The player asks for too many keys at once.");
+  else if (!in_time) status = 504, snprintf(words, WORDS_MAX, "The licence server has not replied.");
+  else if (gateway->refusal) status = gateway->refusal, memcpy(words, gateway->refusal_words, WORDS_MAX);
+  else status = 403, snprintf(words, WORDS_MAX, "%s", WORDS_OTHER_KEYS);
+  pthread_mutex_unlock(&gateway->lock);
+  return status;
+}
+
+bool gateway_entry(struct gateway *gateway, uint64_t playback, size_t number, struct served *out) {
+  pthread_mutex_lock(&gateway->lock);
+  const struct served *entry = is_current(gateway, playback) ? entries_find(&gateway->entries, number) : NULL;
+  bool found = entry != NULL;
+  if (found) *out = *entry, out->url = strdup(out->url);
+  pthread_mutex_unlock(&gateway->lock);
+  return found && out->url;
+}
+
+char *gateway_rewrite(struct gateway *gateway, uint64_t playback, size_t number, const char *url, const char *text) {
+  pthread_mutex_lock(&gateway->lock);
+  const uint8_t *key_id = gateway->has_default_key_id ? gateway->default_key_id : NULL;
+  char *result = NULL;
+  if (is_current(gateway, playback)) {
+    entries_keep(&gateway->entries, number);
+    result = playlist_rewrite(&gateway->entries, url, text, gateway->secret, key_id);
+  }
+  pthread_mutex_unlock(&gateway->lock);
+  return result;
+}
+
+bool gateway_allows_origin(struct gateway *gateway, const char *origin) {
+  for (size_t i = 0; i < gateway->origin_count; i++)
+    if (strcmp(gateway->origins[i], origin) == 0) return true;
+  return false;
+}
+
+const char *gateway_ca_file(const struct gateway *gateway) { return gateway->ca_file; }
+
+int64_t gateway_timeout_ms(const struct gateway *gateway) {
+  return (gateway->timeout_s ? gateway->timeout_s : DEFAULT_TIMEOUT_S) * 1000;
+}
+
+const char *gateway_name(const char *url, char out[GATEWAY_NAME_MAX]) {
+  static const char scheme[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.";
+  size_t size = strncmp(url, "data:", 5) == 0 ? 5 : strcspn(url, "?#"), before = strspn(url, scheme), begin;
+  before = strncmp(url + before, "://", 3) == 0 ? before + 3 : 0;
+  size_t root = before ? before + strcspn(url + before, "/?#") : 0;
+  begin = before;
+  for (size_t i = before; i < root; i++)
+    if (url[i] == '@') begin = i + 1;
+  snprintf(out, GATEWAY_NAME_MAX, "%.*s%.*s", (int)before, url, (int)(size - begin), url + begin);
+  return out;
+}
+
+/* Other people's words may have control characters, which a terminal would obey. */
+static void say(struct gateway *gateway, const char *words) {
+  char safe[WORDS_MAX];
+  size_t size = 0;
+  for (; words[size] && size + 1 < WORDS_MAX; size++) {
+    unsigned char byte = (unsigned char)words[size];
+    bool is_c1 = size > 0 && byte >= 0x80 && byte < 0xa0 && (unsigned char)words[size - 1] == 0xc2; /* in UTF-8 */
+    safe[size] = (byte < ' ' && byte != '\n') || byte == 0x7f || is_c1 ? '?' : words[size];
+  }
+  safe[size] = 0;
+  if (strcmp(gateway->said, safe) == 0) return;
+  memcpy(gateway->said, safe, size + 1);
+  fprintf(stderr, "usher: %s\n", safe);
+}
+
+void gateway_say(struct gateway *gateway, const char *words) {
+  pthread_mutex_lock(&gateway->lock);
+  say(gateway, words);
+  pthread_mutex_unlock(&gateway->lock);
+}
+
+/* ---- the main thread --------------------------------------------------------------------------------------------- */
+
+static void finish(struct gateway *gateway, int code) {
+  gateway->ended = true, gateway->code = code;
+  session_stop(&gateway->session);
+  pthread_mutex_lock(&gateway->lock);
+  gateway->closing = true;
+  explicit_bzero(gateway->keys, sizeof gateway->keys), gateway->key_count = 0;
+  pthread_cond_broadcast(&gateway->changed);
+  pthread_mutex_unlock(&gateway->lock);
+}
+
+/* Writes the URL that the player gets. */
+static void make_url(const struct gateway *gateway, char out[URL_SIZE]) {
+  char clip[GATEWAY_NAME_MAX], *slash; /* without a query, which `ps` would show */
+  const char *name = gateway->clip ? gateway_name(gateway->clip, clip) : NULL;
+  if (name && (slash = strrchr(clip, '/'))) name = slash + 1;
+  int size = snprintf(out, URL_SIZE, "http://127.0.0.1:%u/%s/%s", server_port(gateway->server), gateway->secret,
+      name ? "0/" : "license");
+  for (; name && size + 1 < URL_SIZE && (isalnum((unsigned char)*name) || strchr("-._~", *name)) && *name; name++)
+    out[size++] = *name; /* the name is for the viewer only, so it can end early */
+  out[size] = 0;
+}
+
+static void print_url(const struct gateway *gateway) {
+  char url[URL_SIZE];
+  make_url(gateway, url);
+  puts(url), fflush(stdout);
+}
+
+/* Ends the playback, and begins the next one. `words`: why the session was lost; NULL: the player is gone. */
+static void end_playback(struct gateway *gateway, const char *words) {
+  session_stop(&gateway->session);
+  gateway->sending = false, gateway->words[0] = 0;
+  pthread_mutex_lock(&gateway->lock);
+  bool made = replace_playback(gateway, words);
+  say(gateway, words ? words : "the player is gone; the session has ended");
+  gateway->said[0] = 0;
+  pthread_mutex_unlock(&gateway->lock);
+  if (gateway->pid && words) kill(gateway->pid, SIGTERM), gateway->kill_at_ms = gateway_now_ms() + 5000;
+  else if (gateway->once || !made) finish(gateway, words ? EXIT_LOST : made ? 0 : EXIT_REFUSED);
+  else if (!gateway->pid) print_url(gateway);
+}
+
+/* Answers the threads that wait for the newest licence request. `status`: the HTTP status; 0: new keys have come. */
+static void answer(struct gateway *gateway, unsigned status, const char *words) {
+  pthread_mutex_lock(&gateway->lock);
+  gateway->done = gateway->sent_ticket, gateway->refusal = status, gateway->refused_ms = gateway_now_ms();
+  if (status) snprintf(gateway->refusal_words, WORDS_MAX, "%s", words), say(gateway, words);
+  else gateway->said[0] = 0;
+  bool has_none = gateway->key_count == 0;
+  pthread_cond_broadcast(&gateway->changed);
+  pthread_mutex_unlock(&gateway->lock);
+  gateway->sending = false;
+  if (has_none) session_stop(&gateway->session); /* gives the slot back; the next request sets up another session */
+}
+
+static unsigned status_of(const usher_error *error) {
+  return error->http_status == 403 || error->status == USHER_E_LIMIT ? 403 : 502;
+}
+
+static void on_licensed(const usher_clearkey_key *keys, size_t count, void *user_data) {
+  struct gateway *gateway = user_data;
+  if (gateway->ended || !gateway->sending) return;
+  if (gateway->lost) {
+    answer(gateway, gateway->lost_status, gateway->words);
+    return;
+  }
+  size_t added = 0;
+  pthread_mutex_lock(&gateway->lock);
+  for (size_t i = 0; i < count; i++)
+    if (!find_key(gateway, keys[i].key_id)) {
+      gateway->keys[gateway->next_key] = keys[i], added++;
+      gateway->next_key = (gateway->next_key + 1) % KEYS_KEPT;
+      if (gateway->key_count < KEYS_KEPT) gateway->key_count++;
+    }
+  pthread_mutex_unlock(&gateway->lock);
+  if (added > 0) answer(gateway, 0, "");
+  else answer(gateway, 403, WORDS_OTHER_KEYS);
+}
+
+static void on_unlicensed(const usher_error *error, void *user_data) {
+  struct gateway *gateway = user_data;
+  if (gateway->ended || !gateway->sending) return;
+  if (!gateway->lost) words_of_error(error, gateway->words);
+  answer(gateway, gateway->lost ? gateway->lost_status : status_of(error), gateway->words);
+}
+
+static void on_waiting(const usher_notice *notice, void *user_data) { gateway_say(user_data, notice->summary); }
+
+static void on_failed(const usher_notice *notice, void *user_data) {
+  struct gateway *gateway = user_data;
+  char words[WORDS_MAX];
+  if (gateway->ended || gateway->lost) return;
+  words_of_error(&notice->error, words);
+  gateway->lost = gateway->key_count == 0;
+  if (!gateway->lost) {
+    end_playback(gateway, words);
+    return;
+  }
+  memcpy(gateway->words, words, WORDS_MAX); /* the reply to the licence request follows */
+  gateway->lost_status = status_of(&notice->error);
+}
+
+static void on_unconfirmed(const usher_error *error, void *user_data) {
+  char words[WORDS_MAX];
+  snprintf(words, sizeof words, "the server did not confirm the end of the stream; it may count it for some time: %s",
+      error->message);
+  gateway_say(user_data, words);
+}
+
+static void on_refusal(int32_t status, const char *text, void *user_data) {
+  struct gateway *gateway = user_data;
+  snprintf(gateway->words, WORDS_MAX, "an option is wrong: %s (%s)", text, usher_status_name(status));
+}
+
+/* Sets up the session of a playback, and requests its first licence. */
+static int32_t begin(struct gateway *gateway, const uint8_t *key_ids, size_t count) {
+  usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
+  ssp.license_url = gateway->license, ssp.ssm_url = gateway->ssm;
+  ssp.token_header = gateway->token_header, ssp.extra_headers = gateway->headers;
+  char *token = words_first_line(gateway->token_file); /* at each playback: tokens expire */
+  if (!token) {
+    snprintf(gateway->words, WORDS_MAX, "--token-file: %s: %s", gateway->token_file, strerror(errno));
+    return USHER_E_NO_TOKEN;
+  }
+  int32_t status = session_play(&gateway->session, &ssp, token, key_ids, count, (uint32_t)gateway->timeout_s * 1000);
+  explicit_bzero(token, strlen(token)), free(token);
+  return status;
+}
+
+/* Sends a licence request for the keys that threads wait for, unless one is under way. */
+static void send_request(struct gateway *gateway) {
+  uint8_t key_ids[GATEWAY_KEYS_MAX * 16];
+  if (gateway->sending || gateway->ended) return;
+  pthread_mutex_lock(&gateway->lock);
+  size_t count = 0;
+  for (size_t i = 0; i < gateway->wanted_count; i++) /* a licence may have come meanwhile */
+    if (!find_key(gateway, gateway->wanted[i])) memcpy(key_ids + 16 * count++, gateway->wanted[i], 16);
+  gateway->wanted_count = 0, gateway->sent_ticket = gateway->ticket;
+  if (count > 0) gateway->seen_ms = gateway_now_ms();
+  if (count == 0) gateway->done = gateway->ticket; /* the licence before has brought the keys */
+  pthread_cond_broadcast(&gateway->changed);
+  pthread_mutex_unlock(&gateway->lock);
+  if (count == 0) return;
+  gateway->sending = true, gateway->lost = false, gateway->words[0] = 0;
+  uint32_t timeout_ms = (uint32_t)gateway->timeout_s * 1000;
+  int32_t status = gateway->session.playback ? session_request(&gateway->session, key_ids, count, timeout_ms)
+                                             : begin(gateway, key_ids, count);
+  if (status) answer(gateway, 502, gateway->words[0] ? gateway->words : usher_status_message(status));
+}
+
+/* @return after how many ms the player is gone, unless it comes back; -1: it is there, or no session is there. */
+static int idle_ms(struct gateway *gateway) {
+  pthread_mutex_lock(&gateway->lock);
+  int64_t left = gateway->seen_ms + gateway->idle_s * 1000 - gateway_now_ms();
+  bool counts = gateway->session.playback && !gateway->pid && gateway->connections == 0;
+  pthread_mutex_unlock(&gateway->lock);
+  return !counts ? -1 : left > 0 ? (int)left : 0;
+}
+
+static void on_child(struct gateway *gateway) {
+  int status;
+  if (!gateway->pid || waitpid(gateway->pid, &status, WNOHANG) != gateway->pid) return;
+  int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  finish(gateway, gateway->lost_playback ? EXIT_LOST : code);
+}
+
+static void on_signal(struct gateway *gateway) {
+  struct signalfd_siginfo info;
+  while (read(gateway->signals, &info, sizeof info) == sizeof info) {
+    int number = (int)info.ssi_signo;
+    if (number == SIGCHLD) on_child(gateway);
+    else if (gateway->ended) continue;
+    else if (!gateway->pid) finish(gateway, 0);
+    else if (info.ssi_code != SI_KERNEL)
+      kill(gateway->pid, number); /* SI_KERNEL: the terminal has sent it to the player, too */
+  }
+}
+
+static void loop(struct gateway *gateway) {
+  while (!gateway->ended) {
+    struct pollfd due[] = {{gateway->signals, POLLIN, 0}, {gateway->session.fd, POLLIN, 0}, {gateway->wake, POLLIN, 0}};
+    eventfd_t count;
+    int wait_ms = idle_ms(gateway);
+    if (wait_ms == 0) {
+      end_playback(gateway, NULL);
+      continue;
+    }
+    int64_t kill_ms = gateway->kill_at_ms ? gateway->kill_at_ms - gateway_now_ms() : -1;
+    if (gateway->kill_at_ms && kill_ms <= 0) kill(gateway->pid, SIGKILL), gateway->kill_at_ms = 0, kill_ms = -1;
+    poll(due, 3, gateway->kill_at_ms ? (int)kill_ms : wait_ms);
+    if (due[0].revents) on_signal(gateway);
+    if (due[1].revents) usher_context_pump(gateway->session.context, NULL);
+    if (due[2].revents) eventfd_read(gateway->wake, &count);
+    send_request(gateway);
+  }
+}
+
+static void catch_signals(struct gateway *gateway) {
+  static const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+  sigemptyset(&gateway->caught);
+  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) sigaddset(&gateway->caught, numbers[i]);
+  signal(SIGCHLD, SIG_DFL); /* if it is ignored, nobody hears of the player's end */
+  sigaddset(&gateway->caught, SIGPIPE); /* blocked, not ignored: the player would inherit that */
+  sigprocmask(SIG_BLOCK, &gateway->caught, &gateway->mask); /* before libusher and the server start threads */
+  sigdelset(&gateway->caught, SIGPIPE);
+  /* Until the player starts, SIGCHLD is about a child that this process had before exec: nobody waits for it. */
+  sigdelset(&gateway->caught, SIGCHLD);
+  gateway->signals = signalfd(-1, &gateway->caught, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+static bool number(const char *text, long most, long *out) {
+  char *end;
+  errno = 0;
+  *out = strtol(text, &end, 10);
+  return !errno && end != text && !*end && *out >= 0 && *out <= most;
+}
+
+static int wrong(const char *words) {
+  fprintf(stderr, "usher gateway: %s\nusher gateway --help explains the arguments.\n", words);
+  return EXIT_USAGE;
+}
+
+/* @return 0, or the exit code; -1: the help was printed. */
+static int read_options(struct gateway *gateway, int argc, char **argv) {
+  enum {
+    LICENSE = 1,
+    SSM,
+    TOKEN_FILE,
+    TOKEN_HEADER,
+    HEADER,
+    CA_FILE,
+    ALLOW_HTTP,
+    TIMEOUT,
+    QUIT,
+    IDLE,
+    PORT,
+    ONCE,
+    KEY_ID,
+    ORIGIN,
+    HELP
+  };
+  static const struct option known[] = {{"license", 1, NULL, LICENSE}, {"ssm", 1, NULL, SSM},
+      {"token-file", 1, NULL, TOKEN_FILE}, {"token-header", 1, NULL, TOKEN_HEADER}, {"header", 1, NULL, HEADER},
+      {"ca-file", 1, NULL, CA_FILE}, {"allow-http", 0, NULL, ALLOW_HTTP}, {"timeout", 1, NULL, TIMEOUT},
+      {"quit-timeout", 1, NULL, QUIT}, {"idle", 1, NULL, IDLE}, {"port", 1, NULL, PORT}, {"once", 0, NULL, ONCE},
+      {"key-id", 1, NULL, KEY_ID}, {"allow-origin", 1, NULL, ORIGIN}, {"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
+  static char headers[16384];
+  int option;
+  while ((option = getopt_long(argc, argv, "+", known, NULL)) != -1) switch (option) {
+    case LICENSE: gateway->license = optarg; break;
+    case SSM: gateway->ssm = optarg; break;
+    case TOKEN_FILE: gateway->token_file = optarg; break;
+    case TOKEN_HEADER: gateway->token_header = optarg; break;
+    case HEADER:
+      if (strlen(headers) + strlen(optarg) + 2 >= sizeof headers) return wrong("the headers have at most 16 kB");
+      sprintf(headers + strlen(headers), "%s%s", *headers ? "\n" : "", optarg);
+      gateway->headers = headers;
+      break;
+    case CA_FILE: gateway->ca_file = optarg; break;
+    case ALLOW_HTTP: gateway->allow_http = true; break;
+    case TIMEOUT:
+      if (!number(optarg, 3600, &gateway->timeout_s)) return wrong("--timeout is a number of seconds, 0 to 3600");
+      break;
+    case QUIT:
+      if (!number(optarg, 3600, &gateway->quit_timeout_s))
+        return wrong("--quit-timeout is a number of seconds, 0 to 3600");
+      break;
+    case IDLE:
+      if (!number(optarg, 86400, &gateway->idle_s)) return wrong("--idle is a number of seconds, 0 to 86400");
+      break;
+    case PORT:
+      if (!number(optarg, 65535, &gateway->port)) return wrong("--port is a number, 0 to 65535");
+      break;
+    case ONCE: gateway->once = true; break;
+    case KEY_ID:
+      gateway->has_default_key_id = key_id_read(optarg, gateway->default_key_id);
+      if (!gateway->has_default_key_id) return wrong("--key-id has 32 hexadecimal digits");
+      break;
+    case ORIGIN: {
+      const char *host = strstr(optarg, "://");
+      if (!host || host == optarg || !host[3] || strchr(host + 3, '/'))
+        return wrong("--allow-origin has the form scheme://host or scheme://host:port, without a path");
+      if (gateway->origin_count == ORIGINS_MAX) return wrong("--allow-origin can be repeated 16 times");
+      gateway->origins[gateway->origin_count++] = optarg;
+      break;
+    }
+    case HELP: return fputs(help, stdout), -1;
+    default: return EXIT_USAGE; /* getopt_long() has printed why */
+    }
+  if (optind < argc && strcmp(argv[optind - 1], "--") != 0) gateway->clip = argv[optind++];
+  if (gateway->clip && optind < argc && strcmp(argv[optind], "--") == 0) optind++;
+  if (optind < argc) gateway->command = argv + optind;
+  if (gateway->command && !gateway->clip) return wrong("which clip? Write it before --");
+  if (!gateway->license) return wrong("--license is missing");
+  return gateway->token_file ? 0 : wrong("--token-file is missing");
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------- */
+
+static bool is_signalled(void *user_data) {
+  const struct gateway *gateway = user_data;
+  return poll(&(struct pollfd){gateway->signals, POLLIN, 0}, 1, 0) > 0;
+}
+
+/* @return false: the reason has been printed. */
+static bool start(struct gateway *gateway) {
+  usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
+  options.callbacks = USHER_CALLBACKS_PUMPED;
+  options.ca_file = gateway->ca_file, options.allow_insecure_http = gateway->allow_http;
+  options.refusal = on_refusal, options.refusal_user_data = gateway;
+  gateway->session.user_data = gateway;
+  gateway->session.licensed = on_licensed, gateway->session.unlicensed = on_unlicensed;
+  gateway->session.waiting = on_waiting, gateway->session.failed = on_failed;
+  gateway->session.unconfirmed = on_unconfirmed;
+  int32_t status = session_open(&gateway->session, &options);
+  const char *why = status ? gateway->words[0] ? gateway->words : usher_status_message(status) : NULL;
+  char unreadable[CONTENT_WHY_MAX] = "";
+  struct content_reading reading = {
+      .cancelled = is_signalled, .user_data = gateway, .verifies = true, .ca_file = gateway->ca_file};
+  struct AVIOContext *file = why || !gateway->clip ? NULL : content_open(gateway->clip, &reading, unreadable);
+  content_close(file);
+  if (gateway->clip && !why && !file && !is_signalled(gateway)) {
+    char name[GATEWAY_NAME_MAX];
+    fprintf(stderr, "usher: %s: %s\n", gateway_name(gateway->clip, name), unreadable);
+    return false;
+  }
+  if (!why && !replace_playback(gateway, NULL)) why = "the system has no random numbers";
+  if (!why && !(gateway->server = server_start(gateway, (uint16_t)gateway->port))) why = strerror(errno);
+  if (why) fprintf(stderr, "usher: the gateway cannot start: %s\n", why);
+  return !why;
+}
+
+static void start_player(struct gateway *gateway) {
+  char url[URL_SIZE];
+  make_url(gateway, url);
+  sigaddset(&gateway->caught, SIGCHLD);
+  signalfd(gateway->signals, &gateway->caught, SFD_NONBLOCK | SFD_CLOEXEC);
+  bool names_clip = player_obstacle(PLAYER_FFMPEG, gateway->command) == NULL;
+  enum player_kind kind = names_clip ? PLAYER_OTHER : PLAYER_MPV; /* the latter adds the URL as the last argument */
+  gateway->pid = player_start(kind, gateway->command, url, NULL, NULL, 0, &gateway->mask);
+  if (gateway->pid > 0) return;
+  fprintf(stderr, "usher: %s: %s\n", gateway->command[0], strerror(errno));
+  gateway->pid = 0;
+  finish(gateway, EXIT_NO_PLAYER);
+}
+
+int gateway_command(int argc, char **argv) {
+  static struct gateway gateway = {
+      .timeout_s = DEFAULT_TIMEOUT_S, .quit_timeout_s = 2, .idle_s = 300, .session = {.fd = -1}};
+  int wrong_options = read_options(&gateway, argc, argv);
+  if (wrong_options) return wrong_options < 0 ? 0 : wrong_options;
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_mutex_init(&gateway.lock, NULL);
+  pthread_cond_init(&gateway.changed, &monotonic);
+  gateway.wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  catch_signals(&gateway);
+  if (!start(&gateway)) finish(&gateway, EXIT_REFUSED);
+  else if (gateway.command && !is_signalled(&gateway)) start_player(&gateway);
+  else if (!is_signalled(&gateway)) print_url(&gateway);
+  loop(&gateway);
+  int64_t deadline_ms = gateway_now_ms() + gateway.quit_timeout_s * 1000;
+  session_close(&gateway.session, (uint32_t)gateway.quit_timeout_s * 1000);
+  if (gateway.server && !server_stop(gateway.server, deadline_ms)) fflush(stdout), _exit(gateway.code);
+  entries_clear(&gateway.entries);
+  return gateway.code;
+}
