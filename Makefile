@@ -7,7 +7,7 @@
 .NOTPARALLEL:
 .PHONY: help demo generate test lint format faults floods sanitize fuzz bench profile model simulate mutants release
 .PHONY: build clean
-.PHONY: packages hosts host-packages
+.PHONY: packages hosts host-packages player-packages
 .SECONDARY:
 
 PYTHON ?= python3
@@ -85,7 +85,7 @@ faults: $(shipped) .venv/ready
 	  --write-page Tests/faults
 
 # Writes docs/hosts.md if every test passes.
-hosts: $(hosts) .venv/ready
+hosts: player-packages $(hosts) .venv/ready
 	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 3600 $(python) -m pytest -q --timeout 300 -p no:cacheprovider \
 	  --write-page Tests/hosts
 
@@ -141,6 +141,9 @@ packages:
 
 host-packages:
 	@scripts/install-packages hosts
+
+player-packages:
+	@scripts/install-packages players
 
 .venv/ready: bindings/python/pyproject.toml bindings/python/setup.py | packages
 	@echo 'usher: making .venv'
