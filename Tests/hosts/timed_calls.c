@@ -38,12 +38,13 @@ static function find(const char *name) {
   return found;
 }
 
-/* For how long the thread has waited for a processor since it began. */
+/* For how long the thread has waited for a processor since it began; always 0 if the kernel does not count this. */
 static long long queued_ns(void) {
   char text[100] = "";
   long long ns = 0;
   int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-  if (fd < 0 || read(fd, text, sizeof text - 1) < 1 || sscanf(text, "%*d %lld", &ns) != 1) abort();
+  if (fd < 0) return 0;
+  if (read(fd, text, sizeof text - 1) < 1 || sscanf(text, "%*d %lld", &ns) != 1) ns = 0;
   close(fd);
   return ns;
 }

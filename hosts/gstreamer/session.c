@@ -436,7 +436,8 @@ UsherSession *usher_session_join(GstElement *element, const UsherSettings *asked
   GstElement *top = top_of(element);
   g_mutex_lock(&join_lock);
   UsherSession *session = find_shared(element, asked, group, top);
-  if (!session) {
+  gboolean shared = session != NULL;
+  if (!shared) {
     session = session_new(asked, group, top);
     session->used = usher_settings_new();
     usher_settings_add(session->used, asked);
@@ -448,11 +449,14 @@ UsherSession *usher_session_join(GstElement *element, const UsherSettings *asked
       sessions = g_list_prepend(sessions, session_ref(session));
       g_mutex_unlock(&usher_lock);
     }
+    /* Before other elements join: they must not find a session without keys. It has no stream yet, so that nothing is
+     * posted here. */
+    if (error) fail_settings(session, error);
+    else if (status) fail_status(session, status);
   }
   g_mutex_unlock(&join_lock);
   gst_object_unref(top);
-  if (error) fail_settings(session, error);
-  else if (status) fail_status(session, status);
+  if (shared && error) fail_settings(session, error);
   g_clear_error(&error);
   return session;
 }
