@@ -181,7 +181,7 @@ def running_pytest(output: str) -> list[str]:
     if not tests:
         return []
     outcome = r"\b(?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*\[ *\d+%\]"
-    name = re.sub(outcome, "", tests[-1].splitlines()[0]).strip()
+    name = re.sub(rf"{outcome}|Timeout \(.*", "", tests[-1].splitlines()[0]).strip()  # faulthandler says "Timeout"
     steps = re.findall(rf"^{STEP}(.*)$", tests[-1], re.M)
     if re.search(outcome, tests[-1]):
         return [f"the clean-up after {name}"]

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from connections import few_connections as few_connections  # pytest finds the fixtures here
+from resources import same_resources as same_resources
 
 from stage import PERIOD_MS, Stage
 from usher.testing.headend import HeadEnd

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from connections import few_connections as few_connections  # pytest finds the fixtures here
+from resources import same_resources as same_resources
 from seeds.clips import Clip, make_clips
 from seeds.ports import Ports
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from resources import RECORD
 
 HERE = Path(__file__).resolve().parent
 LAST = "test_every_function.py"
@@ -51,11 +52,8 @@ class Calls:
         return note
 
 
-CALLS = pytest.StashKey[Calls]()
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[CALLS] = Calls()
+    config.stash[RECORD] = Calls()
     config.addinivalue_line(
         "markers",
         "sweep: calls every function of the headers in a loop, and so does not count as a test of any of them",
@@ -67,26 +65,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.path.name == LAST)
     wanted = set(HERE.glob("test_*.py"))
     named = any("::" in argument for argument in config.args)
-    config.stash[CALLS].is_whole_suite = wanted <= {item.path for item in items} and not named
+    config.stash[RECORD].is_whole_suite = wanted <= {item.path for item in items} and not named
 
 
 def pytest_deselected(items: Iterable[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == HERE:
-            item.config.stash[CALLS].is_whole_suite = False
+            item.config.stash[RECORD].is_whole_suite = False
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    item.config.stash[CALLS].begin(item)
+    item.config.stash[RECORD].begin(item)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    item.config.stash[CALLS].begin(item)
+    item.config.stash[RECORD].begin(item)
 
 
 @pytest.fixture
 def calls(request: pytest.FixtureRequest) -> Calls:
     """Returns the record of the tests that ran before this one."""
-    return request.config.stash[CALLS]
+    return request.config.stash[RECORD]

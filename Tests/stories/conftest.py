@@ -9,7 +9,8 @@ from typing import Any
 
 import calls
 import pytest
-from resources import same_resources as same_resources  # pytest finds the fixture here
+from connections import few_connections as few_connections  # pytest finds the fixtures here
+from resources import same_resources as same_resources
 
 import usher
 from stage import PERIOD_MS, REAL_TIMEOUT_S, Stage, StageFactory
@@ -29,7 +30,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "breaks_rules(*kinds): violations of the protocol that this story causes on purpose"
     )
-    config.addinivalue_line("markers", "keeps_resources(reason): something remains open after this story, on purpose")
     config.addinivalue_line("markers", "callback_errors: callbacks of this story raise on purpose")
 
 

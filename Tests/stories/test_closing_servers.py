@@ -119,6 +119,7 @@ def ssp_v2(stage: Stage, server: ClosingServer) -> usher.SSPDelegate:
     )
 
 
+@pytest.mark.many_connections("the server closes each connection after its reply")
 @pytest.mark.parametrize("pause_ms", [0, 1, 5])
 @pytest.mark.parametrize("kind", [ssp, ssp_v2])
 def test_zaps_whileTheServerClosesEachConnectionAfterItsReply_allPlay(

@@ -26,6 +26,7 @@ from usher.testing.headend import Fault, KeySystem
 from usher.testing.headend.knobs import Certificate, Fps
 from usher.testing.headend.network.replies import Reply
 
+pytestmark = pytest.mark.many_connections("after many of these replies the library does not use the connection again")
 CASES = {
     "setup": 70,
     "heartbeat": 70,

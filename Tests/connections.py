@@ -1,0 +1,70 @@
+"""A fixture which checks after each test that the library made few connections to the head-ends. If it lost
+connections, or did not use them again, it would make one for each request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from usher.testing.headend import Entry, HeadEnd, Outcome
+
+SPARE = 2
+"""A head-end may have this many connections more than `needed` counts: a client may connect, and then not need the
+connection any more, because its request was cancelled or another connection became free."""
+NEAR_MS = 100
+"""Two requests were in flight at the same time if less time was between them. The client waits for a reply for longer
+than the head-end sees."""
+
+OURS = "usher/"
+"""The beginning of the library's User-Agent."""
+
+
+def is_ours(entry: Entry) -> bool:
+    return (entry.header("user-agent") or "").startswith(OURS)
+
+
+def needed(entries: list[Entry]) -> int:
+    """Returns how many connections these requests need at most: the largest number of requests that were in flight at
+    the same time, one for each request whose connection broke, and one for each request that another client sent: some
+    hosts of the seeds send requests themselves.
+
+    On virtual time many requests arrive at the same instant, so that they may have been in flight at the same time."""
+    kept = [entry for entry in entries if entry.outcome is Outcome.ANSWERED and is_ours(entry)]
+    ends = {entry.number: entry.at_ms if entry.answered_ms is None else entry.answered_ms for entry in kept}
+    return (
+        len(entries)
+        - len(kept)
+        + max(
+            (
+                sum(other.at_ms - NEAR_MS < entry.at_ms < ends[other.number] + NEAR_MS for other in kept)
+                for entry in kept
+            ),
+            default=0,
+        )
+    )
+
+
+@pytest.fixture(autouse=True)
+def few_connections(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Compares, after the test, the connections that each head-end of the test has accepted with the requests in its
+    journal. A test with the marker ``many_connections(reason)`` may make more."""
+    started: list[HeadEnd] = []
+    start = HeadEnd.start
+
+    def noted(headend: HeadEnd) -> HeadEnd:
+        if headend not in started:
+            started.append(headend)
+        return start(headend)
+
+    monkeypatch.setattr(HeadEnd, "start", noted)
+    yield
+    if getattr(request.node, "_story_failed", False) or request.node.get_closest_marker("many_connections"):
+        return
+    for headend in started:
+        entries = list(headend.journal)
+        most = needed(entries) + SPARE
+        assert headend.connections_made <= most, (
+            f"{headend.connections_made} connections for {len(entries)} requests, of which at most {most - SPARE} need "
+            f"a connection of their own\n{headend.journal.dump()}"
+        )
