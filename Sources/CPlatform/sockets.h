@@ -2,6 +2,7 @@
 #ifndef USHER_CPLATFORM_SOCKETS_H
 #define USHER_CPLATFORM_SOCKETS_H
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -38,6 +39,11 @@ static inline uint64_t platform_socket_peer(int fd) {
   for (size_t i = 0; i < size && i < sizeof peer; i++)
     number = (number ^ ((const unsigned char *)&peer)[i]) * 1099511628211u;
   return number | 1;
+}
+/* Returns whether there is something to read on a socket: bytes, the end of the data, or an error. */
+static inline int platform_socket_is_readable(int fd) {
+  char byte;
+  return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
 }
 /* Returns how many received bytes the process has not read. */
 static inline uint64_t platform_socket_unread(int fd) {

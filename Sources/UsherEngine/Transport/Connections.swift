@@ -213,6 +213,8 @@ final class Connections {
   /// Called when a server has sent something or has closed the connection, while no request was in flight on it. Over
   /// HTTP/1.1 libcurl would read the bytes as the reply to the next request, so this closes the connection.
   private func dropUnasked(_ socket: Int32) {
+    // If libcurl has read the reply after epoll reported the socket, nothing is left to read: keep the connection.
+    guard platform_socket_is_readable(socket) != 0 else { return }
     register(socket, 0)
     let index = Int(socket)
     if index < watches.count, watches[index].isKept, !watches[index].isHTTP2 { platform_socket_drop(socket) }
