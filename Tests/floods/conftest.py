@@ -12,16 +12,25 @@ from typing import Any
 import pytest
 from floods import Servers
 
+HERE = Path(__file__).resolve().parent
+C_FLAGS = ["-std=c99", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1"]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--flood-seconds", type=float, default=0, help="how long to ask each flooding server (0: once)")
 
 
 @pytest.fixture(scope="session")
-def servers() -> Iterator[Servers]:
-    program = Path(__file__).with_name("server.py")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    key_updates = tmp_path_factory.mktemp("floods") / "key_updates"
+    libraries = ["-lssl", "-lcrypto", "-lpthread"]
+    command = ["cc", *C_FLAGS, str(HERE / "key_updates.c"), *libraries, "-o", str(key_updates)]
+    subprocess.run(command, check=True, timeout=120)
     with subprocess.Popen(
-        [sys.executable, str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, str(HERE / "server.py"), str(key_updates)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 PIECE = 256 * 1024
@@ -14,8 +16,9 @@ class Flood:
     """What a server sends after it has read a request: `start` once, then `unit` without end.
 
     Attributes:
-        kind: "http" (HTTP/1.1), "h2" (HTTP/2 over TLS), "tickets" (TLS session tickets, then HTTP/1.1), or "raw" (bytes
-            at once, before the client sends anything, to a client that expects TLS).
+        kind: "http" (HTTP/1.1), "h2" (HTTP/2 over TLS), "tickets" (TLS session tickets, then HTTP/1.1), "raw" (bytes at
+            once, before the client sends anything, to a client that expects TLS), or "key updates" (the program
+            key_updates.c, with `unit` as its argument).
     """
 
     kind: str
@@ -23,9 +26,12 @@ class Flood:
     unit: bytes
     is_too_large: bool = False
     """Whether the error must be TOO_LARGE. For these floods the library counts the bytes of the reply."""
+    acknowledges: bool = True
+    """Over HTTP/2: whether the server acknowledges the client's SETTINGS."""
 
-    def piece(self) -> bytes:
-        return self.unit * max(1, PIECE // len(self.unit))
+    def pieces(self) -> Iterator[bytes]:
+        """Yields what the server sends after `start`, without end."""
+        return itertools.repeat(self.unit * max(1, PIECE // len(self.unit))) if self.unit else iter(())
 
 
 @dataclass
@@ -38,18 +44,8 @@ class Servers:
 
 # ---- HTTP/2 ----------------------------------------------------------------------------------------------------------
 
-DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION, ALTSVC = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    6,
-    7,
-    8,
-    9,
-    10,
-)
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
+ALTSVC, ORIGIN, PRIORITY_UPDATE = 0x0A, 0x0C, 0x10
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 OK = b"\x88"
 """HPACK: `:status: 200`."""
@@ -67,10 +63,24 @@ def field(name: bytes, value: bytes) -> bytes:
 
 
 ANSWER = frame(HEADERS, OK, flags=END_HEADERS)
+GET = b"\x82\x87\x84\x01\x01a"
+"""HPACK: `:method: GET`, `:scheme: https`, `:path: /`, `:authority: a`."""
 
 
 def http2(unit: bytes, start: bytes = b"") -> Flood:
     return Flood("h2", start, unit)
+
+
+class PushPromises(Flood):
+    """A flood of PUSH_PROMISE frames; `unit` is the promised request. Each frame promises another stream, because a
+    client closes the connection if a stream is promised twice."""
+
+    def pieces(self) -> Iterator[bytes]:
+        head = frame(PUSH_PROMISE, b"\0\0\0\0" + self.unit, flags=END_HEADERS)[:9]
+        count = PIECE // (len(head) + 4 + len(self.unit))
+        for first in itertools.count(2, 2 * count):
+            streams = range(first, first + 2 * count, 2)
+            yield b"".join(head + stream.to_bytes(4, "big") + self.unit for stream in streams)
 
 
 # ---- all -------------------------------------------------------------------------------------------------------------
@@ -92,6 +102,8 @@ FLOODS: dict[str, Flood] = {
     "after the reply": Flood("http", REPLY, REPLY),
     "TLS hello requests": Flood("raw", b"", b"\x16\x03\x03\x40\x00" + b"\0\0\0\0" * 4096),
     "TLS session tickets": Flood("tickets", REPLY, b""),
+    "TLS key updates": Flood("key updates", b"", b"plain"),
+    "TLS key updates that ask for one": Flood("key updates", b"", b"asking"),
     "h2 WINDOW_UPDATE": http2(frame(WINDOW_UPDATE, b"\0\0\0\1", 0)),
     "h2 WINDOW_UPDATE of the stream": http2(frame(WINDOW_UPDATE, b"\0\0\0\1")),
     "h2 HEADERS": http2(frame(HEADERS, EARLY_HINTS + field(b"link", b"</a>"), flags=END_HEADERS)),
@@ -108,4 +120,8 @@ FLOODS: dict[str, Flood] = {
     "h2 padding": http2(frame(DATA, b"\xff" + b"\0" * 255, flags=8), ANSWER),
     "h2 unknown frames": http2(frame(0xEE, b"x" * 20, 0)),
     "h2 ALTSVC": http2(frame(ALTSVC, b"\0\1aclear", 0)),
+    "h2 ORIGIN": http2(frame(ORIGIN, b"\0\x09https://a", 0)),
+    "h2 PRIORITY_UPDATE": http2(frame(PRIORITY_UPDATE, b"\0\0\0\1u=0", 0)),
+    "h2 PUSH_PROMISE": PushPromises("h2", b"", GET),
+    "h2 PUSH_PROMISE before SETTINGS ACK": PushPromises("h2", b"", GET, acknowledges=False),
 }

@@ -1,6 +1,9 @@
 """Runs the servers of floods.py in a separate process, so that they do not slow down the process of the test.
 
-Prints one line of JSON: the file of the certificate authority, and the URL of each flood. Ends when its input ends.
+    server.py KEY_UPDATES
+
+KEY_UPDATES is the program that key_updates.c makes. Prints one line of JSON: the file of the certificate authority, and
+the URL of each flood. Ends when its input ends.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ import contextlib
 import json
 import socket
 import ssl
+import subprocess
 import sys
 import threading
 
@@ -17,6 +21,8 @@ from floods import ACK, DATA, END_STREAM, FLOODS, HEADERS, SETTINGS, Flood, fram
 from usher.testing.headend.fixtures import Authority
 
 TICKETS = 2_000_000
+PROGRAMS: list[subprocess.Popen[str]] = []
+"""The running programs; without a reference, Python would close their input."""
 
 
 class Server:
@@ -55,12 +61,11 @@ class Server:
 
     def _send(self, stream: socket.socket) -> None:
         if self._flood.kind == "h2":
-            read_http2_request(stream)
+            read_http2_request(stream, self._flood.acknowledges)
         elif self._flood.kind != "raw":
             read_request(stream)
         stream.sendall(self._flood.start)
-        piece = self._flood.piece() if self._flood.unit else b""
-        while piece:
+        for piece in self._flood.pieces():
             stream.sendall(piece)
         while stream.recv(4096):  # the flood has ended: wait for the client to close
             pass
@@ -75,8 +80,8 @@ def read_request(stream: socket.socket) -> None:
         head += more
 
 
-def read_http2_request(stream: socket.socket) -> None:
-    """Reads until the first HTTP/2 request is complete, and answers with a SETTINGS frame."""
+def read_http2_request(stream: socket.socket, acknowledges: bool) -> None:
+    """Sends a SETTINGS frame, and reads until the first HTTP/2 request is complete."""
     incoming = stream.makefile("rb")
     incoming.read(24)
     stream.sendall(frame(SETTINGS, b"", 0))
@@ -86,16 +91,30 @@ def read_http2_request(stream: socket.socket) -> None:
             raise EOFError
         kind, flags = head[3], head[4]
         incoming.read(int.from_bytes(head[:3], "big"))
-        if kind == SETTINGS and not flags & ACK:
+        if kind == SETTINGS and not flags & ACK and acknowledges:
             stream.sendall(frame(SETTINGS, b"", 0, ACK))
         if kind in (HEADERS, DATA) and flags & END_STREAM:
             return
 
 
+def start(flood: Flood, authority: Authority, key_updates: str) -> str:
+    """Starts the server of a flood, and returns its URL."""
+    if flood.kind != "key updates":
+        return Server(flood, authority).url
+    certificate = authority.ca_file.with_name("server.pem")
+    authority.write_server_certificate(certificate)
+    command = [key_updates, str(certificate), flood.unit.decode()]
+    # The program ends when this process does, because its input ends then.
+    program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    PROGRAMS.append(program)
+    assert program.stdout is not None
+    return f"https://127.0.0.1:{int(program.stdout.readline())}"
+
+
 def main() -> None:
     authority = Authority()
-    servers = {name: Server(flood, authority) for name, flood in FLOODS.items()}
-    told = {"ca_file": str(authority.ca_file), "urls": {name: server.url for name, server in servers.items()}}
+    urls = {name: start(flood, authority, sys.argv[1]) for name, flood in FLOODS.items()}
+    told = {"ca_file": str(authority.ca_file), "urls": urls}
     print(json.dumps(told), flush=True)
     sys.stdin.read()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -220,6 +222,25 @@ def test_heartbeats_afterAConnectionThatEnded_openNewOnesOnlyUntilOneReplies(
     for playback in stage._playbacks:
         playback.close()
     stage.settle()
+
+
+def test_keptConnection_besideManyRequestsToServersThatHang_isUsedForEachHeartbeat(stage_factory: StageFactory) -> None:
+    """While 576 set-ups wait for the replies of nine servers, the library sends the heartbeats to another server over
+    the connection of this server's set-up."""
+    stage = stage_factory(connections_max=640, requests_per_origin_max=64, http_timeout_ms=600_000)
+    screens(stage, 1, tag="plays")
+    stage.settle()
+    with contextlib.ExitStack() as listening:
+        for _ in range(9):
+            server = listening.enter_context(socket.create_server(("127.0.0.1", 0), backlog=64))
+            url = f"http://127.0.0.1:{server.getsockname()[1]}"
+            delegate = stage.delegate(license_url=url, ssm_url=url, setup_timeout_ms=600_000)
+            screens(stage, 64, delegate, tag=f"hangs at {url}")
+        stage.also_held.append(lambda: 9 * 64)
+        stage.advance(180_000)
+        assert stage.events.types() == ["SESSION_STARTED"] + 3 * ["KEPT_ALIVE"]
+        assert stage.headend.connections_made == 1
+        stage.close()
 
 
 # ---- the limit of file descriptors -----------------------------------------------------------------------------------

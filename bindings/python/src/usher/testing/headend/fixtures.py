@@ -99,6 +99,10 @@ class Authority:
         """Returns TLS settings for a server: TLS 1.2 or newer, with a valid certificate."""
         return self._with(self._server)
 
+    def write_server_certificate(self, file: Path) -> None:
+        """Writes the server's certificate and its private key to a PEM file."""
+        self._server.private_key_and_cert_chain_pem.write_to_path(str(file))
+
     def expired(self) -> ssl.SSLContext:
         """Returns TLS settings for a server, with a certificate that expired yesterday."""
         now = datetime.datetime.now(datetime.timezone.utc)
