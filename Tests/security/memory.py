@@ -35,6 +35,13 @@ def needles(secrets: Mapping[str, bytes]) -> dict[str, list[bytes]]:
     return found
 
 
+def without_outer_zeros(content: bytes) -> bytes:
+    """Removes the zeros at both ends, since most of a stack was never used. The zeros next to other bytes stay, because
+    a part of a secret may begin or end with them."""
+    begin, end = len(content) - len(content.lstrip(b"\0")), len(content.rstrip(b"\0"))
+    return content[max(0, begin - SLICE) : end + SLICE]
+
+
 def search(process: int, secrets: Mapping[str, bytes]) -> Counter[str]:
     """Counts how many parts of each secret are in the writable memory of a process."""
     wanted = needles(secrets)
