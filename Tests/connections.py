@@ -20,17 +20,20 @@ OURS = "usher/"
 """The beginning of the library's User-Agent."""
 
 
-def is_ours(entry: Entry) -> bool:
-    return (entry.header("user-agent") or "").startswith(OURS)
+def uses_kept_connections(entry: Entry) -> bool:
+    """Whether the library sent the request, and had to send it over a connection that it had kept, if there was one.
+    The library may send a request that opens a session, and so has no session token, over a new connection, as long as
+    it does not know whether the server keeps connections."""
+    return (entry.header("user-agent") or "").startswith(OURS) and entry.session_token is not None
 
 
 def needed(entries: list[Entry]) -> int:
     """Returns how many connections these requests need at most: the largest number of requests that were in flight at
-    the same time, one for each request whose connection broke, and one for each request that another client sent: some
-    hosts of the seeds send requests themselves.
+    the same time, one for each request whose connection broke or that may open a session, and one for each request that
+    another client sent: some hosts of the seeds send requests themselves.
 
     On virtual time many requests arrive at the same instant, so that they may have been in flight at the same time."""
-    kept = [entry for entry in entries if entry.outcome is Outcome.ANSWERED and is_ours(entry)]
+    kept = [entry for entry in entries if entry.outcome is Outcome.ANSWERED and uses_kept_connections(entry)]
     ends = {entry.number: entry.at_ms if entry.answered_ms is None else entry.answered_ms for entry in kept}
     return (
         len(entries)
