@@ -136,11 +136,11 @@ static inline void platform_fd_drain(int fd) {
   ssize_t n = read(fd, &value, sizeof value);
   (void)n; /* The read fails if the counter is 0. Then there is nothing to drain. */
 }
-/* Returns the wall clock in seconds since 1970. */
-static inline int64_t platform_wall_clock_s(void) {
+/* Returns the wall clock in milliseconds since 1970. */
+static inline int64_t platform_wall_clock_ms(void) {
   struct timespec t;
   clock_gettime(CLOCK_REALTIME, &t);
-  return (int64_t)t.tv_sec;
+  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 static inline uint64_t platform_length(const char *text) { return strlen(text); }
 static inline int platform_is_in_environment(const char *name) {

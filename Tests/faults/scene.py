@@ -233,7 +233,11 @@ class Scene:
         self.headend.assert_clean(ignore=("late-beat", *breaks))
         assert not any(trap.visited for trap in self.traps.values()), "a redirect was followed"
         told = "\n".join(
-            [*self.stage.logs, *(f"{e.error} {e.error!r}" for e in self.stage.events.all() if e.error is not None)]
+            [
+                *self.stage.logs,
+                *self.stage.trace,
+                *(f"{e.error} {e.error!r}" for e in self.stage.events.all() if e.error is not None),
+            ]
         )
         sent = {part.raw for entry in self.headend.journal for part in entry.parts if len(part.raw) >= 8}
         assert "eyJ" not in told and not [token for token in sent if token in told], told

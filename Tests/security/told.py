@@ -29,7 +29,7 @@ class Told:
 
     def add_stage(self, stage: Stage) -> None:
         self.add(*stage.events.all(), *(event.error for event in stage.events.all() if event.error is not None))
-        self.lines += stage.logs
+        self.lines += stage.logs + stage.trace
 
     def check(self, secret: Mapping[str, str]) -> None:
         """Checks that no line contains a part of a secret: 16 characters in a row, of a short opaque token 8. The first

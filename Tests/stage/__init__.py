@@ -77,10 +77,11 @@ class Stage:
         options.setdefault("proxy", "")
         self.headend = headend
         self.logs: list[str] = []
+        self.trace: list[str] = []
         self.callback_failures: list[tuple[str, BaseException]] = []
         self.context = usher.Context(
-            log=lambda level, line: self.logs.append(line),
-            log_level=usher.LogLevel.DEBUG,
+            log=lambda level, line: (self.trace if level == usher.LogLevel.TRACE else self.logs).append(line),
+            log_level=usher.LogLevel.TRACE,
             on_callback_error=lambda name, error: self.callback_failures.append((name, error)),
             **options,
         )

@@ -72,7 +72,7 @@ def stage_factory(
         if not request.node.get_closest_marker("callback_errors"):
             assert not stage.callback_failures, stage.callback_failures
         sent = {part.raw for entry in stage.headend.journal for part in entry.parts if len(part.raw) >= 8}
-        told = [*stage.logs, *(f"{event!r} {event.error}" for event in stage.events.all())]
+        told = [*stage.logs, *stage.trace, *(f"{event!r} {event.error}" for event in stage.events.all())]
         for line in told:
             assert not [token for token in sent if token in line], f"a token in what was told: {line}"
     from usher._c import registry

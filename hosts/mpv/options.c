@@ -21,6 +21,7 @@ static const struct {
     {"token-header", TEXT, offsetof(struct options, token_header)},
     {"headers", TEXT, offsetof(struct options, headers)},
     {"ca-file", TEXT, offsetof(struct options, ca_file)},
+    {"trace", TEXT, offsetof(struct options, trace_file)},
     {"timeout", SECONDS, offsetof(struct options, timeout_s)},
     {"slot-wait", SECONDS, offsetof(struct options, slot_wait_s)},
     {"quit-timeout", SECONDS, offsetof(struct options, quit_timeout_s)},

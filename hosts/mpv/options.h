@@ -8,7 +8,7 @@
 
 /* NULL or the default if an option is not set. README.md says what each of them does. */
 struct options {
-  char *license, *ssm, *token, *token_file, *token_header, *headers, *ca_file;
+  char *license, *ssm, *token, *token_file, *token_header, *headers, *ca_file, *trace_file;
   long timeout_s, slot_wait_s, quit_timeout_s, slate_s;
   bool allow_http, signals;
 };

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../common/content.h"
 #include "../common/session.h"
+#include "../common/trace.h"
 #include "../common/words.h"
 #include "options.h"
 #include "signals.h"
@@ -212,6 +213,10 @@ static bool open_session(struct plugin *plugin) {
   options.callbacks = USHER_CALLBACKS_PUMPED;
   options.ca_file = plugin->options.ca_file;
   options.allow_insecure_http = plugin->options.allow_http;
+  if (!trace_to_file(&options, plugin->options.trace_file)) {
+    snprintf(plugin->words, WORDS_MAX, "usher-trace: %s: %s", plugin->options.trace_file, strerror(errno));
+    return false;
+  }
   options.refusal = on_refusal;
   options.refusal_user_data = plugin;
   plugin->session.user_data = plugin;

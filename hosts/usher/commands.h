@@ -5,5 +5,6 @@
 
 int run_command(int argc, char **argv);
 int gateway_command(int argc, char **argv);
+int trace_command(int argc, char **argv);
 
 #endif

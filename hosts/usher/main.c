@@ -13,6 +13,7 @@ static const struct {
 } commands[] = {
     {"run", run_command, "plays an encrypted clip with any player, under a session"},
     {"gateway", gateway_command, "serves keys under a session to unmodified players: HLS, and web pages by EME"},
+    {"trace", trace_command, "shows what libusher sent and received, as a timeline"},
 };
 
 static void help(FILE *out) {

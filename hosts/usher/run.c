@@ -3,6 +3,7 @@
  * One thread waits in one poll() for signals and for libusher's callbacks. SPDX-License-Identifier: Apache-2.0 */
 #include "../common/content.h"
 #include "../common/session.h"
+#include "../common/trace.h"
 #include "../common/words.h"
 #include "commands.h"
 #include "player.h"
@@ -22,7 +23,7 @@
 enum { EXIT_USAGE = 2, EXIT_REFUSED = 3, EXIT_LOST = 4, EXIT_NO_PLAYER = 127 };
 
 struct run {
-  const char *license, *ssm, *token_file, *token_header, *headers, *ca_file, *clip;
+  const char *license, *ssm, *token_file, *token_header, *headers, *ca_file, *trace_file, *clip;
   bool allow_http;
   long timeout_s, slot_wait_s, quit_timeout_s, kill_after_s;
   enum player_kind kind;
@@ -64,6 +65,7 @@ static const char help[] =
     "  --slot-wait S        longest wait until another device frees a slot, if the limit is reached (0)\n"
     "  --quit-timeout S     longest wait for the teardown, after PLAYER has ended (2)\n"
     "  --kill-after S       after the session is lost, PLAYER gets SIGTERM, and SIGKILL this much later (5)\n"
+    "  --trace FILE         writes a trace, without tokens and keys, for `usher trace`\n"
     "  --player KIND        mpv, ffmpeg or other, if the name of PLAYER does not say it\n"
     "\n"
     "Exit code: that of PLAYER; 128 + N if signal N ended it; 2: wrong arguments; 3: no licence, and the reason is\n"
@@ -210,6 +212,7 @@ static int read_options(struct run *run, int argc, char **argv) {
     SLOT,
     QUIT,
     KILL,
+    TRACE,
     PLAYER,
     HELP
   };
@@ -217,7 +220,7 @@ static int read_options(struct run *run, int argc, char **argv) {
       {"token-file", 1, NULL, TOKEN_FILE}, {"token-header", 1, NULL, TOKEN_HEADER}, {"header", 1, NULL, HEADER},
       {"ca-file", 1, NULL, CA_FILE}, {"allow-http", 0, NULL, ALLOW_HTTP}, {"timeout", 1, NULL, TIMEOUT},
       {"slot-wait", 1, NULL, SLOT}, {"quit-timeout", 1, NULL, QUIT}, {"kill-after", 1, NULL, KILL},
-      {"player", 1, NULL, PLAYER}, {"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
+      {"trace", 1, NULL, TRACE}, {"player", 1, NULL, PLAYER}, {"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
   static char headers[16384];
   const char *kind = NULL;
   bool right = true;
@@ -238,6 +241,7 @@ static int read_options(struct run *run, int argc, char **argv) {
     case SLOT: right = seconds(optarg, &run->slot_wait_s); break;
     case QUIT: right = seconds(optarg, &run->quit_timeout_s); break;
     case KILL: right = seconds(optarg, &run->kill_after_s); break;
+    case TRACE: run->trace_file = optarg; break;
     case PLAYER: kind = optarg; break;
     case HELP: return fputs(help, stdout), -1;
     default: return EXIT_USAGE; /* getopt_long() has printed why */
@@ -267,6 +271,11 @@ static void ask(struct run *run) {
   options.callbacks = USHER_CALLBACKS_PUMPED;
   options.ca_file = run->ca_file, options.allow_insecure_http = run->allow_http;
   options.refusal = on_refusal, options.refusal_user_data = run;
+  if (!trace_to_file(&options, run->trace_file)) {
+    snprintf(run->words, WORDS_MAX, "--trace: %s: %s", run->trace_file, strerror(errno));
+    refuse(run, run->words);
+    return;
+  }
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
   ssp.license_url = run->license, ssp.ssm_url = run->ssm;
   ssp.token_header = run->token_header, ssp.extra_headers = run->headers;

@@ -31,6 +31,9 @@ extern "C" {
 #define USHER_LOG_INFO 3
 /** Also each request, with its HTTP status and its duration. */
 #define USHER_LOG_DEBUG 4
+/** Also the trace: each line of this level is a JSON object for a playback that starts, a request, a reply or an event.
+    Write these lines to a file; docs/traces.md describes them, and `usher trace` shows them. */
+#define USHER_LOG_TRACE 5
 
 /**
  * Log sink: receives one line of the log.

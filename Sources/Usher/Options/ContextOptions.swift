@@ -15,7 +15,7 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   guard given.clock == USHER_CLOCK_SYSTEM || given.clock == USHER_CLOCK_MANUAL else {
     throw refused("clock", isUnknown)
   }
-  guard given.log_level >= 0, given.log_level <= USHER_LOG_DEBUG else { throw refused("log_level", isUnknown) }
+  guard given.log_level >= 0, given.log_level <= USHER_LOG_TRACE else { throw refused("log_level", isUnknown) }
   guard given.http2 == 0 || given.http2 == 1 else { throw refused("http2: not 0 or 1") }
   result.transport.allowsHTTP2 = given.http2 == 1
   guard given.keep_cookies == 0 || given.keep_cookies == 1 else { throw refused("keep_cookies: not 0 or 1") }

@@ -13,6 +13,9 @@ struct Slots<Value> {
   private var last: UInt64 = 0
   var count: Int { slots.count - free.count }
 
+  /// Returns 1 for the first value that was inserted, 2 for the second, and so on.
+  static func number(_ id: ID) -> UInt64 { id >> placeBits }
+
   static func place(_ id: ID) -> Int { Int(id & ((1 << placeBits) - 1)) }
 
   mutating func insert(_ value: Value) -> ID {

@@ -19,6 +19,12 @@ extension Engine {
 
   /// Any thread: sets the function that gets the log lines. Must be called before any other command is submitted.
   package func setLog(_ sink: @escaping (LogLevel, String) -> Void) {
-    submit { self.events.setLog(sink) }
+    submit {
+      let events = self.events
+      events.setLog(sink)
+      guard events.logs(.trace) else { return }
+      events.traceContext()
+      self.requests.onStart = { events.traceRequest($0) }
+    }
   }
 }

@@ -3,7 +3,8 @@ internal import UsherCore
 extension EventSink {
   /// Logs how a request ended. Call it only if the host wants lines of level debug.
   func logReply(_ reply: RequestDispatcher.Reply, _ playbacks: PlaybackTable) {
-    var line = name(reply.transfer, playbacks)
+    let (playback, operation) = Self.subject(reply.transfer)
+    var line = playback.map { LogLine(playback: $0, tag: playbacks[$0]?.host.tag, operation) } ?? LogLine(operation)
     line.add(": ")
     switch reply.outcome {
     case .response(let response):
@@ -17,18 +18,16 @@ extension EventSink {
     write(.debug, line)
   }
 
-  private func name(_ transfer: Transfer, _ playbacks: PlaybackTable) -> LogLine {
-    func line(_ playback: PlaybackID, _ word: StaticString) -> LogLine {
-      LogLine(playback: playback, tag: playbacks[playback]?.host.tag, word)
-    }
+  /// Returns the playback of a request, and the name of its operation.
+  static func subject(_ transfer: Transfer) -> (PlaybackID?, StaticString) {
     switch transfer.purpose {
-    case .ssm(let playback, _, .setup): return line(playback, "set-up")
-    case .ssm(let playback, _, .heartbeat): return line(playback, "heartbeat")
-    case .ssm(let playback, _, .teardown): return line(playback, "teardown")
-    case .license(let playback, _, _): return line(playback, "licence")
-    case .certificate: return LogLine("certificate")
-    case .load(let playback, _, .entitlement): return line(playback, "entitlement")
-    case .load(let playback, _, .key): return line(playback, "key")
+    case .ssm(let playback, _, .setup): return (playback, "set-up")
+    case .ssm(let playback, _, .heartbeat): return (playback, "heartbeat")
+    case .ssm(let playback, _, .teardown): return (playback, "teardown")
+    case .license(let playback, _, _): return (playback, "licence")
+    case .certificate: return (nil, "certificate")
+    case .load(let playback, _, .entitlement): return (playback, "entitlement")
+    case .load(let playback, _, .key): return (playback, "key")
     }
   }
 }

@@ -66,6 +66,7 @@ final class EventSink {
     for observer in observers {
       calls.run(entry.id) { observer.call(event) }
     }
+    if logs(.trace) { trace(event, entry.id) }
     if error.status != .ok, kind != .playbackClosed {
       guard logs(.warning) else { return }
       var line = LogLine(entry, kind.name)
@@ -86,6 +87,7 @@ final class EventSink {
     for observer in observers {
       calls.run(0) { observer.call(event) }
     }
+    if logs(.trace) { trace(event, nil) }
     if logs(.info) { write(.info, LogLine(event.kind.name)) }
   }
 
@@ -108,9 +110,10 @@ final class EventSink {
   func logs(_ level: LogLevel) -> Bool { log != nil && level.rawValue <= logLevel }
 
   /// Passes a line to the log function. All lines use lane 0, which keeps them in order.
-  func write(_ level: LogLevel, _ line: LogLine) {
+  func write(_ level: LogLevel, _ line: LogLine) { write(level, text: line.text()) }
+
+  func write(_ level: LogLevel, text: String) {
     guard let log, level.rawValue <= LogLevel.warning.rawValue || !isFull() else { return }
-    let text = line.text()
     calls.run(0) { log(level, text) }
   }
 }

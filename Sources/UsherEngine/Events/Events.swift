@@ -41,7 +41,7 @@ package struct EngineEvent {
 
 package enum LogLevel: Int32, Sendable {
   case error = 1
-  case warning, info, debug
+  case warning, info, debug, trace
 }
 
 /// What keeps a session alive, with the numbers that the header gives (`USHER_RENEW_…`).

@@ -247,6 +247,7 @@ package final class Engine {
   func handle(_ reply: RequestDispatcher.Reply?) {
     guard let reply else { return }
     if events.logs(.debug) { events.logReply(reply, playbacks) }
+    if events.logs(.trace) { events.traceReply(reply) }
     let secrets = ReplySecrets.of(self, reply.transfer)
     switch reply.transfer.purpose {
     case .ssm(let playback, let request, let call):

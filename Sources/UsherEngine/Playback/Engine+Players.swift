@@ -67,6 +67,7 @@ extension Engine {
       if let mapped { entry.mappedTokens.append((item.contentID, mapped.pin)) }
       entry.noticeSource = self.events.noticeSource(shared)
       self.playbacks.insert(entry)
+      if self.events.logs(.trace) { self.events.tracePlay(entry) }
       self.closing.playbackAdded(teardown: entry.delegate.policy.teardownTimeout)
       if self.closing.hasBegun || self.players[player] == nil { return self.close(entry, nil, .closed) }
       self.perform(self.players[player]?.play(id) ?? [])

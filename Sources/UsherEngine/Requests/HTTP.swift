@@ -7,7 +7,7 @@ package typealias TransferID = UInt64
 /// A NUL-terminated URL, checked when it was made, and its origin.
 package final class Endpoint {
   package let url: [UInt8]
-  /// `scheme://host:port`. Requests in flight are limited for each origin.
+  /// Names scheme, host and port in fewer bytes than the URL. Requests in flight are limited for each origin.
   package let origin: [UInt8]
   /// Whether the host is this machine: then plain http is allowed, and the request must not go through a proxy.
   package let isLoopback: Bool

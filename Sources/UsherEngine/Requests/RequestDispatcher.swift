@@ -29,6 +29,8 @@ final class RequestDispatcher {
   private let clock: Clock
   private let httpTimeout: Milliseconds
   private(set) var transfers = Slots<Transfer>()
+  /// Called when a request is sent.
+  var onStart: ((Transfer) -> Void)?
   private var queue: RequestQueue
   /// The limit of `connections_max`. The queue's own limit is lower while the system lacks file descriptors.
   private let connectionsMax: Int
@@ -69,6 +71,7 @@ final class RequestDispatcher {
       purpose: purpose, request: request, now: now, timeout: min(httpTimeout, timeout),
       longestTimeout: min(httpTimeout, longest), connectsAgainFrom: again)
     let id = transfers.insert(transfer)
+    transfer.number = Slots<Transfer>.number(id)
     transfer.isQueued = !queue.admit(id, request)
     transfer.hasPermit = !transfer.isQueued
     if transfer.isQueued {
@@ -83,6 +86,7 @@ final class RequestDispatcher {
   }
 
   private func start(_ id: TransferID, _ transfer: Transfer) {
+    onStart?(transfer)
     transport.start(id, transfer.request, isFresh: needsNewConnection(transfer))
   }
 

@@ -10,6 +10,8 @@ package final class Transfer {
   }
 
   let purpose: Purpose
+  /// Counts the requests of the context, from 1 on.
+  var number: UInt64 = 0
   let request: HTTPRequest
   let askedAt: Milliseconds
   /// The time limit, counted from when the request is sent.

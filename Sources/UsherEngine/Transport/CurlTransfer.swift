@@ -439,7 +439,7 @@ final class CurlTransfer {
 
   private func retryAfter() -> Milliseconds? {
     guard let text = header("Retry-After") else { return nil }
-    let now = header("Date").flatMap { RetryAfter.date($0) } ?? platform_wall_clock_s()
+    let now = header("Date").flatMap { RetryAfter.date($0) } ?? platform_wall_clock_ms() / 1000
     return RetryAfter.pause(text, now: now)
   }
 

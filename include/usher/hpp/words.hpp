@@ -136,7 +136,8 @@ enum class log_level : int32_t {
   error = USHER_LOG_ERROR,
   warning = USHER_LOG_WARNING,
   info = USHER_LOG_INFO,
-  debug = USHER_LOG_DEBUG
+  debug = USHER_LOG_DEBUG,
+  trace = USHER_LOG_TRACE
 };
 
 enum class license_type : int32_t { request = USHER_LICENSE_REQUEST, renewal = USHER_LICENSE_RENEWAL };

@@ -287,6 +287,9 @@ class LogLevel(IntEnum):
     """Also all other events."""
     DEBUG = 4
     """Also each request, with its HTTP status and its duration."""
+    TRACE = 5
+    """Also the trace: each line of this level is a JSON object for a playback that starts, a request, a reply or an
+    event. Write these lines to a file; docs/traces.md describes them, and `usher trace` shows them."""
 
 
 class LicenseType(OpenIntEnum):
