@@ -53,7 +53,7 @@ static void make_context(struct dice *d, uint32_t slot) {
   options.callbacks = roll(d, 3) == 0 ? USHER_CALLBACKS_PUMPED : USHER_CALLBACKS_THREADED;
   options.clock = slot == MANUAL ? USHER_CLOCK_MANUAL : USHER_CLOCK_SYSTEM;
   options.callback_threads_max = 1 + roll(d, 8);
-  options.log_level = USHER_LOG_DEBUG;
+  options.log_level = USHER_LOG_TRACE;
   options.log = on_log;
   options.log_user_data = user(&log_sink);
   options.log_destroy = on_destroy;

@@ -35,13 +35,16 @@ void texts() {
 }
 
 void story() {
-  std::atomic<int> events{0}, licences{0}, certificates{0}, lines{0};
+  std::atomic<int> events{0}, licences{0}, certificates{0}, lines{0}, traced{0};
   std::atomic<bool> tagged{true};
   witness w;
   {
     usher::context_options options;
-    options.log = [&, w](usher::log_level, std::string_view line) { lines += !line.empty(); };
-    options.log_level = usher::log_level::debug;
+    options.log = [&, w](usher::log_level level, std::string_view line) {
+      lines += !line.empty();
+      traced += level == usher::log_level::trace && line.front() == '{' && line.back() == '}';
+    };
+    options.log_level = usher::log_level::trace;
     options.http_timeout = 10s;
     options.keep_cookies = true;
     usher::context context(options);
@@ -100,6 +103,7 @@ void story() {
         usher::status::closed, [&] { return context.new_player(); }, "a player of a closed context");
   }
   tell(events >= 4 && tagged && lines > 0, "events and log lines came: %d, %d", events.load(), lines.load());
+  tell(traced > events, "the trace has the events, and the requests with their replies: %d lines", traced.load());
   tell(alive == 1, "every captured object is gone: %d left", alive.load() - 1);
   nothing_held("story");
 }

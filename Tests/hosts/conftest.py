@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 from hosts import calls, gst, page, scene
+from hosts.runs import Runs
 
 from usher.testing import media
 from usher.testing.headend import HeadEnd
@@ -133,6 +135,16 @@ def head_end(headend_factory: Callable[..., HeadEnd], clips: dict[str, Clip]) ->
 def period_s() -> float:
     """The period of the sessions of a test's head-end, in seconds. A test gives another one as its parameter."""
     return 1.0
+
+
+@pytest.fixture
+def runs(head_end: Callable[..., HeadEnd], tmp_path: Path, built: Path) -> Iterator[Runs]:
+    made = Runs(head_end(period_s=2.0), tmp_path, built / "usher" / "usher")
+    yield made
+    for process in made.started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 @pytest.fixture

@@ -10,86 +10,23 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hosts.conftest import Clip, Row
 from hosts.mpv import QUIET, image_output, pictures
-from hosts.scene import PATIENCE_S, Scene, until
+from hosts.runs import Runs
+from hosts.scene import PATIENCE_S, until
 from hosts.terminal import Terminal
 
-from usher.testing.headend import Fault, HeadEnd, SessionState
+from usher.testing.headend import Fault, SessionState
 
 HOST = "usher run"
 
 RAW = ["-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "yuv420p"]
 """With these options ffmpeg writes each decoded picture once, whatever its time stamp."""
-
-
-class Runs(Scene["subprocess.Popen[bytes]"]):
-    """A scene whose players run under `usher run`; `started` has the processes of `usher run`."""
-
-    def __init__(self, server: HeadEnd, folder: Path, program: Path) -> None:
-        super().__init__(server, folder)
-        self.program = program
-
-    def start(
-        self,
-        clip: Path | str,
-        content_id: str,
-        *player: str | Path,
-        terminal: int | None = None,
-        shell: str = "",
-        **options: Any,
-    ) -> subprocess.Popen[bytes]:
-        """Starts `usher run` as a desktop does, with setsid(). `terminal`: the descriptor of a pseudo terminal that
-        becomes its controlling terminal. `shell`: a script that runs the command, which is "$@"."""
-        token_file = self.give_token(content_id)
-        values = {"license": self.server.license_url("clearkey"), "ssm": self.server.ssm_url, "token-file": token_file}
-        values |= {name.replace("_", "-"): value for name, value in options.items()}
-        ours = [f"--{name}={value}" for name, value in values.items() if value is not None]
-        command = [str(self.program), "run", *ours, str(clip), "--", *map(str, player)]
-        if shell:
-            command = ["sh", "-c", shell, "sh", *command]
-        if terminal is not None:
-            command = ["setsid", "--ctty", *command]
-        out = (self.folder / f"out-{len(self.started)}").open("wb")
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL if terminal is None else terminal,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            start_new_session=terminal is None,
-        )
-        out.close()
-        self.started.append(process)
-        return process
-
-    def text(self, process: subprocess.Popen[bytes]) -> str:
-        return (self.folder / f"out-{self.started.index(process)}").read_text(errors="replace")
-
-    def child(self, process: subprocess.Popen[bytes]) -> int:
-        """Waits until the player runs. Returns its process id."""
-
-        def find() -> int:
-            assert process.poll() is None, self.text(process)
-            listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-            return int(listed[0]) if listed else 0
-
-        found: int = until(find, "the player runs")
-        return found
-
-
-@pytest.fixture
-def runs(head_end: Callable[..., HeadEnd], tmp_path: Path, built: Path) -> Iterator[Runs]:
-    made = Runs(head_end(period_s=2.0), tmp_path, built / "usher" / "usher")
-    yield made
-    for process in made.started:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def decoded(file: Path) -> str:

@@ -53,7 +53,7 @@ def test_trace_ofARefusal_hasTheErrorOfTheEvent(stage: Stage) -> None:
 
 
 def test_trace_ofAServerThatDoesNotReply_saysWhy(stage: Stage) -> None:
-    """The session manager closes the connection without a reply. The trace has the failure instead of an HTTP status."""
+    """The session manager closes the connection without a reply. The trace has the failure, and no HTTP status."""
     stage.headend.faults.add("setup", Fault.drop(), always=True)
     stage.play()
     stage.settle()

@@ -1,7 +1,7 @@
 /* trace.c - usher trace: shows traces of libusher, which are files with its log lines of level USHER_LOG_TRACE.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "commands.h"
-#include "trace_page.h" /* trace.html, as the array `trace_page` */
+#include "trace_page.h" /* trace.html, as an array */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,8 +14,8 @@ static const char help[] =
     "usage: usher trace view TRACE... >page.html    a page with a timeline; several traces share one time axis\n"
     "       usher trace chrome TRACE... >trace.json  the trace format of Chrome, which Perfetto and Speedscope open\n"
     "\n"
-    "TRACE: a file with one JSON object per line, as `usher run --trace FILE` and the mpv plug-in's option usher-trace\n"
-    "write it; see docs/traces.md. Other lines are skipped.\n"
+    "TRACE: a file with a JSON object per line, which `usher run --trace FILE` and the option usher-trace of the mpv\n"
+    "plug-in write; see docs/traces.md. Other lines are skipped.\n"
     "\n"
     "Exit code: 0; 1: a file cannot be read, or has no trace; 2: wrong arguments.\n";
 
