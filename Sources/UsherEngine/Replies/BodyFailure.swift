@@ -144,7 +144,8 @@ package enum BodyFailure: Error, Equatable, Sendable {
   }
 
   /// Whether the bytes have no control character of two bytes, and enough of the characters that only text has often:
-  /// at least three and a sixteenth from Latin-1, or three quarters below U+1000, such as Greek, Cyrillic or Arabic.
+  /// a sixteenth from Latin-1, and at least six (a quarter in a short text, and at least three); or three quarters below
+  /// U+1000, such as Greek, Cyrillic or Arabic. With fewer, a short licence could count as text by chance.
   /// - Parameter high: 0 if the first byte of each character is the high byte; otherwise 1.
   private static func isUTF16(_ body: UnsafeBufferPointer<UInt8>, high: Int) -> Bool {
     let count = body.count / 2
@@ -158,7 +159,8 @@ package enum BodyFailure: Error, Equatable, Sendable {
         others += 1
       }
     }
-    return (latin >= 3 && latin >= count / 16) || (count >= 8 && latin + others >= count - count / 4)
+    let least = max(3, min(count / 4, max(6, count / 16)))
+    return latin >= least || (count >= 8 && latin + others >= count - count / 4)
   }
 
   /// Whether the byte is neither a printable ASCII character nor white space.

@@ -323,6 +323,14 @@ private func utf16(_ text: String) -> [UInt8] {
     }
   }
 
+  @Test func octets_ofAnyContent_areNotTakenForUTF16() {
+    var dice = Dice(1)
+    for _ in 0..<50_000 {
+      let body = bytes("CKC1") + (0..<dice.between(28, 252)).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
+      #expect(failure(license(.fairPlay, body)) == nil, "\(body)")
+    }
+  }
+
   @Test func octets_sentAsAWebPage_areTakenIfTheirFormIsKnown() {
     for media in [MediaType.html, .file] {
       #expect(reply(license(.fairPlay, Self.ckc, media)) != nil)
