@@ -73,8 +73,8 @@ package struct PlaybackMachine {
       /// in flight.
       /// → inFlight
       case waiting
-      /// While the request stays in flight, its role may change: it gets a newer session token, or its reply arrives and
-      /// the licence hook reads it. It waits again if it must be sent once more.
+      /// While the request stays in flight, its role may change: it gets a newer session token, or its reply arrives
+      /// and the licence hook reads it. It waits again if it must be sent once more.
       /// → inFlight, waiting
       case inFlight(RequestID, Role)
     }

@@ -144,8 +144,8 @@ package enum BodyFailure: Error, Equatable, Sendable {
   }
 
   /// Whether the bytes have no control character of two bytes, and enough of the characters that only text has often:
-  /// a sixteenth from Latin-1, and at least six (a quarter in a short text, and at least three); or three quarters below
-  /// U+1000, such as Greek, Cyrillic or Arabic. With fewer, a short licence could count as text by chance.
+  /// a sixteenth from Latin-1, and at least six (a quarter in a short text, and at least three); or three quarters
+  /// below U+1000, such as Greek, Cyrillic or Arabic. With fewer, a short licence could count as text by chance.
   /// - Parameter high: 0 if the first byte of each character is the high byte; otherwise 1.
   private static func isUTF16(_ body: UnsafeBufferPointer<UInt8>, high: Int) -> Bool {
     let count = body.count / 2
