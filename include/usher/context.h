@@ -87,8 +87,8 @@ typedef struct usher_context_options {
   /** Time limit for a whole request, ms. Default 10000. */
   uint32_t http_timeout_ms;
   /** Largest reply body that the library accepts, bytes. Default 1 MiB. To read a JSON text of more than 4 KiB, the
-      library takes at most four times its size plus 64 KiB of memory; it refuses a text that needs more. A shorter text
-      may take 1.3 MB. */
+      library takes at most four times its size plus 64 KiB of memory (a Clear Key licence: plus 4 MiB); it refuses a
+      text that needs more. A shorter text may take 1.3 MB. */
   uint32_t max_response_bytes;
   /** How many requests to one origin (scheme, host and port) may be in flight. Further requests wait in a queue,
       keep-alives first. Default: 16 to an origin that replies within a few milliseconds, up to 512 to an origin that

@@ -5,13 +5,16 @@ package enum ClearKeyLicense {
   /// Why a licence cannot be read, in words that show nothing of the licence.
   package struct Fault: Error { package let words: [UInt8] }
 
+  /// How much memory json-c may need in addition; see `JSONCost`. It needs about 2 kB for each key, which is much more
+  /// than the text has.
+  static var allowance: Int { 1 << 22 }
+
   /// Calls `take` for each key of the licence, with the key id and the key; each has 16 bytes, which are valid until
   /// `take` returns.
   package static func read(
     _ text: UnsafeBufferPointer<UInt8>, _ take: (UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>) -> Void
   ) throws(Fault) {
-    // json-c needs about 2 kB for each key, which is much more than the text has.
-    guard let document = JSONDocument.parse(text, allowance: 1 << 22) else { throw fault("the licence is not JSON") }
+    guard let document = JSONDocument.parse(text, allowance: allowance) else { throw fault("the licence is not JSON") }
     guard let keys = document.root.member("keys"), let count = keys.arrayCount else {
       throw fault("the licence has no array \"keys\"")
     }

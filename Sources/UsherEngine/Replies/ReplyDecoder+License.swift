@@ -24,7 +24,8 @@ extension ReplyDecoder {
         return .failure(failure)
       }
       let decoding: LicenseDecoding = response.body.withBytes { body in
-        let document = JSONDocument.parse(body)
+        let allowance = keySystem == .clearKey ? ClearKeyLicense.allowance : JSONCost.allowance
+        let document = JSONDocument.parse(body, allowance: allowance)
         do throws(BodyFailure) {
           return .success(try read(keySystem, response, body, document?.root, names))
         } catch {

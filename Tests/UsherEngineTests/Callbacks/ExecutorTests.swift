@@ -23,9 +23,10 @@ final class Notes<Value> {
       return values
     }
   }
-  /// Waits, at most ten seconds, until the list has `count` values.
-  func wait(for count: Int) -> Bool {
-    let end = monotonicMilliseconds() + 10_000
+  /// Waits until the list has `count` values.
+  /// - Returns: false if it does not have them after `limit` milliseconds.
+  func wait(for count: Int, atMost limit: Int64 = 10_000) -> Bool {
+    let end = monotonicMilliseconds() + limit
     return monitor.locked {
       while values.count < count { if !monitor.wait(until: end) { return false } }
       return true

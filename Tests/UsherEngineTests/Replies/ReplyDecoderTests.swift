@@ -480,6 +480,14 @@ private func utf16(_ text: String) -> [UInt8] {
     #expect(failure(license(.playReady, body))?.status == .protocolError)
   }
 
+  @Test func clearKey_ofAThousandKeys_isRead() {
+    let key = #"{"kty":"oct","kid":"AAAAAAAAAAAAAAAAAAAAAA","k":"AAAAAAAAAAAAAAAAAAAAAA"}"#
+    let json = #"{"keys":["# + Array(repeating: key, count: 1000).joined(separator: ",") + "]}"
+    #expect(text(reply(license(.clearKey, json))?.data) == json)
+    let hostile = #"{"keys":["# + Array(repeating: "{}", count: 100_000).joined(separator: ",") + "]}"
+    #expect(failure(license(.clearKey, hostile))?.status == .protocolError)
+  }
+
   @Test func clearKey_keys_passUnchanged() {
     let json = #"{"keys":[{"kty":"oct","kid":"a","k":"b"}],"type":"temporary","sessionToken":"t3"}"#
     let read = reply(license(.clearKey, json))
