@@ -204,6 +204,35 @@ def test_observer_hearsOnlyOfItsPlayer_untilItIsRemoved(stage: Stage, screen: Sc
 # ---- waiting for a slot ----------------------------------------------------------------------------------------------
 
 
+def test_serviceCertificate_isNoNotice(stage: Stage) -> None:
+    """The Widevine CDM requests its service certificate first; the observer hears nothing. Then the server refuses the
+    licence; the observer hears REFUSED, because the item was never ready."""
+    screen = Screen(stage)
+    playback = screen.play(licence=False, key_system="widevine")
+    playback.request_license(usher.KeySystem.WIDEVINE, b"\x08\x04")
+    stage.settle()
+    assert screen.names() == []
+    stage.headend.faults.add("license", Fault.error(4000))
+    playback.request_license(usher.KeySystem.WIDEVINE, b"a challenge of the CDM")
+    stage.settle()
+    assert screen.names() == ["REFUSED"]
+
+
+def test_observer_addedWhileAnItemPlays_hearsOnlyOfTheNext(stage: Stage, screen: Screen) -> None:
+    """A player with an observer plays an item. A second observer is added; the item is lost. Only the first observer
+    hears of it."""
+    screen.play()
+    later: list[usher.Notice] = []
+    observer = screen.player.add_observer(later.append)
+    stage.headend.kill_account("account-1")
+    stage.advance(61_000)
+    assert screen.names() == ["READY", "LOST"]
+    assert later == []
+    screen.play("next")
+    assert [notice.type.name for notice in later] == ["READY"]
+    observer.remove()
+
+
 def test_slotWait_whenAnotherDeviceStops_isReady(limited: Stage) -> None:
     """The account is at its limit. The library says WAITING once and repeats the set-up after 1 s, 2 s, 4 s and then
     every 5 s. When the other device has stopped, the item plays."""
@@ -313,6 +342,25 @@ def test_slotWait_withV2_repeatsTheLicenceRequest(limited: Stage) -> None:
     assert screen.names() == ["WAITING", "READY"]
     assert len(limited.sent("license")) == 3
     playback.close(usher.CloseMode.TEARDOWN)
+
+
+def test_slotWait_withV2_thatFails_isFollowedByAWholeWait(stage: Stage, screen: Screen) -> None:
+    """The repeated licence request fails for another reason, so the wait is over. A minute later the next request finds
+    no slot either: the library reports a new wait, and waits for the whole time again."""
+    delegate = v2_delegate(stage, slot_wait_ms=60_000)
+    playback = stage.play(player=screen.player, tag="film", delegate=delegate)
+    for last in (Fault.error(4000), None):
+        stage.headend.faults.add("license", Fault.error(1007, status=400))
+        if last is not None:
+            stage.headend.faults.add("license", last)
+        answer = playback.request_license(CLEARKEY, PAYLOAD["clearkey"])
+        stage.advance(10_000)
+        assert answer.done()
+        stage.advance(61_000 if last is not None else 0)
+    assert stage.events.types("film").count("WAITING_FOR_SLOT") == 2
+    assert screen.names()[-1] == "READY"
+    playback.close(usher.CloseMode.TEARDOWN)
+    stage.settle()
 
 
 def test_slotWait_withV2_whenTheServerThenHangs_endsAtTheTimeLimit(stage: Stage, screen: Screen) -> None:

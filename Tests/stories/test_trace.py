@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 import usher
 from stage import KID, Stage
 from usher import EventType as E
@@ -78,3 +80,15 @@ def test_trace_isWritten_onlyAtItsLevel(stage: Stage) -> None:
         context.settle()
     assert usher.LogLevel.DEBUG in levels
     assert usher.LogLevel.TRACE not in levels
+
+
+def test_trace_ofAUrlWithoutAPath_doesNotShowItsQuery(stage: Stage) -> None:
+    """The URL of the licence server has a query right after the host. The trace shows only scheme, host and port."""
+    word = "Canary12345678"
+    delegate = stage.delegate(license_url=f"{stage.headend.url}?apikey={word}")
+    playback = stage.play(delegate=delegate)
+    stage.settle()
+    with pytest.raises(usher.UsherError):
+        playback.get_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([KID]))
+    assert {line["origin"] for line in lines(stage, "request")} == {stage.headend.url}
+    assert not [line for line in stage.trace if word in line]

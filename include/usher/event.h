@@ -37,7 +37,7 @@ extern "C" {
 #define USHER_EVENT_RENEWAL_DUE 8
 /** The library no longer holds the session: it tore the session down, or left it to expire (`left` = 1), or the server
     had ended it. If the teardown failed, USHER_EVENT_TEARDOWN_ERROR comes first. With customer SSM and no teardown
-    callback, `left` is 0 although the session is still active at your servers. */
+    callback, `left` is 1, because the session is still active at your servers. */
 #define USHER_EVENT_SESSION_ENDED 9
 /** A licence arrived: the first one or a renewal. */
 #define USHER_EVENT_LICENSE 10
@@ -72,9 +72,9 @@ typedef struct usher_event {
   size_t struct_size;
   /** USHER_EVENT_... */
   int32_t type;
-  /** 1 in a SESSION_ENDED event: the library did not tear the session down, but left it to expire on purpose, or the
-   * customer SSM delegate has no teardown callback. If the playback was closed during set-up, it had no SESSION_STARTED
-   * event. */
+  /** 1 in a SESSION_ENDED event: the library did not tear the session down, but left it to expire on purpose, or
+   * the customer SSM delegate has no teardown callback. 0 if the server had ended the session. If the playback was
+   * closed during set-up, it had no SESSION_STARTED event. */
   int32_t left;
   /** The number of this event, in the order in which the events of the context happened; the first event has 1. */
   uint64_t sequence;

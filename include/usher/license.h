@@ -50,8 +50,9 @@ typedef struct usher_license_request {
   const char *key_system;
   /** USHER_LICENSE_REQUEST or USHER_LICENSE_RENEWAL. */
   int32_t type;
-  /** Time limit for the answer on the context's clock, ms, including the wait for the session. Default 20000;
-      USHER_OFF: only the limits of the single steps. */
+  /** Time limit for the answer on the context's clock, ms, including the wait for the session. While the library waits
+      for a slot (`slot_wait_ms` of the SSP delegate), this time begins again each time that it has passed. Default
+      20000; USHER_OFF: only the limits of the single steps. */
   uint32_t timeout_ms;
   /** The CDM's message: FairPlay SPC, Widevine challenge, PlayReady SOAP, Clear Key JSON. 1 byte to 1 MiB. Required. */
   const uint8_t *payload;
@@ -135,7 +136,7 @@ USHER_API int32_t usher_playback_request_license(usher_playback *playback, const
  * Requests a licence and waits for it.
  *
  * @param playback  the playback that needs the licence.
- * @param request   copied. Not NULL. Its timeout_ms limits the wait.
+ * @param request   copied. Not NULL. Its timeout_ms limits the wait; see there for `slot_wait_ms`.
  * @param out       a response to free with usher_response_free(), also if the answer is an error; NULL if the call
  *                  itself was refused. May be NULL.
  * @return USHER_OK, or the status of the error as in usher_playback_request_license(); USHER_E_WOULD_DEADLOCK in a

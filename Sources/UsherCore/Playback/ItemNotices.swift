@@ -38,7 +38,7 @@ package struct ItemNotices {
   private var hasLicense = false
   /// Whether the keep-alives fail.
   private var isInOutage = false
-  /// Why the last teardown failed.
+  /// Why the last teardown failed; nil: no teardown of the item has failed.
   package private(set) var teardownError: UsherError?
 
   package init() {}
@@ -111,7 +111,7 @@ package struct ItemNotices {
 
   /// - Parameter orphanPossible: whether the head-end may hold a session whose token the library does not have.
   package mutating func closed(orphanPossible: Bool) -> Notice? {
-    phase == .ended ? nil : tell(slot == .free && !orphanPossible ? .tornDown : .ended)
+    phase == .ended ? nil : tell(slot == .free && teardownError == nil && !orphanPossible ? .tornDown : .ended)
   }
 
   private mutating func tell(_ notice: Notice) -> Notice {

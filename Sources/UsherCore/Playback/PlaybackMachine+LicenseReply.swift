@@ -207,6 +207,7 @@ extension PlaybackMachine {
     _ index: Int, _ request: RequestID, _ failure: WireFailure, _ origin: Origin, now: Milliseconds
   ) -> [Action] {
     let license = licenses.remove(at: index)
+    session.endSlotWait()
     let isLost = failure.mayHaveTakenEffect && policy.opening == .license
     mayHaveOrphan = mayHaveOrphan || isLost
     var actions: [Action] = []

@@ -51,7 +51,8 @@ extension SSMSession {
     var attempts: UInt32 = 0
     /// Whether an earlier request may have ended the session, although no good reply to it arrived.
     var mayHaveTakenEffect: Bool
-    /// Until this instant the owner does not start the session that waits for this slot.
+    /// At this instant the session that waits for this slot may start, even if the teardown has not ended. If the
+    /// teardown ends earlier, that session may start earlier.
     let until: Milliseconds
   }
 

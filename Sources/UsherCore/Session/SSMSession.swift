@@ -39,7 +39,7 @@ package struct SSMSession {
   enum Beat {
     /// No beat is due or in flight: the session is not active, it has no period, the CDM renews the licence itself, or
     /// the session is just handling the reply to a beat.
-    /// → off, waiting, inFlight, refused, retrying
+    /// → off, waiting, inFlight, refused, retrying, asked
     case off
     /// → off, waiting, inFlight, asked
     case waiting(sendAt: Milliseconds)
@@ -47,7 +47,7 @@ package struct SSMSession {
     case inFlight(RequestID, attempt: UInt32, sentAt: Milliseconds, generation: UInt32)
     /// The server answered that it does not know the session, but a licence request in flight may have replaced the
     /// token. The licence reply decides whether the session has failed.
-    /// → off, inFlight
+    /// → off, inFlight, asked
     case refused(WireFailure, attempt: UInt32, generation: UInt32)
     /// The last attempt failed; the next attempt is due at `at`.
     /// → off, waiting, inFlight, asked
@@ -233,7 +233,7 @@ package struct SSMSession {
     mutating func record(in log: TransitionLog) { lifecycle.log = log }
   #endif
 
-  /// Takes the session token of a reply; nil if the reply has no token.
+  /// Takes the session token of a reply. Does nothing for nil: then the reply has no token.
   /// - Parameter carried: the generation of the token in the request; 0 for set-up.
   mutating func take(_ newToken: Secret?, inReplyTo carried: UInt32 = 0) {
     if let newToken { newest.take(newToken, inReplyTo: carried) }

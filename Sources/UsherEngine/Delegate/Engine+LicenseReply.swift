@@ -88,7 +88,7 @@ extension Engine {
   func deliver(_ entry: PlaybackEntry, _ license: LicenseID, _ data: Secret?) {
     guard let job = entry.jobs.removeValue(forKey: license) else { return }
     timers.cancel(job.timer)
-    events.emit(.license, entry)
+    events.emit(.license, entry, isOfItem: job.isOfItem)
     job.end(
       RequestResult(
         data: data, period: entry.machine.session.period, renewType: renewType(entry),
@@ -113,7 +113,9 @@ extension Engine {
     // The library itself requested this renewal, and no good reply came. Then the machine decides whether to report the
     // failure as a heartbeat error.
     let isReported = job.isReading || !job.isByLibrary
-    if isReported && !entry.machine.isClosing { events.emit(.licenseError, entry, error: error) }
+    if isReported && !entry.machine.isClosing {
+      events.emit(.licenseError, entry, error: error, isOfItem: job.isOfItem)
+    }
     job.end(RequestResult(data: nil, period: 0, renewType: .none, isRenewal: job.isRenewal, error: error))
   }
 }

@@ -17,15 +17,20 @@ package final class EngineNotice {
 final class NoticeSource {
   fileprivate var notices = ItemNotices()
   fileprivate let player: PlayerShared
+  /// The newest observer when the playback began. Later observers get no notices of this playback.
+  fileprivate let newestObserver: UInt64
 
-  init(_ player: PlayerShared) { self.player = player }
+  init(_ player: PlayerShared, newestObserver: UInt64) {
+    self.player = player
+    self.newestObserver = newestObserver
+  }
 }
 
 /// Notices go to the observers of one player. Only the I/O thread calls these methods.
 extension EventSink {
   /// Returns the source of the notices of the player's next playback; nil if nobody observes the player.
   func noticeSource(_ player: PlayerShared) -> NoticeSource? {
-    player.observers.isEmpty ? nil : NoticeSource(player)
+    player.observers.last.map { NoticeSource(player, newestObserver: $0.id) }
   }
 
   func removeObservers(_ player: PlayerShared) {
@@ -46,7 +51,7 @@ extension EventSink {
     let failure = notice == .ended ? source.notices.teardownError : nil
     let passed = EngineNotice(notice, entry.host, failure ?? error)
     let (player, playback) = (source.player, entry.id)
-    for observer in player.observers {
+    for observer in player.observers where observer.id <= source.newestObserver {
       // The host may have played another item since the notice was queued.
       calls.run(playback) { if player.isNewest(playback) { observer.call(passed) } }
     }

@@ -69,12 +69,13 @@ extension EventSink {
 }
 
 extension [UInt8] {
-  /// Returns the bytes before the slash with this number: of an URL before the third slash, scheme, host and port.
+  /// Returns the bytes before the slash with this number, and before any query: of a URL before the third slash,
+  /// scheme, host and port. A URL without a path may have a query, and the query may have secrets.
   fileprivate func prefix(upToSlash number: Int) -> ArraySlice<UInt8> {
     var left = number
     return prefix { byte in
       if byte == 0x2F { left -= 1 }
-      return left > 0 && byte != 0
+      return left > 0 && byte != 0 && byte != 0x3F
     }
   }
 }

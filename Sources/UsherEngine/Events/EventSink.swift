@@ -51,12 +51,15 @@ final class EventSink {
   }
 
   /// Reports an event of a playback to every observer, and writes it to the log.
+  /// - Parameter isOfItem: whether the event says something about the item, so that a notice may follow.
   func emit(
     _ kind: EventKind, _ entry: PlaybackEntry, isLeft: Bool = false, period: Milliseconds = 0,
-    lateness: Milliseconds = 0, error given: UsherError? = nil
+    lateness: Milliseconds = 0, error given: UsherError? = nil, isOfItem: Bool = true
   ) {
     lastSequence &+= 1
-    if kind != .keptAlive, let source = entry.noticeSource { tellNotice(source, kind, entry, isLeft: isLeft, given) }
+    if kind != .keptAlive, isOfItem, let source = entry.noticeSource {
+      tellNotice(source, kind, entry, isLeft: isLeft, given)
+    }
     if observers.isEmpty, log == nil { return }
     let error = given ?? UsherError(.ok)
     if kind == .keptAlive, isFull() { return }

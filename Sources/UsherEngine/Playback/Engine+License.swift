@@ -42,6 +42,7 @@ extension Engine {
     let job = LicenseJob(
       keySystem: keySystem, isRenewal: isRenewal, isRaw: isRaw, payload: payload, isByLibrary: isByLibrary,
       assetID: assetID, complete: complete)
+    job.isOfItem = !isAuxiliary
     entry.jobs[id] = job
     if entry.delegate.isCustomer, !isAuxiliary { entry.lastPayload = payload }
     if let timeout {
@@ -61,9 +62,11 @@ extension Engine {
     case .missing:
       // The request is for other content than the item, and the map has no token for that content. No callback can
       // supply such a token, so the request fails.
+      job.isOfItem = false
       return fail(entry, id, PlaybackMachine.noToken(.license))
     }
     let isForPlayingItem = token == nil || contentID == entry.contentID
+    job.isOfItem = job.isOfItem && isForPlayingItem
     step(entry) {
       $0.requestLicense(
         id, keySystem: keySystem, isRenewal: isRenewal, isRaw: isRaw, isAuxiliary: isAuxiliary, token: token,

@@ -212,6 +212,8 @@ final class LicenseJob {
   let payload: Secret
   let isByLibrary: Bool
   let assetID: [UInt8]
+  /// Whether the request is for a licence of the item: not for other content, and not for the service certificate.
+  var isOfItem = true
   /// Gets the answer. Called once, on the I/O thread, so it may only pass the answer on to another thread.
   private var complete: ((RequestResult) -> Void)?
   var timer: UInt64?

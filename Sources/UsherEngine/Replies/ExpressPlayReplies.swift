@@ -54,7 +54,8 @@ extension SEESRequest {
 }
 
 extension ExpressPlayError {
-  /// Reads the error from JSON of any layout. In any other text, such as a web page, it reads only published numbers.
+  /// Reads the error from JSON of any layout. In any other text, such as a web page, it looks only for the error
+  /// numbers that ExpressPlay has published.
   package static func read(
     _ body: UnsafeBufferPointer<UInt8>, hiding secrets: ReplySecrets
   ) -> ExpressPlayError {

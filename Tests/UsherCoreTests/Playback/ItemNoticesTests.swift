@@ -102,4 +102,16 @@ import Testing
     case .tornDown, .ended: return true
     }
   }
+
+  /// The teardown of a replaced session fails, and that of the next session succeeds: the head-end may still hold the
+  /// first slot.
+  @Test func teardownOfAReplacedSession_failed_isEnded() {
+    var notices = ItemNotices()
+    for event in [
+      Event.sessionStarted, .licenseArrived, .teardownFailed, .sessionEnded, .sessionStarted, .sessionEnded
+    ] {
+      _ = Self.happen(event, &notices)
+    }
+    #expect(Self.happen(.closed, &notices) == .ended)
+  }
 }

@@ -173,7 +173,7 @@ class EventType(OpenIntEnum):
     SESSION_ENDED = 9
     """The library no longer holds the session: it tore the session down, or left it to expire (`left` = 1), or the
     server had ended it. If the teardown failed, TEARDOWN_ERROR comes first. With customer SSM and no teardown callback,
-    `left` is 0 although the session is still active at your servers."""
+    `left` is 1, because the session is still active at your servers."""
     LICENSE = 10
     """A licence arrived: the first one or a renewal."""
     LICENSE_ERROR = 11
