@@ -42,12 +42,12 @@ TABLES: dict[str, Table] = {
         "When something is wrong",
         """What the viewer sees, and what the player does.
 
-No call of libusher holds a thread of a player for 50 ms. The tests measure every call of the plug-ins, without the time
-in which the thread has no processor. With servers that do not reply, the longest call took 1.1 ms on a machine with
-two processors: `usher_context_new`, which starts the threads of the library. Only two calls may wait: when the process
-ends, the GStreamer plug-in waits at most `close-timeout` for the last [teardowns](glossary.md#teardown)
-(`usher_context_free`); and while mpv loads an item (`on_load`), `usher_read_mp4` reads it. This command prints
-the times of all functions:
+With two exceptions, no call of libusher holds a thread of a player for 50 ms. The tests measure every call of the
+plug-ins, without the time in which the thread has no processor. With servers that do not reply, the longest call took
+1.1 ms on a machine with two processors: `usher_context_new`, which starts the threads of the library. The exceptions:
+when the process ends, the GStreamer plug-in waits at most `close-timeout` for the last
+[teardowns](glossary.md#teardown) (`usher_context_free`); and while mpv loads an item (`on_load`), `usher_read_mp4`
+reads it. This command prints the times of all functions:
 
 ```sh
 USHER_LIBRARY=$PWD/build/shipped/libusher.so .venv/bin/python -m pytest -q -s Tests/hosts -k noCallWaits

@@ -68,6 +68,7 @@ def request_of(*key_ids: bytes) -> bytes:
 # ---- players ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick
 def test_gatewayFfmpeg_isExact(server: HeadEnd, start: START, clips: dict[str, Clip], film: Path, row: Row) -> None:
     """ffmpeg decodes HLS with the gateway's URL; all pictures are exact; the session ends when the player is gone."""
     gateway = start(film, idle=1)

@@ -1,4 +1,4 @@
-"""How the GStreamer plug-in gets its settings, and an application's own objects."""
+"""How the GStreamer plug-in gets its settings, and how it uses a context or a playback of the application."""
 
 from __future__ import annotations
 

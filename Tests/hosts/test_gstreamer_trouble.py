@@ -44,6 +44,24 @@ def test_limit_isSaidInWords_andTheNextItemPlays(room: Room, clips: dict[str, Cl
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("period_s", [60.0])
+def test_slotWait_playsWhenTheOtherScreenStops(room: Room, clips: dict[str, Clip], row: Row) -> None:
+    """Another screen has the only slot, and the item waits for it: the bus says so. The item plays when the operator
+    has stopped the other screen."""
+    room.occupy()
+    clip = clips["cenc"]
+    player = room.play(clip, usher={"slot_wait": 30_000})
+    player.until("session 1 WAITING_FOR_SLOT")
+    room.server.kill_account("account-1")
+    player.until("end")
+    assert player.quit() == 0, player.text
+    assert not player.lines("error ")
+    assert player.hash("pictures") == expected(clip)
+    room.until_ended()
+    row("trouble", HOST, "another screen has the only slot, with slot-wait", "waits, then plays every picture")
+
+
+@pytest.mark.quick
 def test_operatorKillsTheSession_playerStopsInWords(room: Room, clips: dict[str, Clip], row: Row) -> None:
     """The operator kills the session while the item plays; the player stops with words."""
     player = room.play(clips["dash-cenc"], fast=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -115,6 +116,22 @@ def test_content_isExact(
     assert [route for route in routes if route != "heartbeat"] == ["setup", "license", "teardown"], routes
     theatre.server.assert_clean()
     row("content", HOST, f"{clip.name}{', by HTTP' if by_http else ''}", "exact")
+
+
+@pytest.mark.quick
+def test_trace_hasTheRequests(theatre: Theatre, clips: dict[str, Clip]) -> None:
+    """mpv plays with the option usher-trace. The file has the requests of the journal, and no token."""
+    clip, file = clips["progressive"], theatre.folder / "mpv.jsonl"
+    token = theatre.give_token(clip.content.content_id)
+    player = theatre.play(clip.file, usher={"trace": file})
+    player.until_plays(clip.file)
+    player.command("quit")
+    theatre.until_ended()
+    until(lambda: player.process.poll() is not None, "mpv ends")
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    sent = [line["operation"] for line in lines if line["kind"] == "request" and line["operation"] != "heartbeat"]
+    assert sent == ["set-up", "licence", "teardown"]
+    assert token.read_text().strip() not in file.read_text()
 
 
 def test_content_isClear(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:

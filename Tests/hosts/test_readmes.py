@@ -27,12 +27,33 @@ def free_port() -> int:
         return port
 
 
-def test_installation_isFoundByMpv(built: Path, tmp_path: Path, clips: dict[str, Clip]) -> None:
-    """mpv finds the plug-in in the installed folder, and the plug-in finds libusher beside it."""
-    prefix = tmp_path / "prefix"
-    command = ["cmake", "--install", str(built), "--prefix", str(prefix)]
+@pytest.fixture
+def prefix(built: Path, tmp_path: Path) -> Path:
+    """A folder with the installed plug-ins and programs, and with libusher."""
+    folder = tmp_path / "prefix"
+    command = ["cmake", "--install", str(built), "--prefix", str(folder)]
     subprocess.run(command, check=True, timeout=PATIENCE_S, capture_output=True)
-    shutil.copy(os.environ["USHER_LIBRARY"], prefix / "lib" / "libusher.so.0")
+    shutil.copy(os.environ["USHER_LIBRARY"], folder / "lib" / "libusher.so.0")
+    return folder
+
+
+@pytest.mark.quick
+def test_installation_isFoundByGStreamer(prefix: Path, tmp_path: Path) -> None:
+    """GStreamer loads the installed plug-in, which finds libusher beside its folder."""
+    (plugin,) = (prefix / "lib").rglob("libgstusher.so")
+    environment = {
+        **os.environ,
+        "GST_PLUGIN_PATH": str(plugin.parent),
+        "GST_REGISTRY": str(tmp_path / "registry"),
+    }
+    command = ["gst-inspect-1.0", "usherdecrypt"]
+    done = subprocess.run(command, env=environment, timeout=PATIENCE_S, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert str(plugin) in done.stdout
+
+
+def test_installation_isFoundByMpv(prefix: Path, clips: dict[str, Clip]) -> None:
+    """mpv finds the plug-in in the installed folder, and the plug-in finds libusher beside it."""
     words = ["mpv", "--vo=null", "--no-audio", "--script-opts=usher-slate=0", str(clips["preview"].file)]
     environment = {**os.environ, "MPV_HOME": str(prefix / "etc" / "mpv")}
     done = subprocess.run(words, env=environment, timeout=PATIENCE_S, capture_output=True, text=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from hosts.conftest import Clip
+from hosts.gst import Room
 from hosts.runs import Runs
 from hosts.scene import PATIENCE_S
 
@@ -58,6 +59,32 @@ def test_usherRun_writesATrace_withoutKeysAndTokens(runs: Runs, clips: dict[str,
     (read,) = shown(trace(built, "view", file).stdout)
     assert read["lines"] == lines
     assert len(json.loads(trace(built, "chrome", file).stdout)["traceEvents"]) > len(sent)
+
+
+def test_gstreamerLog_hasATrace(room: Room, clips: dict[str, Clip], built: Path) -> None:
+    """GStreamer writes a log of the category usherdecrypt at level TRACE. `usher trace` finds the trace in this log."""
+    clip, log = clips["cenc"], room.folder / "screen.log"
+    player = room.play(clip, GST_DEBUG="usherdecrypt:TRACE", GST_DEBUG_NO_COLOR="1", GST_DEBUG_FILE=str(log))
+    player.until("end")
+    assert player.quit() == 0, player.text
+    (read,) = shown(trace(built, "view", log).stdout)
+    assert read["start_unix_ms"] > 0
+    sent = [line["operation"] for line in read["lines"] if line["kind"] == "request"]
+    assert [sent[0], sent[1], sent[-1]] == ["set-up", "licence", "teardown"]
+
+
+def test_page_inABrowser_showsEachPlayback(built: Path, tmp_path: Path) -> None:
+    """Chromium opens the page of two traces without a network: it shows a row for each playback, and each line."""
+    for name in ("kitchen", "tablet"):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(SESSION) + "\n")
+    page = tmp_path / "page.html"
+    page.write_text(trace(built, "view", tmp_path / "kitchen.jsonl", tmp_path / "tablet.jsonl").stdout)
+    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", page.as_uri()]
+    dom = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
+    assert "2 traces, 2 playbacks, 14 lines, 0.075 s; 0 s is 2023-11-14T22:13:20.000Z" in dom
+    assert dom.count("playback 1</text>") == 2
+    assert dom.count('class="session"') == 2
+    assert dom.count("<td>set-up: reply</td><td>HTTP 200, after 10 ms, 40 bytes</td>") == 2
 
 
 @pytest.mark.quick

@@ -88,7 +88,8 @@ static void on_log(int32_t level, const char *line, void *user_data) {
   GstDebugLevel to = level <= USHER_LOG_ERROR     ? GST_LEVEL_ERROR
                      : level == USHER_LOG_WARNING ? GST_LEVEL_WARNING
                      : level == USHER_LOG_INFO    ? GST_LEVEL_INFO
-                                                  : GST_LEVEL_DEBUG;
+                     : level == USHER_LOG_DEBUG   ? GST_LEVEL_DEBUG
+                                                  : GST_LEVEL_TRACE;
   GST_CAT_LEVEL_LOG(usher_decrypt_debug, to, NULL, "%s", line);
 }
 
@@ -131,8 +132,10 @@ static int32_t make_context(UsherHost *host, const UsherSettings *settings) {
   options.allow_insecure_http = settings->allow_http;
   options.log = on_log;
   options.refusal = on_refusal;
-  options.log_level =
-      gst_debug_category_get_threshold(usher_decrypt_debug) >= GST_LEVEL_DEBUG ? USHER_LOG_DEBUG : USHER_LOG_INFO;
+  GstDebugLevel wanted = gst_debug_category_get_threshold(usher_decrypt_debug);
+  options.log_level = wanted >= GST_LEVEL_TRACE   ? USHER_LOG_TRACE
+                      : wanted >= GST_LEVEL_DEBUG ? USHER_LOG_DEBUG
+                                                  : USHER_LOG_INFO;
   int32_t status = usher_context_new(&options, &host->context);
   if (status) return status;
   g_mutex_lock(&usher_lock);

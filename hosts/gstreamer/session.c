@@ -328,6 +328,7 @@ static int32_t make_delegate(usher_context *context, const UsherSettings *settin
   ssp.ssm_url = settings->ssm_url;
   ssp.token_header = settings->token_header;
   ssp.extra_headers = settings->headers;
+  ssp.slot_wait_ms = (uint32_t)settings->slot_wait;
   if (settings->ssp_version == 2) {
     usher_ssp_v2_options v2 = USHER_SSP_V2_OPTIONS_INIT;
     v2.ssp = &ssp;

@@ -45,7 +45,7 @@ void usher_session_announce(UsherSession *session, const guint8 *key_ids, gsize 
 /** Gets a key; requests its licence if no one has, and waits for it until `*halted` is not 0. */
 UsherKeyResult usher_session_key(
     UsherSession *session, GstElement *element, const guint8 *key_id, const guint *halted, guint8 *key);
-/** Whether the stream may continue: USHER_KEY_FOUND. The element calls it for each sample. */
+/** Returns USHER_KEY_FOUND if the stream may continue, else the reason. The element calls it for each sample. */
 UsherKeyResult usher_session_state(UsherSession *session, GstElement *element, const guint *halted);
 /** Wakes the threads in usher_session_key() after a change of their `halted`. */
 void usher_session_wake(UsherSession *session);

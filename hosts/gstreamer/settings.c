@@ -39,6 +39,8 @@ const UsherSetting usher_setting_list[] = {
         "1: allow http URLs of other machines. 0: only https, and http on this machine.", 0, 1, 0),
     NUMBER(license_timeout, "license-timeout", "Licence time limit",
         "How long a stream waits for its key, in ms, including the set-up of the session", 100, 600000, 20000),
+    NUMBER(slot_wait, "slot-wait", "Wait for a slot",
+        "How long an item waits until another device stops, in ms, if the limit of streams is reached", 0, 3600000, 0),
     NUMBER(close_timeout, "close-timeout", "Close time limit",
         "How long the end of the process may wait until sessions are torn down, in ms", 100, 600000, 3000),
 };

@@ -19,7 +19,7 @@ G_BEGIN_DECLS
 /** All settings. A string that is NULL and a number that is negative are not set. */
 typedef struct {
   gchar *license_url, *ssm_url, *token, *token_file, *token_header, *headers, *ca_file, *screen;
-  gint ssp_version, allow_http, license_timeout, close_timeout;
+  gint ssp_version, allow_http, license_timeout, slot_wait, close_timeout;
   /** From the GstContext only: an application's own objects, or 0. */
   gpointer context, playback;
 } UsherSettings;

@@ -7,6 +7,7 @@
 
 #include "../common/content.h"
 #include "../common/session.h"
+#include "../common/trace.h"
 #include "commands.h"
 #include "player.h"
 #include "server.h"
@@ -40,7 +41,7 @@ enum {
 
 struct gateway {
   /* Options; they do not change after the start. */
-  const char *license, *ssm, *token_file, *token_header, *headers, *ca_file, *clip;
+  const char *license, *ssm, *token_file, *token_header, *headers, *ca_file, *trace_file, *clip;
   const char *origins[ORIGINS_MAX];
   size_t origin_count;
   bool allow_http, once, has_default_key_id;
@@ -118,6 +119,7 @@ static const char help[] =
     "  --once                 end after the first playback\n"
     "  --timeout S            longest wait for a licence, and for a playlist (20)\n"
     "  --quit-timeout S       longest wait for the teardown at the end (2)\n"
+    "  --trace FILE           writes a trace, without tokens and keys, for `usher trace`\n"
     "\n"
     "Exit code: that of PLAYER; 0 after SIGTERM, SIGINT or SIGHUP without PLAYER, and with --once after the playback;\n"
     "2: wrong arguments; 3: the gateway cannot start, and the reason is printed; 4: the session was lost (--once or\n"
@@ -229,7 +231,7 @@ static bool await(struct gateway *gateway, uint64_t playback) {
   uint64_t ticket = ++gateway->ticket;
   struct timespec end;
   clock_gettime(CLOCK_MONOTONIC, &end);
-  end.tv_sec += 2 * gateway->timeout_s + 2; /* another licence request may be under way */
+  end.tv_sec += 2 * gateway_timeout_ms(gateway) / 1000 + 2; /* another licence request may be under way */
   eventfd_write(gateway->wake, 1);
   while (gateway->done < ticket && is_current(gateway, playback))
     if (pthread_cond_timedwait(&gateway->changed, &gateway->lock, &end) == ETIMEDOUT) return false;
@@ -570,13 +572,15 @@ static int read_options(struct gateway *gateway, int argc, char **argv) {
     ONCE,
     KEY_ID,
     ORIGIN,
+    TRACE,
     HELP
   };
   static const struct option known[] = {{"license", 1, NULL, LICENSE}, {"ssm", 1, NULL, SSM},
       {"token-file", 1, NULL, TOKEN_FILE}, {"token-header", 1, NULL, TOKEN_HEADER}, {"header", 1, NULL, HEADER},
       {"ca-file", 1, NULL, CA_FILE}, {"allow-http", 0, NULL, ALLOW_HTTP}, {"timeout", 1, NULL, TIMEOUT},
       {"quit-timeout", 1, NULL, QUIT}, {"idle", 1, NULL, IDLE}, {"port", 1, NULL, PORT}, {"once", 0, NULL, ONCE},
-      {"key-id", 1, NULL, KEY_ID}, {"allow-origin", 1, NULL, ORIGIN}, {"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
+      {"key-id", 1, NULL, KEY_ID}, {"allow-origin", 1, NULL, ORIGIN}, {"trace", 1, NULL, TRACE},
+      {"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
   static char headers[16384];
   int option;
   while ((option = getopt_long(argc, argv, "+", known, NULL)) != -1) switch (option) {
@@ -617,6 +621,7 @@ static int read_options(struct gateway *gateway, int argc, char **argv) {
       gateway->origins[gateway->origin_count++] = optarg;
       break;
     }
+    case TRACE: gateway->trace_file = optarg; break;
     case HELP: return fputs(help, stdout), -1;
     default: return EXIT_USAGE; /* getopt_long() has printed why */
     }
@@ -641,6 +646,10 @@ static bool start(struct gateway *gateway) {
   options.callbacks = USHER_CALLBACKS_PUMPED;
   options.ca_file = gateway->ca_file, options.allow_insecure_http = gateway->allow_http;
   options.refusal = on_refusal, options.refusal_user_data = gateway;
+  if (!trace_to_file(&options, gateway->trace_file)) {
+    fprintf(stderr, "usher: --trace: %s: %s\n", gateway->trace_file, strerror(errno));
+    return false;
+  }
   gateway->session.user_data = gateway;
   gateway->session.licensed = on_licensed, gateway->session.unlicensed = on_unlicensed;
   gateway->session.waiting = on_waiting, gateway->session.failed = on_failed;

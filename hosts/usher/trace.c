@@ -15,7 +15,7 @@ static const char help[] =
     "       usher trace chrome TRACE... >trace.json  the trace format of Chrome, which Perfetto and Speedscope open\n"
     "\n"
     "TRACE: a file with a JSON object per line, which `usher run --trace FILE` and the option usher-trace of the mpv\n"
-    "plug-in write; see docs/traces.md. Other lines are skipped.\n"
+    "plug-in write; see docs/traces.md. Lines of a log may be among them, or before an object.\n"
     "\n"
     "Exit code: 0; 1: a file cannot be read, or has no trace; 2: wrong arguments.\n";
 
@@ -34,8 +34,10 @@ static const char *text(json_object *line, const char *name) {
   return value ? value : "";
 }
 
+/* A line may have other text before the object, such as the time and the category of GStreamer's log. */
 static void add_line(struct trace *trace, const char *line) {
-  json_object *object = line[0] == '{' ? json_tokener_parse(line) : NULL;
+  const char *start = strstr(line, "{\"t_ms\":");
+  json_object *object = start ? json_tokener_parse(start) : NULL;
   if (!json_object_is_type(object, json_type_object) || !text(object, "kind")[0]) {
     json_object_put(object);
     return;
