@@ -164,7 +164,7 @@ def all_parts() -> list[Part]:
         ),
         *hosts(),
         python_tests("headend", "the head-end", None, "bindings/python/tests/headend", together="headend"),
-        python_tests("runners", "a test that hangs is named", None, "Tests/runners", together="headend"),
+        python_tests("runners", "a test that hangs is named", SHIPPED, "Tests/runners", together="headend"),
         python_tests("python-shipped", "the Python package, shipped library", SHIPPED, *package),
         python_tests("python-checked", "the Python package, checked library", CHECKED, *package),
         python_tests("stories-shipped", "stories, shipped library", SHIPPED, "Tests/stories"),

@@ -5,6 +5,7 @@
  */
 #ifndef USHER_TEST_STRESS_STEPS_H
 #define USHER_TEST_STRESS_STEPS_H
+#include "film.h"
 #include "stress.h"
 
 /* ---- functions that take no handle ------------------------------------------------------------------------------- */
@@ -24,6 +25,12 @@ static void say_words(struct dice *d) {
   CALL(usher_error_explain, (&error, &words));
   CALL(usher_error_legacy_codes, (&error, &codes));
 }
+static int64_t read_film(uint64_t offset, uint8_t *buffer, size_t size, void *user_data) {
+  size_t count = 0;
+  (void)user_data;
+  for (; count < size && offset + count < sizeof film; count++) buffer[count] = film[offset + count];
+  return (int64_t)count;
+}
 static void read_contents(struct dice *d) {
   static const uint8_t pssh[] = {0, 0, 0, 52, 'p', 's', 's', 'h', 1, 0, 0, 0, 0x10, 0x77, 0xef, 0xec, 0xc0, 0xb2, 0x4d,
       0x02, 0xac, 0xe3, 0x3c, 0x1e, 0x52, 0xe2, 0xfb, 0x4b, 0, 0, 0, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
@@ -34,12 +41,15 @@ static void read_contents(struct dice *d) {
       "#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://one\",KEYFORMAT=\"com.apple.streamingkeydelivery\"\n";
   static const char mpd[] = "<ContentProtection schemeIdUri=\"urn:uuid:1077efec-c0b2-4d02-ace3-3c1e52e2fb4b\"/>";
   uint8_t buffer[256];
-  size_t count, size = 1 + roll(d, sizeof buffer), ids = 0;
+  size_t count, size = 1 + roll(d, sizeof buffer), ids = 0, key_count = 1;
+  usher_clearkey_key key;
   CALL(usher_read_pssh, (pssh, sizeof pssh - roll(d, 2), on_protection, &ids, &count));
   CALL(usher_read_tenc, (tenc, sizeof tenc - roll(d, 2), on_protection, &ids, &count));
   CALL(usher_read_hls_keys, ((const uint8_t *)keys, strlen(keys), on_protection, &ids, &count));
   CALL(usher_read_dash_protection, ((const uint8_t *)mpd, strlen(mpd), on_protection, &ids, &count));
   CALL(usher_rewrite_hls_keys, ((const uint8_t *)keys, strlen(keys), NULL, "http://x/", buffer, &size));
+  CALL(usher_read_mp4, (read_film, on_protection, &ids, NULL, 0));
+  CALL(usher_clearkey_keys, ((const uint8_t *)film_license, strlen(film_license), &key, &key_count, NULL, 0));
   size = 1 + roll(d, sizeof buffer);
   CALL(usher_content_id, ((const uint8_t *)"skd://host/x", 12, (int32_t)roll(d, 8), buffer, &size));
 }

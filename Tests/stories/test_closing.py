@@ -76,7 +76,7 @@ def test_contextFreed_whileTheHeadEndIsMute_endsInTheTimeThatTheHostStates(
     if callbacks == "threaded":
         playback.wait_session()
     else:
-        stage.until(lambda: stage.context.pump() or playback.session_state is usher.SessionState.ACTIVE)
+        stage.until(lambda: not stage.context.pump() and playback.session_state is usher.SessionState.ACTIVE)
     began = time.monotonic()
     stage.context.close(timeout_ms=300)
     assert time.monotonic() - began < SOON_S
@@ -184,9 +184,9 @@ def test_beginClose_onThePumpingThread_isHeardInThePump(stage_factory: StageFact
     """A pumping host calls begin_close() and then continues to pump; it gets CONTEXT_CLOSED after the teardown."""
     stage = stage_factory(clock="system", callbacks="pumped")
     stage.play(tag="a")
-    stage.until(lambda: stage.context.pump() or "SESSION_STARTED" in stage.events.types("a"))
+    stage.until(lambda: not stage.context.pump() and "SESSION_STARTED" in stage.events.types("a"))
     stage.context.begin_close(5_000)
-    stage.until(lambda: stage.context.pump() or "CONTEXT_CLOSED" in stage.events.types())
+    stage.until(lambda: not stage.context.pump() and "CONTEXT_CLOSED" in stage.events.types())
     assert stage.events.types("a")[-2:] == ["SESSION_ENDED", "PLAYBACK_CLOSED"]
     assert stage.routes() == ["setup", "teardown"]
 

@@ -1,5 +1,5 @@
-"""Sends heartbeats with the library requests: one thread for each request in flight, and each thread with its own
-connection."""
+"""Sends heartbeats with the Python package `requests`: one thread for each request in flight, and each thread with its
+own connection."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ PUBLIC = {
     "FileProtection": {"content_id", "init_data", "scheme"},
     "Protection": {"system_id", "content_id", "init_data", "iv", "scheme"},
     "LicenseResponse": {"message"},
+    "Notice": {"summary", "advice"},
     "HostFunction": {"name"},
 }
 """For each class, the fields of text or bytes that are not secret."""

@@ -159,7 +159,7 @@ class Player(Part):
             self._playback.free()
 
 
-def _told_notice(pointer: Any, number: int | None) -> None:
+def _pass_notice(pointer: Any, number: int | None) -> None:
     listener = registry.get(number)
     if listener is None:
         return
@@ -182,4 +182,4 @@ def _notice(context: Context | None, raw: Any) -> Notice:
     )
 
 
-_on_notice = abi.NoticeFn(_told_notice)
+_on_notice = abi.NoticeFn(_pass_notice)

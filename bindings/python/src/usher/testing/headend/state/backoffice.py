@@ -120,7 +120,8 @@ class BackOffice:
     def grant_rights(
         self, account: str, *content_ids: str, max_sessions: int | None = None, session_control: bool = True
     ) -> None:
-        """Sets the rights of an account's device tokens, which contain no rights.
+        """Sets the rights of the devices of an account. Device tokens contain no rights, so the head-end keeps them
+        for the account.
 
         Args:
             account: the account.
