@@ -23,6 +23,7 @@ static const char help[] =
 struct trace {
   const char *name;
   json_object *lines;
+  json_object *requests; /* the lines of kind "request", by their number as text */
   int64_t start_unix_ms; /* the time of day at which the context's clock was 0 */
 };
 
@@ -44,6 +45,8 @@ static void add_line(struct trace *trace, const char *line) {
   }
   if (strcmp(text(object, "kind"), "context") == 0)
     trace->start_unix_ms = number(object, "unix_ms") - number(object, "t_ms");
+  if (strcmp(text(object, "kind"), "request") == 0)
+    json_object_object_add(trace->requests, text(object, "request"), json_object_get(object));
   json_object_array_add(trace->lines, object);
 }
 
@@ -52,7 +55,7 @@ static int read_trace(struct trace *trace, const char *path) {
   FILE *file = fopen(path, "r");
   char *line = NULL;
   size_t room = 0;
-  *trace = (struct trace){path, json_object_new_array(), 0};
+  *trace = (struct trace){path, json_object_new_array(), json_object_new_object(), 0};
   while (file && getline(&line, &room, file) >= 0) add_line(trace, line);
   int failed = !file || ferror(file);
   if (failed) fprintf(stderr, "usher: %s: %s\n", path, strerror(errno));
@@ -110,19 +113,11 @@ static void add_bar(json_object *event, const char *category, const char *kind, 
   json_object_object_add(event, "ts", json_object_new_int64(time_ms * 1000));
 }
 
-/* Returns the line of the request that a reply answers; NULL if the trace does not have it. */
-static json_object *request_of(const struct trace *trace, int64_t id) {
-  for (size_t i = 0; i < json_object_array_length(trace->lines); i++) {
-    json_object *line = json_object_array_get_idx(trace->lines, i);
-    if (strcmp(text(line, "kind"), "request") == 0 && number(line, "request") == id) return line;
-  }
-  return NULL;
-}
-
 static void add_chrome(json_object *out, const struct trace *trace, size_t process, int64_t shift_ms) {
   json_object *names = json_object_new_object();
   json_object_object_add(names, "name", json_object_new_string(trace->name));
-  json_object_put(chrome(out, "M", "process_name", process, names) ? names : NULL);
+  chrome(out, "M", "process_name", process, names);
+  json_object_put(names);
   for (size_t i = 0; i < json_object_array_length(trace->lines); i++) {
     json_object *line = json_object_array_get_idx(trace->lines, i);
     const char *kind = text(line, "kind"), *event = text(line, "event");
@@ -131,7 +126,7 @@ static void add_chrome(json_object *out, const struct trace *trace, size_t proce
       add_bar(
           chrome(out, "b", text(line, "operation"), process, line), "request", "request", number(line, "request"), at);
     } else if (strcmp(kind, "reply") == 0) {
-      json_object *request = request_of(trace, number(line, "request"));
+      json_object *request = json_object_object_get(trace->requests, text(line, "request"));
       if (!request) continue;
       const char *name = text(request, "operation");
       add_bar(chrome(out, "e", name, process, line), "request", "request", number(line, "request"), at);
@@ -170,7 +165,7 @@ int trace_command(int argc, char **argv) {
   if (ok && is_page) print_page(traces, count);
   else if (ok) print_chrome(traces, count, first_ms);
   ok &= fflush(stdout) == 0;
-  for (size_t i = 0; traces && i < count; i++) json_object_put(traces[i].lines);
+  for (size_t i = 0; traces && i < count; i++) json_object_put(traces[i].requests), json_object_put(traces[i].lines);
   free(traces);
   return !ok;
 }
