@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from connections import few_connections as few_connections  # pytest finds the fixtures here
 from resources import same_resources as same_resources
-from seeds.clips import Clip, make_clips
+from seeds.clips import MEDIA, Clip, make_clips
 from seeds.ports import Ports
+
+from usher.testing.headend import HeadEnd
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +33,21 @@ def ports(
 @pytest.fixture(scope="session")
 def clips(tmp_path_factory: pytest.TempPathFactory) -> list[Clip]:
     return make_clips(tmp_path_factory.mktemp("clips"))
+
+
+@pytest.fixture
+def headend(request: pytest.FixtureRequest, token_form: str) -> Iterator[HeadEnd]:
+    """A head-end whose accounts have one session each. Its period is a minute, so that no heartbeat is due; a test
+    may set another period."""
+    period_s = getattr(request, "param", 60)
+    with HeadEnd(
+        clock="system",
+        control=False,
+        period_s=period_s,
+        grace=8,
+        limit=1,
+        token_rotation="strict",
+        token_form=token_form,
+    ) as running:
+        running.add_media(MEDIA)
+        yield running

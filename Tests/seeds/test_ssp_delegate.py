@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
 
 import pytest
-from seeds.clips import MEDIA, Clip
+from seeds.clips import Clip
 from seeds.ports import LANGUAGES, PATIENCE_S, Host, Ports
 
 from usher.testing.headend import Fault, HeadEnd
@@ -16,23 +16,11 @@ PORT = "ssp_delegate"
 CLOSED = ("SESSION_ENDED", "PLAYBACK_CLOSED")
 
 
-@pytest.fixture
-def headend(request: pytest.FixtureRequest, token_form: str) -> Iterator[HeadEnd]:
-    """A head-end whose accounts have one session each. Its period is a minute, so that no heartbeat is due; a test
-    may set another period."""
-    period_s = getattr(request, "param", 60)
-    with HeadEnd(
-        clock="system",
-        control=False,
-        period_s=period_s,
-        grace=8,
-        limit=1,
-        token_rotation="strict",
-        token_form=token_form,
-    ) as running:
-        running.add_media(MEDIA)
-        yield running
-        assert not running.sessions.active()
+@pytest.fixture(autouse=True)
+def slots_are_free(headend: HeadEnd) -> Iterator[None]:
+    """After each test, the head-end holds no session."""
+    yield
+    assert not headend.sessions.active()
 
 
 @pytest.fixture

@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
 
 import pytest
-from seeds.clips import MEDIA, Clip
+from seeds.clips import Clip
 from seeds.ports import LANGUAGES, Host, Ports
 
 from usher.testing.headend import HeadEnd
 
 PORT = "ssp_v2_delegate"
-
-
-@pytest.fixture
-def headend(request: pytest.FixtureRequest, token_form: str) -> Iterator[HeadEnd]:
-    """A head-end whose accounts have one session each. Its period is a minute, so that no heartbeat is due; a test
-    may set another period."""
-    period_s = getattr(request, "param", 60)
-    with HeadEnd(
-        clock="system",
-        control=False,
-        period_s=period_s,
-        grace=8,
-        limit=1,
-        token_rotation="strict",
-        token_form=token_form,
-    ) as running:
-        running.add_media(MEDIA)
-        yield running
 
 
 @pytest.fixture
