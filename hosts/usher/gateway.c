@@ -9,6 +9,7 @@
 #include "../common/session.h"
 #include "../common/trace.h"
 #include "commands.h"
+#include "options.h"
 #include "player.h"
 #include "server.h"
 
@@ -543,13 +544,6 @@ static void catch_signals(struct gateway *gateway) {
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
-static bool number(const char *text, long most, long *out) {
-  char *end;
-  errno = 0;
-  *out = strtol(text, &end, 10);
-  return !errno && end != text && !*end && *out >= 0 && *out <= most;
-}
-
 static int wrong(const char *words) {
   fprintf(stderr, "usher gateway: %s\nusher gateway --help explains the arguments.\n", words);
   return EXIT_USAGE;
@@ -581,7 +575,6 @@ static int read_options(struct gateway *gateway, int argc, char **argv) {
       {"quit-timeout", 1, NULL, QUIT}, {"idle", 1, NULL, IDLE}, {"port", 1, NULL, PORT}, {"once", 0, NULL, ONCE},
       {"key-id", 1, NULL, KEY_ID}, {"allow-origin", 1, NULL, ORIGIN}, {"trace", 1, NULL, TRACE},
       {"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
-  static char headers[16384];
   int option;
   while ((option = getopt_long(argc, argv, "+", known, NULL)) != -1) switch (option) {
     case LICENSE: gateway->license = optarg; break;
@@ -589,24 +582,23 @@ static int read_options(struct gateway *gateway, int argc, char **argv) {
     case TOKEN_FILE: gateway->token_file = optarg; break;
     case TOKEN_HEADER: gateway->token_header = optarg; break;
     case HEADER:
-      if (strlen(headers) + strlen(optarg) + 2 >= sizeof headers) return wrong("the headers have at most 16 kB");
-      sprintf(headers + strlen(headers), "%s%s", *headers ? "\n" : "", optarg);
-      gateway->headers = headers;
+      if (!option_header(optarg, &gateway->headers)) return wrong("the headers have at most 16 kB");
       break;
     case CA_FILE: gateway->ca_file = optarg; break;
     case ALLOW_HTTP: gateway->allow_http = true; break;
     case TIMEOUT:
-      if (!number(optarg, 3600, &gateway->timeout_s)) return wrong("--timeout is a number of seconds, 0 to 3600");
+      if (!option_number(optarg, 3600, &gateway->timeout_s))
+        return wrong("--timeout is a number of seconds, 0 to 3600");
       break;
     case QUIT:
-      if (!number(optarg, 3600, &gateway->quit_timeout_s))
+      if (!option_number(optarg, 3600, &gateway->quit_timeout_s))
         return wrong("--quit-timeout is a number of seconds, 0 to 3600");
       break;
     case IDLE:
-      if (!number(optarg, 86400, &gateway->idle_s)) return wrong("--idle is a number of seconds, 0 to 86400");
+      if (!option_number(optarg, 86400, &gateway->idle_s)) return wrong("--idle is a number of seconds, 0 to 86400");
       break;
     case PORT:
-      if (!number(optarg, 65535, &gateway->port)) return wrong("--port is a number, 0 to 65535");
+      if (!option_number(optarg, 65535, &gateway->port)) return wrong("--port is a number, 0 to 65535");
       break;
     case ONCE: gateway->once = true; break;
     case KEY_ID:

@@ -6,6 +6,7 @@
 #include "../common/trace.h"
 #include "../common/words.h"
 #include "commands.h"
+#include "options.h"
 #include "player.h"
 
 #include <errno.h>
@@ -186,12 +187,7 @@ static void catch_signals(struct run *run) {
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
-static bool seconds(const char *text, long *out) {
-  char *end;
-  errno = 0;
-  *out = strtol(text, &end, 10);
-  return !errno && end != text && !*end && *out >= 0 && *out <= 3600;
-}
+static bool seconds(const char *text, long *out) { return option_number(text, 3600, out); }
 
 static int wrong(const char *words) {
   fprintf(stderr, "usher run: %s\nusher run --help explains the arguments.\n", words);
@@ -221,7 +217,6 @@ static int read_options(struct run *run, int argc, char **argv) {
       {"ca-file", 1, NULL, CA_FILE}, {"allow-http", 0, NULL, ALLOW_HTTP}, {"timeout", 1, NULL, TIMEOUT},
       {"slot-wait", 1, NULL, SLOT}, {"quit-timeout", 1, NULL, QUIT}, {"kill-after", 1, NULL, KILL},
       {"trace", 1, NULL, TRACE}, {"player", 1, NULL, PLAYER}, {"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
-  static char headers[16384];
   const char *kind = NULL;
   bool right = true;
   int option;
@@ -230,11 +225,7 @@ static int read_options(struct run *run, int argc, char **argv) {
     case SSM: run->ssm = optarg; break;
     case TOKEN_FILE: run->token_file = optarg; break;
     case TOKEN_HEADER: run->token_header = optarg; break;
-    case HEADER:
-      right = strlen(headers) + strlen(optarg) + 2 < sizeof headers;
-      if (right) sprintf(headers + strlen(headers), "%s%s", *headers ? "\n" : "", optarg);
-      run->headers = headers;
-      break;
+    case HEADER: right = option_header(optarg, &run->headers); break;
     case CA_FILE: run->ca_file = optarg; break;
     case ALLOW_HTTP: run->allow_http = true; break;
     case TIMEOUT: right = seconds(optarg, &run->timeout_s); break;
