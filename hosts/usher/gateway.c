@@ -9,13 +9,12 @@
 #include "../common/session.h"
 #include "../common/trace.h"
 #include "commands.h"
-#include "options.h"
+#include "gateway_options.h"
 #include "player.h"
 #include "server.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -29,26 +28,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_USAGE = 2, EXIT_REFUSED = 3, EXIT_LOST = 4, EXIT_NO_PLAYER = 127 };
+enum { EXIT_REFUSED = 3, EXIT_LOST = 4, EXIT_NO_PLAYER = 127 };
 enum {
-  ORIGINS_MAX = 16,
   SECRET_BYTES = 24,
   SECRET_SIZE = 2 * SECRET_BYTES + 1,
   URL_SIZE = 300,
-  DEFAULT_TIMEOUT_S = 20,
   KEYS_KEPT = 1024, /* a long live stream has more, one after the other */
   REFUSAL_HOLDS_MS = 2000
 };
 
 struct gateway {
-  /* Options; they do not change after the start. */
-  const char *license, *ssm, *token_file, *token_header, *headers, *ca_file, *trace_file, *clip;
-  const char *origins[ORIGINS_MAX];
-  size_t origin_count;
-  bool allow_http, once, has_default_key_id;
-  uint8_t default_key_id[16];
-  long timeout_s, quit_timeout_s, idle_s, port;
-  char **command; /* the player; NULL: none */
+  struct gateway_options options; /* they do not change after the start */
 
   /* The main thread's. */
   struct session session;
@@ -90,42 +80,6 @@ struct gateway {
   char said[WORDS_MAX];
 };
 
-static const char help[] =
-    "usage: usher gateway --license URL [--ssm URL] --token-file FILE [options] [CLIP [-- PLAYER ...]]\n"
-    "\n"
-    "Serves the keys of encrypted content to unmodified players on this machine, under a session. CLIP: an HLS\n"
-    "playlist with AES-128 keys, a path or a URL. The gateway prints the URL to give to the player, or runs PLAYER\n"
-    "with it:\n"
-    "\n"
-    "  usher gateway ... film.m3u8                              prints http://127.0.0.1:PORT/SECRET/0/film.m3u8\n"
-    "  usher gateway ... film.m3u8 -- vlc                       vlc gets the URL as its last argument\n"
-    "  usher gateway ... film.m3u8 -- ffmpeg -i {clip} out.mkv  {clip}: the URL\n"
-    "  usher gateway ... --allow-origin https://tv.example      prints the URL of Clear Key licences, for a web page\n"
-    "\n"
-    "The session begins when the player asks for the first key. It ends when the player is gone: when it has had no\n"
-    "connection to the gateway for the time of --idle, or when PLAYER has ended. The URL is then no longer valid, and\n"
-    "the gateway prints another one. When the operator ends the session, keys and segments stop.\n"
-    "\n"
-    "  --license URL          the licence server, which answers Clear Key requests\n"
-    "  --ssm URL              the session manager; without it there is no session\n"
-    "  --token-file FILE      a file whose first line is the content token\n"
-    "  --token-header NAME    the header that carries the tokens (nv-authorizations)\n"
-    "  --header LINE          a further header for each request, \"Name: value\"\n"
-    "  --ca-file FILE         the certificate authorities to trust; for CLIP, besides those of the system\n"
-    "  --allow-http           allow http URLs to other machines\n"
-    "  --key-id HEX           the key id of key lines that name none, neither by KEYID nor in their URI\n"
-    "  --allow-origin ORIGIN  a web page that may use the gateway: scheme://host[:port]; may be repeated\n"
-    "  --port N               the port on 127.0.0.1 (a free one)\n"
-    "  --idle S               how long a player may have no connection (300)\n"
-    "  --once                 end after the first playback\n"
-    "  --timeout S            longest wait for a licence, and for a playlist (20)\n"
-    "  --quit-timeout S       longest wait for the teardown at the end (2)\n"
-    "  --trace FILE           writes a trace, without tokens and keys, for `usher trace`\n"
-    "\n"
-    "Exit code: that of PLAYER; 0 after SIGTERM, SIGINT or SIGHUP without PLAYER, and with --once after the playback;\n"
-    "2: wrong arguments; 3: the gateway cannot start, and the reason is printed; 4: the session was lost (--once or\n"
-    "PLAYER), and the reason is printed; 127: PLAYER cannot be run.\n";
-
 int64_t gateway_now_ms(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -152,7 +106,7 @@ static bool replace_playback(struct gateway *gateway, const char *words) {
   gateway->key_count = gateway->next_key = gateway->wanted_count = gateway->connections = 0;
   gateway->refusal = 0, gateway->done = gateway->ticket, gateway->playback++;
   entries_clear(&gateway->entries);
-  if (gateway->clip) entries_add(&gateway->entries, &(struct served){.url = (char *)gateway->clip});
+  if (gateway->options.clip) entries_add(&gateway->entries, &(struct served){.url = (char *)gateway->options.clip});
   pthread_cond_broadcast(&gateway->changed);
   bool made = make_secret(gateway->secret);
   if (!made) gateway->secret[0] = 0;
@@ -275,7 +229,7 @@ bool gateway_entry(struct gateway *gateway, uint64_t playback, size_t number, st
 
 char *gateway_rewrite(struct gateway *gateway, uint64_t playback, size_t number, const char *url, const char *text) {
   pthread_mutex_lock(&gateway->lock);
-  const uint8_t *key_id = gateway->has_default_key_id ? gateway->default_key_id : NULL;
+  const uint8_t *key_id = gateway->options.has_default_key_id ? gateway->options.default_key_id : NULL;
   char *result = NULL;
   if (is_current(gateway, playback)) {
     entries_keep(&gateway->entries, number);
@@ -286,15 +240,15 @@ char *gateway_rewrite(struct gateway *gateway, uint64_t playback, size_t number,
 }
 
 bool gateway_allows_origin(struct gateway *gateway, const char *origin) {
-  for (size_t i = 0; i < gateway->origin_count; i++)
-    if (strcmp(gateway->origins[i], origin) == 0) return true;
+  for (size_t i = 0; i < gateway->options.origin_count; i++)
+    if (strcmp(gateway->options.origins[i], origin) == 0) return true;
   return false;
 }
 
-const char *gateway_ca_file(const struct gateway *gateway) { return gateway->ca_file; }
+const char *gateway_ca_file(const struct gateway *gateway) { return gateway->options.ca_file; }
 
 int64_t gateway_timeout_ms(const struct gateway *gateway) {
-  return (gateway->timeout_s ? gateway->timeout_s : DEFAULT_TIMEOUT_S) * 1000;
+  return (gateway->options.timeout_s ? gateway->options.timeout_s : GATEWAY_TIMEOUT_S) * 1000;
 }
 
 const char *gateway_name(const char *url, char out[GATEWAY_NAME_MAX]) {
@@ -345,7 +299,7 @@ static void finish(struct gateway *gateway, int code) {
 /* Writes the URL that the player gets. */
 static void make_url(const struct gateway *gateway, char out[URL_SIZE]) {
   char clip[GATEWAY_NAME_MAX], *slash; /* without a query, which `ps` would show */
-  const char *name = gateway->clip ? gateway_name(gateway->clip, clip) : NULL;
+  const char *name = gateway->options.clip ? gateway_name(gateway->options.clip, clip) : NULL;
   if (name && (slash = strrchr(clip, '/'))) name = slash + 1;
   int size = snprintf(out, URL_SIZE, "http://127.0.0.1:%u/%s/%s", server_port(gateway->server), gateway->secret,
       name ? "0/" : "license");
@@ -370,7 +324,7 @@ static void end_playback(struct gateway *gateway, const char *words) {
   gateway->said[0] = 0;
   pthread_mutex_unlock(&gateway->lock);
   if (gateway->pid && words) kill(gateway->pid, SIGTERM), gateway->kill_at_ms = gateway_now_ms() + 5000;
-  else if (gateway->once || !made) finish(gateway, words ? EXIT_LOST : made ? 0 : EXIT_REFUSED);
+  else if (gateway->options.once || !made) finish(gateway, words ? EXIT_LOST : made ? 0 : EXIT_REFUSED);
   else if (!gateway->pid) print_url(gateway);
 }
 
@@ -449,14 +403,15 @@ static void on_refusal(int32_t status, const char *text, void *user_data) {
 /* Sets up the session of a playback, and requests its first licence. */
 static int32_t begin(struct gateway *gateway, const uint8_t *key_ids, size_t count) {
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
-  ssp.license_url = gateway->license, ssp.ssm_url = gateway->ssm;
-  ssp.token_header = gateway->token_header, ssp.extra_headers = gateway->headers;
-  char *token = words_first_line(gateway->token_file); /* at each playback: tokens expire */
+  ssp.license_url = gateway->options.license, ssp.ssm_url = gateway->options.ssm;
+  ssp.token_header = gateway->options.token_header, ssp.extra_headers = gateway->options.headers;
+  char *token = words_first_line(gateway->options.token_file); /* at each playback: tokens expire */
   if (!token) {
-    snprintf(gateway->words, WORDS_MAX, "--token-file: %s: %s", gateway->token_file, strerror(errno));
+    snprintf(gateway->words, WORDS_MAX, "--token-file: %s: %s", gateway->options.token_file, strerror(errno));
     return USHER_E_NO_TOKEN;
   }
-  int32_t status = session_play(&gateway->session, &ssp, token, key_ids, count, (uint32_t)gateway->timeout_s * 1000);
+  int32_t status =
+      session_play(&gateway->session, &ssp, token, key_ids, count, (uint32_t)gateway->options.timeout_s * 1000);
   explicit_bzero(token, strlen(token)), free(token);
   return status;
 }
@@ -476,7 +431,7 @@ static void send_request(struct gateway *gateway) {
   pthread_mutex_unlock(&gateway->lock);
   if (count == 0) return;
   gateway->sending = true, gateway->lost = false, gateway->words[0] = 0;
-  uint32_t timeout_ms = (uint32_t)gateway->timeout_s * 1000;
+  uint32_t timeout_ms = (uint32_t)gateway->options.timeout_s * 1000;
   int32_t status = gateway->session.playback ? session_request(&gateway->session, key_ids, count, timeout_ms)
                                              : begin(gateway, key_ids, count);
   if (status) answer(gateway, 502, gateway->words[0] ? gateway->words : usher_status_message(status));
@@ -485,7 +440,7 @@ static void send_request(struct gateway *gateway) {
 /* @return after how many ms the player is gone, unless it comes back; -1: it is there, or no session is there. */
 static int idle_ms(struct gateway *gateway) {
   pthread_mutex_lock(&gateway->lock);
-  int64_t left = gateway->seen_ms + gateway->idle_s * 1000 - gateway_now_ms();
+  int64_t left = gateway->seen_ms + gateway->options.idle_s * 1000 - gateway_now_ms();
   bool counts = gateway->session.playback && !gateway->pid && gateway->connections == 0;
   pthread_mutex_unlock(&gateway->lock);
   return !counts ? -1 : left > 0 ? (int)left : 0;
@@ -542,89 +497,6 @@ static void catch_signals(struct gateway *gateway) {
   gateway->signals = signalfd(-1, &gateway->caught, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-/* ---- options ----------------------------------------------------------------------------------------------------- */
-
-static int wrong(const char *words) {
-  fprintf(stderr, "usher gateway: %s\nusher gateway --help explains the arguments.\n", words);
-  return EXIT_USAGE;
-}
-
-/* @return 0, or the exit code; -1: the help was printed. */
-static int read_options(struct gateway *gateway, int argc, char **argv) {
-  enum {
-    LICENSE = 1,
-    SSM,
-    TOKEN_FILE,
-    TOKEN_HEADER,
-    HEADER,
-    CA_FILE,
-    ALLOW_HTTP,
-    TIMEOUT,
-    QUIT,
-    IDLE,
-    PORT,
-    ONCE,
-    KEY_ID,
-    ORIGIN,
-    TRACE,
-    HELP
-  };
-  static const struct option known[] = {{"license", 1, NULL, LICENSE}, {"ssm", 1, NULL, SSM},
-      {"token-file", 1, NULL, TOKEN_FILE}, {"token-header", 1, NULL, TOKEN_HEADER}, {"header", 1, NULL, HEADER},
-      {"ca-file", 1, NULL, CA_FILE}, {"allow-http", 0, NULL, ALLOW_HTTP}, {"timeout", 1, NULL, TIMEOUT},
-      {"quit-timeout", 1, NULL, QUIT}, {"idle", 1, NULL, IDLE}, {"port", 1, NULL, PORT}, {"once", 0, NULL, ONCE},
-      {"key-id", 1, NULL, KEY_ID}, {"allow-origin", 1, NULL, ORIGIN}, {"trace", 1, NULL, TRACE},
-      {"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
-  int option;
-  while ((option = getopt_long(argc, argv, "+", known, NULL)) != -1) switch (option) {
-    case LICENSE: gateway->license = optarg; break;
-    case SSM: gateway->ssm = optarg; break;
-    case TOKEN_FILE: gateway->token_file = optarg; break;
-    case TOKEN_HEADER: gateway->token_header = optarg; break;
-    case HEADER:
-      if (!option_header(optarg, &gateway->headers)) return wrong("the headers have at most 16 kB");
-      break;
-    case CA_FILE: gateway->ca_file = optarg; break;
-    case ALLOW_HTTP: gateway->allow_http = true; break;
-    case TIMEOUT:
-      if (!option_number(optarg, 3600, &gateway->timeout_s))
-        return wrong("--timeout is a number of seconds, 0 to 3600");
-      break;
-    case QUIT:
-      if (!option_number(optarg, 3600, &gateway->quit_timeout_s))
-        return wrong("--quit-timeout is a number of seconds, 0 to 3600");
-      break;
-    case IDLE:
-      if (!option_number(optarg, 86400, &gateway->idle_s)) return wrong("--idle is a number of seconds, 0 to 86400");
-      break;
-    case PORT:
-      if (!option_number(optarg, 65535, &gateway->port)) return wrong("--port is a number, 0 to 65535");
-      break;
-    case ONCE: gateway->once = true; break;
-    case KEY_ID:
-      gateway->has_default_key_id = key_id_read(optarg, gateway->default_key_id);
-      if (!gateway->has_default_key_id) return wrong("--key-id has 32 hexadecimal digits");
-      break;
-    case ORIGIN: {
-      const char *host = strstr(optarg, "://");
-      if (!host || host == optarg || !host[3] || strchr(host + 3, '/'))
-        return wrong("--allow-origin has the form scheme://host or scheme://host:port, without a path");
-      if (gateway->origin_count == ORIGINS_MAX) return wrong("--allow-origin can be repeated 16 times");
-      gateway->origins[gateway->origin_count++] = optarg;
-      break;
-    }
-    case TRACE: gateway->trace_file = optarg; break;
-    case HELP: return fputs(help, stdout), -1;
-    default: return EXIT_USAGE; /* getopt_long() has printed why */
-    }
-  if (optind < argc && strcmp(argv[optind - 1], "--") != 0) gateway->clip = argv[optind++];
-  if (gateway->clip && optind < argc && strcmp(argv[optind], "--") == 0) optind++;
-  if (optind < argc) gateway->command = argv + optind;
-  if (gateway->command && !gateway->clip) return wrong("which clip? Write it before --");
-  if (!gateway->license) return wrong("--license is missing");
-  return gateway->token_file ? 0 : wrong("--token-file is missing");
-}
-
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
 static bool is_signalled(void *user_data) {
@@ -634,12 +506,13 @@ static bool is_signalled(void *user_data) {
 
 /* @return false: the reason has been printed. */
 static bool start(struct gateway *gateway) {
+  const char *clip = gateway->options.clip;
   usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
   options.callbacks = USHER_CALLBACKS_PUMPED;
-  options.ca_file = gateway->ca_file, options.allow_insecure_http = gateway->allow_http;
+  options.ca_file = gateway->options.ca_file, options.allow_insecure_http = gateway->options.allow_http;
   options.refusal = on_refusal, options.refusal_user_data = gateway;
-  if (!trace_to_file(&options, gateway->trace_file)) {
-    fprintf(stderr, "usher: --trace: %s: %s\n", gateway->trace_file, strerror(errno));
+  if (!trace_to_file(&options, gateway->options.trace_file)) {
+    fprintf(stderr, "usher: --trace: %s: %s\n", gateway->options.trace_file, strerror(errno));
     return false;
   }
   gateway->session.user_data = gateway;
@@ -650,16 +523,16 @@ static bool start(struct gateway *gateway) {
   const char *why = status ? gateway->words[0] ? gateway->words : usher_status_message(status) : NULL;
   char unreadable[CONTENT_WHY_MAX] = "";
   struct content_reading reading = {
-      .cancelled = is_signalled, .user_data = gateway, .verifies = true, .ca_file = gateway->ca_file};
-  struct AVIOContext *file = why || !gateway->clip ? NULL : content_open(gateway->clip, &reading, unreadable);
+      .cancelled = is_signalled, .user_data = gateway, .verifies = true, .ca_file = gateway->options.ca_file};
+  struct AVIOContext *file = why || !clip ? NULL : content_open(clip, &reading, unreadable);
   content_close(file);
-  if (gateway->clip && !why && !file && !is_signalled(gateway)) {
+  if (clip && !why && !file && !is_signalled(gateway)) {
     char name[GATEWAY_NAME_MAX];
-    fprintf(stderr, "usher: %s: %s\n", gateway_name(gateway->clip, name), unreadable);
+    fprintf(stderr, "usher: %s: %s\n", gateway_name(clip, name), unreadable);
     return false;
   }
   if (!why && !replace_playback(gateway, NULL)) why = "the system has no random numbers";
-  if (!why && !(gateway->server = server_start(gateway, (uint16_t)gateway->port))) why = strerror(errno);
+  if (!why && !(gateway->server = server_start(gateway, (uint16_t)gateway->options.port))) why = strerror(errno);
   if (why) fprintf(stderr, "usher: the gateway cannot start: %s\n", why);
   return !why;
 }
@@ -669,20 +542,19 @@ static void start_player(struct gateway *gateway) {
   make_url(gateway, url);
   sigaddset(&gateway->caught, SIGCHLD);
   signalfd(gateway->signals, &gateway->caught, SFD_NONBLOCK | SFD_CLOEXEC);
-  bool names_clip = player_obstacle(PLAYER_FFMPEG, gateway->command) == NULL;
+  bool names_clip = player_obstacle(PLAYER_FFMPEG, gateway->options.command) == NULL;
   enum player_kind kind = names_clip ? PLAYER_OTHER : PLAYER_MPV; /* the latter adds the URL as the last argument */
-  gateway->pid = player_start(kind, gateway->command, url, NULL, NULL, 0, &gateway->mask);
+  gateway->pid = player_start(kind, gateway->options.command, url, NULL, NULL, 0, &gateway->mask);
   if (gateway->pid > 0) return;
-  fprintf(stderr, "usher: %s: %s\n", gateway->command[0], strerror(errno));
+  fprintf(stderr, "usher: %s: %s\n", gateway->options.command[0], strerror(errno));
   gateway->pid = 0;
   finish(gateway, EXIT_NO_PLAYER);
 }
 
 int gateway_command(int argc, char **argv) {
-  static struct gateway gateway = {
-      .timeout_s = DEFAULT_TIMEOUT_S, .quit_timeout_s = 2, .idle_s = 300, .session = {.fd = -1}};
-  int wrong_options = read_options(&gateway, argc, argv);
-  if (wrong_options) return wrong_options < 0 ? 0 : wrong_options;
+  static struct gateway gateway = {.session = {.fd = -1}};
+  int code;
+  if (!gateway_options_read(argc, argv, &gateway.options, &code)) return code;
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -691,11 +563,11 @@ int gateway_command(int argc, char **argv) {
   gateway.wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   catch_signals(&gateway);
   if (!start(&gateway)) finish(&gateway, EXIT_REFUSED);
-  else if (gateway.command && !is_signalled(&gateway)) start_player(&gateway);
+  else if (gateway.options.command && !is_signalled(&gateway)) start_player(&gateway);
   else if (!is_signalled(&gateway)) print_url(&gateway);
   loop(&gateway);
-  int64_t deadline_ms = gateway_now_ms() + gateway.quit_timeout_s * 1000;
-  session_close(&gateway.session, (uint32_t)gateway.quit_timeout_s * 1000);
+  int64_t deadline_ms = gateway_now_ms() + gateway.options.quit_timeout_s * 1000;
+  session_close(&gateway.session, (uint32_t)gateway.options.quit_timeout_s * 1000);
   if (gateway.server && !server_stop(gateway.server, deadline_ms)) fflush(stdout), _exit(gateway.code);
   entries_clear(&gateway.entries);
   return gateway.code;

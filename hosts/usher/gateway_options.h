@@ -1,0 +1,25 @@
+/* gateway_options.h - the options of usher gateway. SPDX-License-Identifier: Apache-2.0 */
+#ifndef USHER_GATEWAY_OPTIONS_H
+#define USHER_GATEWAY_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GATEWAY_ORIGINS_MAX 16
+#define GATEWAY_TIMEOUT_S 20 /* unless --timeout gives another one */
+
+struct gateway_options {
+  const char *license, *ssm, *token_file, *token_header, *headers, *ca_file, *trace_file, *clip;
+  const char *origins[GATEWAY_ORIGINS_MAX];
+  size_t origin_count;
+  bool allow_http, once, has_default_key_id;
+  uint8_t default_key_id[16];
+  long timeout_s, quit_timeout_s, idle_s, port;
+  char **command; /* the player; NULL: none */
+};
+
+/* Reads the arguments. @return false: usher must end with `*code`; the help, or what is wrong, has been printed. */
+bool gateway_options_read(int argc, char **argv, struct gateway_options *options, int *code);
+
+#endif
