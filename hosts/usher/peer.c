@@ -1,37 +1,46 @@
 /* peer.c - see peer.h. SPDX-License-Identifier: Apache-2.0 */
 #include "peer.h"
 
-#include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <stddef.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-/* Looks a socket up in one of the kernel's tables, which have the user of each socket. */
-static bool is_in(const char *path, const char *local, const char *remote) {
-  FILE *table = fopen(path, "re");
-  char line[300], found_local[60], found_remote[60];
-  bool is_own = false;
-  while (table && !is_own && fgets(line, sizeof line, table)) {
-    unsigned user;
-    unsigned long inode;
-    bool is_read = sscanf(line, " %*u: %59s %59s %*X %*X:%*X %*X:%*X %*X %u %*u %lu", found_local, found_remote, &user,
-                       &inode) == 4;
-    /* A socket that its process has closed has the inode 0, and 0 also as its user. */
-    is_own = is_read && user == geteuid() && inode != 0 && strcmp(found_local, local) == 0 &&
-             strcmp(found_remote, remote) == 0;
-  }
-  if (table) fclose(table);
-  return is_own;
+struct question {
+  struct nlmsghdr header;
+  struct inet_diag_req_v2 socket;
+};
+
+struct answer {
+  struct nlmsghdr header;
+  struct inet_diag_msg socket;
+  char further[512]; /* attributes, which are not read */
+};
+
+/* Asks the kernel for one TCP socket; its answer can be read when send() returns. @return false: it has no such socket,
+ * or it does not say. */
+static bool find(const struct question *question, struct answer *answer) {
+  int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+  bool is_found = fd >= 0 && send(fd, question, sizeof *question, 0) == (ssize_t)sizeof *question &&
+                  recv(fd, answer, sizeof *answer, MSG_DONTWAIT) >= (ssize_t)offsetof(struct answer, further) &&
+                  answer->header.nlmsg_type == SOCK_DIAG_BY_FAMILY;
+  if (fd >= 0) close(fd);
+  return is_found;
 }
 
-bool peer_is_own(const struct sockaddr *peer, uint16_t port) {
-  const struct sockaddr_in *address = (const struct sockaddr_in *)(const void *)peer;
-  static const char mapped[] = "0000000000000000FFFF0000"; /* an IPv6 socket connects to ::ffff:127.0.0.1 */
-  char local[20], remote[20], local6[60], remote6[60];
-  if (peer->sa_family != AF_INET) return false;
-  snprintf(local, sizeof local, "%08X:%04X", address->sin_addr.s_addr, ntohs(address->sin_port));
-  snprintf(remote, sizeof remote, "%08X:%04X", htonl(INADDR_LOOPBACK), port);
-  snprintf(local6, sizeof local6, "%s%s", mapped, local);
-  snprintf(remote6, sizeof remote6, "%s%s", mapped, remote);
-  return is_in("/proc/net/tcp", local, remote) || is_in("/proc/net/tcp6", local6, remote6);
+bool peer_is_own(const struct sockaddr_in *local, const struct sockaddr_in *remote) {
+  struct answer answer;
+  struct question question = {
+      .header = {.nlmsg_len = sizeof question, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST},
+      .socket = {.sdiag_family = AF_INET, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~0U}};
+  struct inet_diag_sockid *id = &question.socket.id;
+  id->idiag_sport = local->sin_port, id->idiag_src[0] = local->sin_addr.s_addr;
+  id->idiag_dport = remote->sin_port, id->idiag_dst[0] = remote->sin_addr.s_addr;
+  id->idiag_cookie[0] = id->idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+  /* Without a connected socket the kernel answers with one that listens on this port: its remote port is 0. A socket
+   * that its process has closed has the inode 0, and 0 also as its user. */
+  return find(&question, &answer) && answer.socket.id.idiag_dport == remote->sin_port &&
+         answer.socket.idiag_inode != 0 && answer.socket.idiag_uid == geteuid();
 }

@@ -3,12 +3,12 @@
 #ifndef USHER_PEER_H
 #define USHER_PEER_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <sys/socket.h>
 
-/* Whether a connection to 127.0.0.1:`port` comes from a process of this user. `peer` is the address of the other
- * socket. */
-bool peer_is_own(const struct sockaddr *peer, uint16_t port);
+/* Whether a process of this user has the TCP socket with the address `local` that is connected to `remote`; a socket
+ * that listens has the remote address 0.0.0.0:0. Also finds an IPv6 socket that is connected to an IPv4 address. The
+ * kernel looks up this one socket (sock_diag), also if the machine has very many; SO_PEERCRED does not exist for TCP. */
+bool peer_is_own(const struct sockaddr_in *local, const struct sockaddr_in *remote);
 
 #endif

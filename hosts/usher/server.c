@@ -39,7 +39,7 @@ enum {
 struct server {
   struct gateway *gateway;
   struct MHD_Daemon *daemon;
-  uint16_t port;
+  struct sockaddr_in address;
   atomic_uint busy; /* how many threads may wait for a file or a key */
 };
 
@@ -349,17 +349,20 @@ static enum MHD_Result send_events(const struct request *request, const char *se
 
 static enum MHD_Result on_accept(void *user_data, const struct sockaddr *address, socklen_t size) {
   struct server *server = user_data;
-  (void)size;
-  if (peer_is_own(address, server->port)) return MHD_YES;
+  struct sockaddr_in remote;
+  bool is_ipv4 = address->sa_family == AF_INET && size >= sizeof remote;
+  if (is_ipv4) memcpy(&remote, address, sizeof remote);
+  if (is_ipv4 && peer_is_own(&remote, &server->address)) return MHD_YES;
   return gateway_say(server->gateway, "a process of another user was refused"), MHD_NO;
 }
 
 static bool is_host(const struct request *request, const char *host) {
   char known[40];
+  unsigned port = server_port(request->server);
   for (size_t i = 0; host && i < 2; i++) {
-    size_t size = (size_t)snprintf(known, sizeof known, "%s:%u", i ? "localhost" : "127.0.0.1", request->server->port);
+    size_t size = (size_t)snprintf(known, sizeof known, "%s:%u", i ? "localhost" : "127.0.0.1", port);
     if (strcmp(host, known) == 0) return true;
-    if (request->server->port == 80 && size == strlen(host) + 3 && strncmp(host, known, size - 3) == 0) return true;
+    if (port == 80 && size == strlen(host) + 3 && strncmp(host, known, size - 3) == 0) return true;
   }
   return false;
 }
@@ -475,18 +478,18 @@ static void on_connection(void *user_data, struct MHD_Connection *connection, vo
 
 /* ---- start and stop ---------------------------------------------------------------------------------------------- */
 
-/* @return a socket that listens on 127.0.0.1; -1: errno says why. `port` becomes its port. */
-static int listen_on(uint16_t *port) {
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(*port)};
-  socklen_t size = sizeof address;
+/* @return a socket that listens on 127.0.0.1; -1: errno says why. `address` becomes its address. */
+static int listen_on(uint16_t port, struct sockaddr_in *address) {
+  socklen_t size = sizeof *address;
   int yes = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
+  address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (fd < 0) return -1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes); /* a gateway can take the port of the one before */
-  if (bind(fd, (struct sockaddr *)&address, size) == 0 && listen(fd, CONNECTIONS_MAX) == 0 &&
-      getsockname(fd, (struct sockaddr *)&address, &size) == 0)
-    return *port = ntohs(address.sin_port), fd;
-  int error = errno;
+  bool listens = bind(fd, (struct sockaddr *)address, size) == 0 && listen(fd, CONNECTIONS_MAX) == 0 &&
+                 getsockname(fd, (struct sockaddr *)address, &size) == 0;
+  if (listens && peer_is_own(address, &(struct sockaddr_in){.sin_family = AF_INET})) return fd;
+  int error = listens ? EPROTONOSUPPORT : errno; /* a kernel that does not say whose sockets are whose */
   close(fd);
   errno = error;
   return -1;
@@ -494,13 +497,13 @@ static int listen_on(uint16_t *port) {
 
 struct server *server_start(struct gateway *gateway, uint16_t port) {
   struct server *server = calloc(1, sizeof *server);
-  int fd = server ? listen_on(&port) : -1;
+  int fd = server ? listen_on(port, &server->address) : -1;
   if (fd >= 0) {
-    server->gateway = gateway, server->port = port;
+    server->gateway = gateway;
     errno = 0;
     server->daemon =
         MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL | MHD_USE_ITC,
-            port, on_accept, server, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED,
+            0, on_accept, server, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED,
             on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_CONNECTION_LIMIT,
             (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)STRANGER_S, MHD_OPTION_END);
     if (server->daemon) return server;
@@ -513,7 +516,7 @@ struct server *server_start(struct gateway *gateway, uint16_t port) {
   return NULL;
 }
 
-uint16_t server_port(const struct server *server) { return server->port; }
+uint16_t server_port(const struct server *server) { return ntohs(server->address.sin_port); }
 
 bool server_stop(struct server *server, int64_t deadline_ms) {
   MHD_socket fd = MHD_quiesce_daemon(server->daemon);
