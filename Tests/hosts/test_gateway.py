@@ -240,6 +240,44 @@ def test_gatewayLimit_isSaidInWords(server: HeadEnd, start: START, film: Path, r
     row("trouble", HOST, "the limit is reached", "403 with the reason, which the gateway also prints; no key")
 
 
+@pytest.mark.quick
+def test_gatewaySlotWait_givesTheKeyLater(
+    server: HeadEnd, start: START, clips: dict[str, Clip], film: Path, row: Row
+) -> None:
+    """With --slot-wait the gateway says once that the limit is reached, and gives the key when another device has freed
+    its slot."""
+    server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
+    gateway = start(film, slot_wait=30)
+    url = key_url(gateway.url())
+    with ThreadPoolExecutor(1) as pool:
+        reply = pool.submit(ask, url)
+        until(lambda: "Waiting for at most 30 s" in gateway.errors, "words about the limit and the wait")
+        assert not reply.done()
+        server.kill_device("other")
+        assert reply.result(PATIENCE_S).body == clips["progressive"].content.keys[0].key
+    assert gateway.errors.count("1007") == 1, gateway.errors
+    row("trouble", HOST, "the limit is reached, with --slot-wait", "says so, gives the key when a slot is free")
+
+
+@pytest.mark.quick
+def test_gatewaySlotWait_playerGoes(server: HeadEnd, start: START, film: Path) -> None:
+    """The player closes its connection while the gateway waits for a slot; the gateway takes no slot for it. The next
+    request for the key takes one."""
+    server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
+    gateway = start(film, slot_wait=30)
+    url = key_url(gateway.url())
+    parts = urlsplit(url)
+    with socket.create_connection(("127.0.0.1", parts.port), PATIENCE_S) as client:
+        client.sendall(f"GET {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode())
+        until(lambda: "Waiting for at most 30 s" in gateway.errors, "words about the wait")
+    until(lambda: "no longer waits for a slot" in gateway.errors, "the gateway gives up")
+    server.kill_device("other")
+    assert len(server.sessions.all()) == 1
+    assert ask(url).status == 200
+    assert gateway.stop() == 0
+    until_ended(server)
+
+
 def test_gatewayLimit_isObeyedByFfmpeg(server: HeadEnd, start: START, film: Path) -> None:
     """ffmpeg decodes no picture when the limit is reached."""
     server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
@@ -521,6 +559,7 @@ def test_gatewayRange_isServed(start: START, film: Path) -> None:
         ([], {"license": None}, 2, "--license is missing"),
         ([], {"token_file": None}, 2, "--token-file is missing"),
         ([], {"idle": "soon"}, 2, "--idle"),
+        ([], {"slot_wait": "-1"}, 2, "--slot-wait"),
         ([], {"port": "65536"}, 2, "--port"),
         ([], {"key_id": "00"}, 2, "--key-id"),
         ([], {"allow_origin": "tv.example"}, 2, "--allow-origin"),

@@ -34,7 +34,8 @@ enum {
   SECRET_SIZE = 2 * SECRET_BYTES + 1,
   URL_SIZE = 300,
   KEYS_KEPT = 1024, /* a long live stream has more, one after the other */
-  REFUSAL_HOLDS_MS = 2000
+  REFUSAL_HOLDS_MS = 2000,
+  PLAYER_CHECK_MS = 250 /* how often a thread that waits for a key looks whether its player has gone */
 };
 
 struct gateway {
@@ -49,6 +50,7 @@ struct gateway {
   pid_t pid; /* of the player; 0: there is none */
   bool ended; /* nothing is left to wait for */
   bool sending; /* a licence request has no reply yet */
+  bool waits_for_slot; /* the limit is reached, and libusher repeats the set-up (--slot-wait) */
   bool lost; /* the session has ended before the first licence came, for `words` */
   unsigned lost_status; /* the HTTP status of this */
   uint64_t sent_ticket; /* the newest ticket whose keys that licence request asks for */
@@ -71,6 +73,7 @@ struct gateway {
   int64_t seen_ms; /* when it last had a connection */
   uint8_t wanted[GATEWAY_KEYS_MAX][16]; /* key ids that the next licence request asks for */
   size_t wanted_count;
+  size_t waiting; /* how many threads wait for keys, see `ticket` */
   uint64_t ticket, done; /* a thread takes the next ticket and waits until `done` has reached it */
   usher_clearkey_key keys[KEYS_KEPT];
   size_t key_count, next_key; /* the next new key takes the place of the oldest */
@@ -181,19 +184,31 @@ static bool want(struct gateway *gateway, const uint8_t key_id[16]) {
   return true;
 }
 
-/* Waits for the main thread's answer. @return false: it did not come in time. */
-static bool await(struct gateway *gateway, uint64_t playback) {
-  uint64_t ticket = ++gateway->ticket;
-  struct timespec end;
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  end.tv_sec += 2 * gateway_timeout_ms(gateway) / 1000 + 2; /* another licence request may be under way */
-  eventfd_write(gateway->wake, 1);
-  while (gateway->done < ticket && is_current(gateway, playback))
-    if (pthread_cond_timedwait(&gateway->changed, &gateway->lock, &end) == ETIMEDOUT) return false;
-  return true;
+static bool is_closed(int connection) {
+  struct pollfd end = {connection, POLLRDHUP, 0};
+  return poll(&end, 1, 0) > 0;
 }
 
-unsigned gateway_keys(struct gateway *gateway, uint64_t playback, const uint8_t *key_ids, size_t count,
+/* Waits for the main thread's answer. @return false: it did not come in time, or the player has gone. */
+static bool await(struct gateway *gateway, uint64_t playback, int connection) {
+  uint64_t ticket = ++gateway->ticket;
+  /* Another licence request may be under way. */
+  int64_t end_ms = gateway_now_ms() + gateway->options.slot_wait_s * 1000 + 2 * gateway_timeout_ms(gateway) + 2000;
+  bool is_gone = false;
+  gateway->waiting++;
+  eventfd_write(gateway->wake, 1);
+  while (gateway->done < ticket && is_current(gateway, playback) && !is_gone && gateway_now_ms() < end_ms) {
+    struct timespec next;
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    next.tv_nsec += PLAYER_CHECK_MS * 1000000;
+    if (next.tv_nsec >= 1000000000) next.tv_nsec -= 1000000000, next.tv_sec++;
+    if (pthread_cond_timedwait(&gateway->changed, &gateway->lock, &next) == ETIMEDOUT) is_gone = is_closed(connection);
+  }
+  if (--gateway->waiting == 0) eventfd_write(gateway->wake, 1);
+  return gateway->done >= ticket || !is_current(gateway, playback);
+}
+
+unsigned gateway_keys(struct gateway *gateway, uint64_t playback, int connection, const uint8_t *key_ids, size_t count,
     usher_clearkey_key *keys, char words[WORDS_MAX]) {
   unsigned status = 200;
   pthread_mutex_lock(&gateway->lock);
@@ -202,7 +217,7 @@ unsigned gateway_keys(struct gateway *gateway, uint64_t playback, const uint8_t 
       gateway->refusal && gateway_now_ms() - gateway->refused_ms < REFUSAL_HOLDS_MS; /* some players ask at once */
   if (is_current(gateway, playback) && !refused && !has_keys(gateway, key_ids, count)) {
     for (size_t i = 0; i < count; i++) room = want(gateway, key_ids + 16 * i) && room;
-    if (room) in_time = await(gateway, playback);
+    if (room) in_time = await(gateway, playback, connection);
   }
   if (!is_current(gateway, playback)) {
     bool lost = !gateway->closing && playback == gateway->lost_playback;
@@ -317,7 +332,7 @@ static void print_url(const struct gateway *gateway) {
 /* Ends the playback, and begins the next one. `words`: why the session was lost; NULL: the player is gone. */
 static void end_playback(struct gateway *gateway, const char *words) {
   session_stop(&gateway->session);
-  gateway->sending = false, gateway->words[0] = 0;
+  gateway->sending = gateway->waits_for_slot = false, gateway->words[0] = 0;
   pthread_mutex_lock(&gateway->lock);
   bool made = replace_playback(gateway, words);
   say(gateway, words ? words : "the player is gone; the session has ended");
@@ -337,7 +352,7 @@ static void answer(struct gateway *gateway, unsigned status, const char *words) 
   bool has_none = gateway->key_count == 0;
   pthread_cond_broadcast(&gateway->changed);
   pthread_mutex_unlock(&gateway->lock);
-  gateway->sending = false;
+  gateway->sending = gateway->waits_for_slot = false;
   if (has_none) session_stop(&gateway->session); /* gives the slot back; the next request sets up another session */
 }
 
@@ -372,7 +387,23 @@ static void on_unlicensed(const usher_error *error, void *user_data) {
   answer(gateway, gateway->lost ? gateway->lost_status : status_of(error), gateway->words);
 }
 
-static void on_waiting(const usher_notice *notice, void *user_data) { gateway_say(user_data, notice->summary); }
+static void on_waiting(const usher_notice *notice, void *user_data) {
+  struct gateway *gateway = user_data;
+  char words[WORDS_MAX];
+  if (gateway->ended || !gateway->sending) return;
+  gateway->waits_for_slot = true;
+  words_of_wait(&notice->error, gateway->options.slot_wait_s, words);
+  gateway_say(gateway, words);
+}
+
+/* No player waits for a key any more: gives up the wait for a slot. */
+static void give_up(struct gateway *gateway) {
+  pthread_mutex_lock(&gateway->lock);
+  bool is_useless = gateway->waits_for_slot && gateway->waiting == 0;
+  if (is_useless) say(gateway, "the player is gone; the gateway no longer waits for a slot");
+  pthread_mutex_unlock(&gateway->lock);
+  if (is_useless) answer(gateway, 0, "");
+}
 
 static void on_failed(const usher_notice *notice, void *user_data) {
   struct gateway *gateway = user_data;
@@ -404,6 +435,7 @@ static void on_refusal(int32_t status, const char *text, void *user_data) {
 static int32_t begin(struct gateway *gateway, const uint8_t *key_ids, size_t count) {
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
   ssp.license_url = gateway->options.license, ssp.ssm_url = gateway->options.ssm;
+  ssp.slot_wait_ms = (uint32_t)gateway->options.slot_wait_s * 1000;
   ssp.token_header = gateway->options.token_header, ssp.extra_headers = gateway->options.headers;
   char *token = words_first_line(gateway->options.token_file); /* at each playback: tokens expire */
   if (!token) {
@@ -480,6 +512,7 @@ static void loop(struct gateway *gateway) {
     if (due[0].revents) on_signal(gateway);
     if (due[1].revents) usher_context_pump(gateway->session.context, NULL);
     if (due[2].revents) eventfd_read(gateway->wake, &count);
+    give_up(gateway);
     send_request(gateway);
   }
 }

@@ -25,9 +25,10 @@ bool gateway_is_current(struct gateway *gateway, uint64_t playback);
 void gateway_join(struct gateway *gateway, uint64_t playback);
 void gateway_leave(struct gateway *gateway, uint64_t playback);
 
-/* Gets keys; begins the session if there is none yet, and waits for the licence server. `keys` has room for `count`
- * keys; wipe it. @return the HTTP status; unless it is 200, `words` says why. */
-unsigned gateway_keys(struct gateway *gateway, uint64_t playback, const uint8_t *key_ids, size_t count,
+/* Gets keys; begins the session if there is none yet, and waits for the licence server, unless the player closes
+ * `connection`, its socket. `keys` has room for `count` keys; wipe it. @return the HTTP status; unless it is 200,
+ * `words` says why. */
+unsigned gateway_keys(struct gateway *gateway, uint64_t playback, int connection, const uint8_t *key_ids, size_t count,
     usher_clearkey_key *keys, char words[WORDS_MAX]);
 
 /* Copies an entry, whose `url` is from malloc(). @return false: there is none. */

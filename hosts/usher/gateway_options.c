@@ -39,6 +39,7 @@ static const char help[] =
     "  --idle S               how long a player may have no connection (300)\n"
     "  --once                 end after the first playback\n"
     "  --timeout S            longest wait for a licence, and for a playlist (20)\n"
+    "  --slot-wait S          longest wait until another device frees a slot, if the limit is reached (0)\n"
     "  --quit-timeout S       longest wait for the teardown at the end (2)\n"
     "  --trace FILE           writes a trace, without tokens and keys, for `usher trace`\n"
     "\n"
@@ -62,6 +63,7 @@ static int read_options(int argc, char **argv, struct gateway_options *options) 
     CA_FILE,
     ALLOW_HTTP,
     TIMEOUT,
+    SLOT,
     QUIT,
     IDLE,
     PORT,
@@ -74,9 +76,9 @@ static int read_options(int argc, char **argv, struct gateway_options *options) 
   static const struct option known[] = {{"license", 1, NULL, LICENSE}, {"ssm", 1, NULL, SSM},
       {"token-file", 1, NULL, TOKEN_FILE}, {"token-header", 1, NULL, TOKEN_HEADER}, {"header", 1, NULL, HEADER},
       {"ca-file", 1, NULL, CA_FILE}, {"allow-http", 0, NULL, ALLOW_HTTP}, {"timeout", 1, NULL, TIMEOUT},
-      {"quit-timeout", 1, NULL, QUIT}, {"idle", 1, NULL, IDLE}, {"port", 1, NULL, PORT}, {"once", 0, NULL, ONCE},
-      {"key-id", 1, NULL, KEY_ID}, {"allow-origin", 1, NULL, ORIGIN}, {"trace", 1, NULL, TRACE},
-      {"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
+      {"slot-wait", 1, NULL, SLOT}, {"quit-timeout", 1, NULL, QUIT}, {"idle", 1, NULL, IDLE}, {"port", 1, NULL, PORT},
+      {"once", 0, NULL, ONCE}, {"key-id", 1, NULL, KEY_ID}, {"allow-origin", 1, NULL, ORIGIN},
+      {"trace", 1, NULL, TRACE}, {"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
   int option;
   while ((option = getopt_long(argc, argv, "+", known, NULL)) != -1) switch (option) {
     case LICENSE: options->license = optarg; break;
@@ -91,6 +93,10 @@ static int read_options(int argc, char **argv, struct gateway_options *options) 
     case TIMEOUT:
       if (!option_number(optarg, 3600, &options->timeout_s))
         return wrong("--timeout is a number of seconds, 0 to 3600");
+      break;
+    case SLOT:
+      if (!option_number(optarg, 3600, &options->slot_wait_s))
+        return wrong("--slot-wait is a number of seconds, 0 to 3600");
       break;
     case QUIT:
       if (!option_number(optarg, 3600, &options->quit_timeout_s))

@@ -15,7 +15,7 @@ struct gateway_options {
   size_t origin_count;
   bool allow_http, once, has_default_key_id;
   uint8_t default_key_id[16];
-  long timeout_s, quit_timeout_s, idle_s, port;
+  long timeout_s, slot_wait_s, quit_timeout_s, idle_s, port;
   char **command; /* the player; NULL: none */
 };
 

@@ -228,6 +228,13 @@ static enum MHD_Result send_file(const struct request *request, const struct ser
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
+/* @return the socket of the connection; -1: it has none. */
+static int socket_of(const struct request *request) {
+  const union MHD_ConnectionInfo *info =
+      MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info ? info->connect_fd : -1;
+}
+
 static enum MHD_Result send_key(const struct request *request, const struct served *entry) {
   char words[WORDS_MAX];
   usher_clearkey_key key = {{0}, {0}};
@@ -239,7 +246,8 @@ static enum MHD_Result send_key(const struct request *request, const struct serv
         gateway_name(entry->url, name));
     return gateway_say(request->server->gateway, words), reply_words(request, 502, words);
   }
-  unsigned status = gateway_keys(request->server->gateway, request->playback, entry->key_id, 1, &key, words);
+  unsigned status =
+      gateway_keys(request->server->gateway, request->playback, socket_of(request), entry->key_id, 1, &key, words);
   enum MHD_Result result = status == 200
                                ? reply_bytes(request, 200, "application/octet-stream", key.key, sizeof key.key)
                                : reply_words(request, status, words);
@@ -300,7 +308,8 @@ static enum MHD_Result send_license(const struct request *request) {
   if (request->body_size > BODY_MAX) return reply_words(request, 413, "The request is too large.");
   size_t count = read_request(request, key_ids);
   if (count == 0) return reply_words(request, 400, "This is no Clear Key request with 1 to 32 key ids.");
-  unsigned status = gateway_keys(request->server->gateway, request->playback, key_ids, count, keys, words);
+  unsigned status =
+      gateway_keys(request->server->gateway, request->playback, socket_of(request), key_ids, count, keys, words);
   if (status != 200) return reply_words(request, status, words);
   int size = sprintf(text, "{\"keys\":[");
   for (size_t i = 0; i < count; i++) {
