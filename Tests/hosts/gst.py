@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 HOST = "GStreamer"
 """The name of the players in the rows of docs/hosts.md."""
 
+DEFAULT_SIGNALS = ("env", "--default-signal=HUP,INT")
+"""Runs a command that does not ignore these signals, even if the tests themselves run with nohup or in the background
+of a script."""
+
 
 def settings(server: HeadEnd, token: Path, /, **further: Any) -> dict[str, str]:
     """Returns the settings of the plug-in for a head-end; `further` settings have '_' in place of '-', and None removes
@@ -78,7 +82,7 @@ class Player:
         sets = [f"--set={name}={value}" for name, value in given.items()]
         program = str(built / "gstreamer" / "usher-gst-play")
         self.process = subprocess.Popen(
-            [*prefix, program, *arguments, *sets, uri],
+            [*DEFAULT_SIGNALS, *prefix, program, *arguments, *sets, uri],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

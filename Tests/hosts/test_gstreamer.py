@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import signal
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 from hosts.calls import LIMIT_MS
 from hosts.conftest import Clip, Row
-from hosts.gst import HOST, Player, Room, environment, expected, settings
+from hosts.gst import DEFAULT_SIGNALS, HOST, Player, Room, environment, expected, settings
 from hosts.scene import PATIENCE_S
 
 from usher.testing.headend import Fault, HeadEnd, SessionState
@@ -213,23 +214,104 @@ def test_twoScreensInOnePipeline_haveASessionEach(
 
 # ---- ends ------------------------------------------------------------------------------------------------------------
 
+EXPIRES = "the session, until it expires: two periods after the last heartbeat"
 
-def test_exitWithoutStop_tearsDown(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """gst-launch-1.0 gets SIGINT while the item plays; the plug-in tears the session down before the process ends."""
-    clip = clips["dash-cenc"]
+
+def launch(room: Room, clip: Clip, *words: str, **variables: str) -> subprocess.Popen[str]:
+    """Starts gst-launch-1.0 as a user does, and waits until it has the licence. `variables`: further ones of the
+    environment."""
     given = settings(room.server, room.give_token(clip.content.content_id))
     options = room.folder / "options"
     options.write_text("".join(f"{name}={value}\n" for name, value in given.items()))
-    command = ["gst-launch-1.0", "-q", "playbin", f"uri={clip.file.as_uri()}", "video-sink=fakesink sync=true"]
+    command = ["gst-launch-1.0", "-q", *words, "playbin", f"uri={clip.file.as_uri()}", "video-sink=fakesink sync=true"]
     process = subprocess.Popen(
-        [*command, "audio-sink=fakesink sync=true"],
-        env=environment(room.built, USHER_GSTREAMER_OPTIONS=str(options)),
+        [*DEFAULT_SIGNALS, *command, "audio-sink=fakesink sync=true"],
+        env=environment(room.built, USHER_GSTREAMER_OPTIONS=str(options), **variables),
+        stderr=subprocess.PIPE,
+        text=True,
     )
     room.server.journal.wait_for(1, route="license", answered=True, timeout=PATIENCE_S)
+    return process
+
+
+def test_launchEndsBySignal_tearsDown(room: Room, clips: dict[str, Clip], row: Row) -> None:
+    """gst-launch-1.0 gets SIGINT while the item plays; the plug-in tears the session down before the process ends."""
+    process = launch(room, clips["dash-cenc"])
     process.send_signal(signal.SIGINT)
-    assert process.wait(PATIENCE_S) in (0, 1)
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode in (0, 1)
     room.until_ended()
     row("ends", f"{HOST}, gst-launch-1.0", "SIGINT", "nothing: torn down before the process ended")
+
+
+def test_launchGetsHangUp_playsOn(room: Room, clips: dict[str, Clip], row: Row) -> None:
+    """gst-launch-1.0 handles SIGHUP, which does not end it: the item plays to its end."""
+    process = launch(room, clips["dash-cenc"])
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0
+    assert room.count("heartbeat") >= 3  # of 6 s
+    room.until_ended()
+    row("ends", f"{HOST}, gst-launch-1.0", "SIGHUP", "the session: the player plays to the end of the file")
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGSEGV with --no-fault"])
+def test_launchDiesBySignal_sessionExpires(room: Room, clips: dict[str, Clip], row: Row, name: str) -> None:
+    """gst-launch-1.0 has no handler for a signal, so that no code of the plug-in runs; the head-end holds the session
+    until it expires."""
+    number, _, words = name.partition(" with ")
+    process = launch(room, clips["dash-cenc"], *words.split())
+    process.send_signal(signal.Signals[number])
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == -signal.Signals[number]
+    assert room.server.sessions.active()
+    room.until_ended(SessionState.EXPIRED)
+    row("ends", f"{HOST}, gst-launch-1.0", name, EXPIRES)
+
+
+def test_launchCrashes_waitsForADebugger(room: Room, clips: dict[str, Clip], row: Row) -> None:
+    """gst-launch-1.0 handles SIGSEGV itself: the process waits for a debugger, and its other threads run on. So
+    libusher keeps the session alive until the process ends. A real gdb would stop the process for some seconds."""
+    gdb = room.folder / "gdb"
+    gdb.write_text("#!/bin/sh\nexit 1\n")
+    gdb.chmod(0o755)
+    process = launch(room, clips["dash-cenc"], PATH=f"{room.folder}{os.pathsep}{os.environ['PATH']}")
+    process.send_signal(signal.SIGSEGV)
+    room.server.journal.wait_for(3, route="heartbeat", timeout=PATIENCE_S)
+    assert process.poll() is None
+    process.kill()
+    errors = process.communicate(timeout=PATIENCE_S)[1]
+    assert "Caught SIGSEGV" in errors and "Spinning" in errors, errors
+    room.until_ended(SessionState.EXPIRED)
+    row(
+        "ends",
+        f"{HOST}, gst-launch-1.0",
+        "SIGSEGV",
+        "the session, as long as the process waits for a debugger; then until it expires",
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["end of the file", "stop", "quit", "SIGINT", "SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.quick)]
+)
+def test_end_tearsDown(room: Room, clips: dict[str, Clip], row: Row, name: str) -> None:
+    """usher-gst-play tears the session down at once when playback ends in any way that the player notices."""
+    player = room.play(clips["dash-cenc"], fast=name == "end of the file")
+    player.until("session 1 LICENSE")
+    if name == "end of the file":
+        player.until("end")
+    if name.startswith("SIG"):
+        player.process.send_signal(signal.Signals[name])
+        assert player.wait() == -signal.Signals[name], player.text
+    elif name == "stop":
+        player.say("stop")
+        player.until("session 1 PLAYBACK_CLOSED")
+    else:
+        assert player.quit() == 0, player.text
+    assert not room.server.sessions.active(), room.server.journal.dump()
+    room.until_ended()
+    room.server.assert_clean()
+    row("ends", f"{HOST}, usher-gst-play", name, "nothing: torn down at once")
 
 
 def test_exitWithMuteServer_endsInTime(room: Room, clips: dict[str, Clip], row: Row) -> None:
@@ -253,14 +335,15 @@ def test_exitWithMuteServer_endsInTime(room: Room, clips: dict[str, Clip], row: 
     )
 
 
-def test_crash_sessionExpires(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """The player's process is killed; the head-end holds the session until it expires."""
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_crash_sessionExpires(room: Room, clips: dict[str, Clip], row: Row, number: signal.Signals) -> None:
+    """usher-gst-play crashes or is killed; the head-end holds the session until it expires."""
     player = room.play(clips["cenc"], fast=False)
     player.until("session 1 LICENSE")
-    player.process.send_signal(signal.SIGKILL)
-    player.wait()
+    player.process.send_signal(number)
+    assert player.wait() == -number
     room.until_ended(SessionState.EXPIRED)
-    row("ends", HOST, "SIGKILL", "the session, until it expires: two periods after the last heartbeat")
+    row("ends", f"{HOST}, usher-gst-play", number.name, EXPIRES)
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------

@@ -26,7 +26,11 @@ from usher.testing.headend import Fault, HeadEnd
         ({"token_file": "/no/such/file"}, "token-file: .*/no/such/file.*No such file or directory."),
         ({"license_url": "http://127.0.0.1/"}, "GstContext usher.session: there is no field license-url."),
         ({"ssp_version": 3}, "GstContext usher.session: ssp-version must be a number from 1 to 2."),
-        ({"ssm": "foo"}, "The session cannot begin: .*ssm_url.*"),
+        ({"license": "foo"}, "The session cannot begin: license: .*"),
+        ({"ssm": "foo"}, "The session cannot begin: ssm: .*"),
+        ({"token_header": "a b"}, "The session cannot begin: token-header: .*"),
+        ({"headers": "a b"}, "The session cannot begin: headers: .*"),
+        ({"token_file": None, "token": "a\nb"}, "The session cannot begin: token: .*"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
@@ -109,7 +113,7 @@ def test_missingCaFile_isReadWhenItIsThere(room: Room, clips: dict[str, Clip]) -
     clip = clips["cenc"]
     file = room.folder / "ca.pem"
     player = room.play(clip, usher={"ca_file": file})
-    assert player.error().startswith("The session cannot begin: ca_file: "), player.text
+    assert player.error().startswith("The session cannot begin: ca-file: "), player.text
     shutil.copy("/etc/ssl/certs/ca-certificates.crt", file)
     player.say(f"open {clip.file.as_uri()}")
     player.until("end")

@@ -96,7 +96,7 @@ static void on_log(int32_t level, const char *line, void *user_data) {
 /* Runs on the thread that called the refused function, before that function returns. */
 static void on_refusal(int32_t status, const char *text, void *user_data) {
   (void)status, (void)user_data;
-  g_private_replace(&refusal, g_strdup(text));
+  g_private_replace(&refusal, usher_settings_rename(text));
 }
 
 gchar *usher_host_take_refusal(void) {

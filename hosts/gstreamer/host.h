@@ -43,7 +43,7 @@ void usher_host_unref(UsherHost *host);
  * be made, the next call tries again. @return a new reference; NULL: `status` says why. */
 UsherHost *usher_host_get(GstElement *top, const UsherSettings *settings, int32_t *status);
 
-/** Returns why libusher has refused a call of this thread since the last call of this function: "field: reason". NULL:
+/** Returns why libusher has refused a call of this thread since the last call of this function: "setting: reason". NULL:
  * it has not, or the context is the application's own. Free it. */
 gchar *usher_host_take_refusal(void);
 

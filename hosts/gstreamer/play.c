@@ -8,11 +8,14 @@
  * --hash   no screen: counts and hashes the decoded pictures and the sound
  * --fast   with --hash: does not wait for the time of a picture
  * Standard input: "pause", "play", "seek SECONDS", "stop", "open URI [NAME=VALUE]...", "quit"; its end is "quit".
+ * SIGINT, SIGTERM and SIGHUP: "quit", and then the process ends by this signal.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <glib-unix.h>
 #include <gst/gst.h>
 #include <gst/video/video.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +35,7 @@ typedef struct {
   Hash picture, sound;
   GstState wanted;
   gboolean failed, hash, fast;
+  int signal; /* that ends the player; 0: none */
 } Player;
 
 static void say(const gchar *format, ...) G_GNUC_PRINTF(1, 2);
@@ -167,6 +171,15 @@ static gboolean on_line(GIOChannel *channel, GIOCondition condition, gpointer us
   return !quit;
 }
 
+static gboolean on_signal(Player *player, int number) {
+  player->signal = number;
+  g_main_loop_quit(player->loop);
+  return TRUE;
+}
+static gboolean on_interrupt(gpointer player) { return on_signal(player, SIGINT); }
+static gboolean on_terminate(gpointer player) { return on_signal(player, SIGTERM); }
+static gboolean on_hang_up(gpointer player) { return on_signal(player, SIGHUP); }
+
 /* ---- messages --------------------------------------------------------------------------------------------------- */
 
 static void on_session(Player *player, const GstStructure *message) {
@@ -280,6 +293,9 @@ int main(int argc, char **argv) {
   guint watch = gst_bus_add_watch(bus, on_message, &player);
   GIOChannel *input = g_io_channel_unix_new(0);
   guint reader = g_io_add_watch(input, G_IO_IN | G_IO_HUP, on_line, &player);
+  g_unix_signal_add(SIGINT, on_interrupt, &player);
+  g_unix_signal_add(SIGTERM, on_terminate, &player);
+  g_unix_signal_add(SIGHUP, on_hang_up, &player);
   for (gchar **setting = settings; setting && *setting; setting++) add_setting(&player, *setting);
   open_item(&player, uris);
 
@@ -301,5 +317,9 @@ int main(int argc, char **argv) {
   g_strfreev(uris);
   g_free(playbin);
   gst_deinit();
+  if (player.signal) {
+    signal(player.signal, SIG_DFL);
+    raise(player.signal);
+  }
   return player.failed;
 }

@@ -327,7 +327,7 @@ static int32_t make_delegate(usher_context *context, const UsherSettings *settin
   ssp.license_url = settings->license_url;
   ssp.ssm_url = settings->ssm_url;
   ssp.token_header = settings->token_header;
-  ssp.extra_headers = settings->headers;
+  ssp.extra_headers = settings->extra_headers;
   ssp.slot_wait_ms = (uint32_t)settings->slot_wait;
   if (settings->ssp_version == 2) {
     usher_ssp_v2_options v2 = USHER_SSP_V2_OPTIONS_INIT;
@@ -339,7 +339,7 @@ static int32_t make_delegate(usher_context *context, const UsherSettings *settin
   usher_default_options plain = USHER_DEFAULT_OPTIONS_INIT;
   plain.license_url = settings->license_url;
   plain.token_header = settings->token_header;
-  plain.extra_headers = settings->headers;
+  plain.extra_headers = settings->extra_headers;
   return usher_default_delegate_new(context, &plain, delegate);
 }
 
@@ -350,7 +350,7 @@ static int32_t begin(UsherSession *session, usher_context *context, usher_player
   int32_t status = make_delegate(context, session->used, &delegate);
   if (status) return status;
   item.delegate = delegate;
-  item.content_token = session->used->token;
+  item.content_token = session->used->content_token;
   item.tag = session->tag;
   item.payload = on_payload;
   item.renewed = on_renewed;

@@ -11,22 +11,22 @@
 #define TOKEN_FILE_MAX (64 * 1024)
 
 #define STRING(field, name, nick, blurb) \
-  { name, nick, blurb, G_STRUCT_OFFSET(UsherSettings, field), 0, 0, 0 }
+  { name, nick, blurb, #field, G_STRUCT_OFFSET(UsherSettings, field), 0, 0, 0 }
 #define NUMBER(field, name, nick, blurb, min, max, standard) \
-  { name, nick, blurb, G_STRUCT_OFFSET(UsherSettings, field), min, max, standard }
+  { name, nick, blurb, #field, G_STRUCT_OFFSET(UsherSettings, field), min, max, standard }
 
 const UsherSetting usher_setting_list[] = {
     STRING(license_url, "license", "Licence URL", "URL of the licence server (Clear Key). Required."),
     STRING(
         ssm_url, "ssm", "SSM URL", "URL of the Secure Session Manager. Without it the item plays without a session."),
-    STRING(token, "token", "Content token",
+    STRING(content_token, "token", "Content token",
         "The operator's content token. Other programs can see it if it is on a command line: prefer token-file. Reads "
         "as NULL."),
     STRING(token_file, "token-file", "Content token file",
         "File with the operator's content token. It is read when the session begins."),
     STRING(token_header, "token-header", "Token header",
         "Name of the header that carries the tokens. Default: nv-authorizations"),
-    STRING(headers, "headers", "Extra headers",
+    STRING(extra_headers, "headers", "Extra headers",
         "Further headers for every request: \"Name: value\" lines. Reads as NULL."),
     STRING(ca_file, "ca-file", "CA file",
         "PEM file of the certificate authorities to trust. Default: those of the system"),
@@ -208,7 +208,7 @@ static gboolean read_token(UsherSettings *settings, GError **error) {
   }
   g_strstrip(text);
   gboolean good = *text && strlen(text) <= TOKEN_FILE_MAX && !strpbrk(text, "\r\n");
-  if (good) replace_text(&settings->token, text);
+  if (good) replace_text(&settings->content_token, text);
   else refuse(error, "token-file: %s has no token: it must have one line of text.", settings->token_file);
   OPENSSL_cleanse(text, size);
   g_free(text);
@@ -224,11 +224,21 @@ gboolean usher_settings_complete(UsherSettings *settings, GError **error) {
   if (settings->playback) return TRUE;
   if (!settings->license_url || !*settings->license_url)
     return refuse(error, "The option license is not set: the URL of the licence server.");
-  if (settings->token && !*settings->token) return refuse(error, "The option token is empty.");
-  if (!settings->token && settings->token_file && !read_token(settings, error)) return FALSE;
-  if (settings->ssm_url && !settings->token)
+  if (settings->content_token && !*settings->content_token) return refuse(error, "The option token is empty.");
+  if (!settings->content_token && settings->token_file && !read_token(settings, error)) return FALSE;
+  if (settings->ssm_url && !settings->content_token)
     return refuse(error, "Neither the option token nor token-file is set: a session needs the operator's token.");
   return TRUE;
+}
+
+gchar *usher_settings_rename(const gchar *text) {
+  gsize length = strcspn(text, ":");
+  for (guint i = 0; i < usher_setting_count; i++) {
+    const UsherSetting *setting = &usher_setting_list[i];
+    if (strlen(setting->member) == length && strncmp(setting->member, text, length) == 0)
+      return g_strconcat(setting->name, text + length, NULL);
+  }
+  return g_strdup(text);
 }
 
 void usher_settings_install(GObjectClass *klass) {

@@ -16,9 +16,10 @@ G_BEGIN_DECLS
 /** The environment variable that names the options file. */
 #define USHER_OPTIONS_VARIABLE "USHER_GSTREAMER_OPTIONS"
 
-/** All settings. A string that is NULL and a number that is negative are not set. */
+/** All settings, with the names that libusher's structures have. A string that is NULL and a number that is negative are
+ * not set. */
 typedef struct {
-  gchar *license_url, *ssm_url, *token, *token_file, *token_header, *headers, *ca_file, *screen;
+  gchar *license_url, *ssm_url, *content_token, *token_file, *token_header, *extra_headers, *ca_file, *screen;
   gint ssp_version, allow_http, license_timeout, slot_wait, close_timeout;
   /** From the GstContext only: an application's own objects, or 0. */
   gpointer context, playback;
@@ -27,6 +28,8 @@ typedef struct {
 /** One setting. */
 typedef struct {
   const gchar *name, *nick, *blurb;
+  /** The name of the member of UsherSettings. */
+  const gchar *member;
   /** Where it is in UsherSettings. */
   gsize offset;
   /** For numbers; `max` is 0 for a string. */
@@ -50,6 +53,10 @@ gboolean usher_settings_add_file(UsherSettings *to, GError **error);
 /** Checks that the settings suffice for a session, reads the token file, and fills in the standard values.
  * @return FALSE with an `error` that names the setting. */
 gboolean usher_settings_complete(UsherSettings *settings, GError **error);
+
+/** Returns why libusher has refused an option, with the name of the setting in place of that of libusher's field. `text`
+ * begins with the name of the field and a colon. Free the result. */
+gchar *usher_settings_rename(const gchar *text);
 
 void usher_settings_install(GObjectClass *klass);
 void usher_settings_set(UsherSettings *settings, guint id, const GValue *value);
