@@ -38,7 +38,7 @@ typedef struct usher_context usher_context;
 typedef struct usher_delegate usher_delegate;
 /** One screen of the host. It plays one playback at a time. */
 typedef struct usher_player usher_player;
-/** One play of one item: its session and its licences. */
+/** One item that plays on a player: its session and its licences. */
 typedef struct usher_playback usher_playback;
 /** A resource loader registered for a URL scheme. */
 typedef struct usher_loader usher_loader;

@@ -1,6 +1,6 @@
 /** @file
- * clearkey.h - the two messages of W3C Clear Key: the licence request for key ids, and the keys in a licence. With them
- * a player needs no CDM. Pure functions: no context, no thread, no I/O.
+ * clearkey.h - the two messages of W3C Clear Key: the licence request for key ids, and the keys in a licence. With
+ * these functions a player needs no CDM. Pure functions: no context, no thread, no I/O.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -79,10 +79,10 @@ typedef struct usher_context_options {
   void *log_user_data;
   /** Last call for `log_user_data`. Default: none. */
   usher_destroy_fn log_destroy;
-  /** How many threads may run callbacks at the same time. Default 16. If so many callbacks block, all other
+  /** How many threads may run callbacks at the same time. Default 16. While this number of callbacks block, all other
       callbacks wait, also those that a keep-alive needs (payload callback, customer SSM). */
   uint32_t callback_threads_max;
-  /** Time limit to connect to a server, ms; the request then fails with USHER_E_TIMEOUT. Default 5000. */
+  /** Time limit for connecting to a server, ms. If it passes, the request fails with USHER_E_TIMEOUT. Default 5000. */
   uint32_t connect_timeout_ms;
   /** Time limit for a whole request, ms. Default 10000. */
   uint32_t http_timeout_ms;
@@ -118,8 +118,8 @@ typedef struct usher_context_options {
       limit of file descriptors of the process), minus 8; at least 4 and at most 4096. If your host has several
       contexts, set this option, so that the host keeps descriptors for its own files. */
   uint32_t connections_max;
-  /** Pass phrase of the client certificate's private key. Default: none; the library never asks on the terminal for
-      one. */
+  /** Pass phrase of the client certificate's private key. Default: none; the library never asks for a pass phrase on
+      the terminal. */
   const char *client_key_passphrase;
   /** 1: use HTTP/2 for https if the server offers it. Default 0: HTTP/1.1, with which a heartbeat takes less processor
       time. */
@@ -155,9 +155,9 @@ typedef struct usher_context_options {
  * @param out      on USHER_OK a handle to free with usher_context_free(); NULL on failure. Not NULL.
  * @return USHER_OK; USHER_E_INVALID_ARGUMENT, also if a certificate file cannot be read or a pin is malformed;
  *         USHER_E_TLS if a certificate file has no certificate or key, or if key, certificate and pass phrase do not
- *         belong together; USHER_E_STATE if `wipe_freed_memory` comes too late; USHER_E_SYSTEM if the system has no
- *         thread or file descriptor for the context. After a failure `log_destroy` has run, unless `struct_size` itself
- *         was refused.
+ *         match; USHER_E_STATE if `wipe_freed_memory` comes too late; USHER_E_SYSTEM if the system has no thread or
+ *         file descriptor for the context. If this function fails, it calls `log_destroy` before it returns, except if
+ *         it refuses `struct_size`.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_context_new(const usher_context_options *options, usher_context **out);
@@ -170,7 +170,7 @@ USHER_API int32_t usher_context_new(const usher_context_options *options, usher_
  * the time limit of the last close has passed.
  *
  * @param context     the context to close.
- * @param timeout_ms  longest wait on the context's clock, ms (on the manual clock another thread has to move it). 0:
+ * @param timeout_ms  longest wait on the context's clock, ms (another thread must move a manual clock meanwhile). 0:
  *                    the default, 6000, enough for one reply and one teardown at their default limits.
  * @param out_open    how many playbacks are still not closed at return. May be NULL.
  * @return USHER_OK if all are closed; USHER_E_TIMEOUT if some are not (`*out_open` says how many);
@@ -217,7 +217,7 @@ USHER_API int32_t usher_context_begin_close(usher_context *context, uint32_t tim
  * The callbacks of a pumped context that are still due run on the thread that ends the context. If you call this
  * function outside callbacks, that is the calling thread.
  *
- * @param context  stale from now on.
+ * @param context  invalid after this call.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes, the rest happens in the background. Waits: yes, except in callbacks. Since: 0.1
  */
@@ -309,8 +309,9 @@ USHER_API int32_t usher_context_resume(usher_context *context);
 
 /**
  * Tells the library that the network came back or changed. The library forgets the addresses of servers, closes idle
- * connections, opens new ones for new requests, and at once retries the keep-alives that failed; without this call it
- * retries them at their next time. Requests in flight continue until their reply or their time-out.
+ * connections, opens new ones for new requests, and at once retries the keep-alives that failed; without this call, the
+ * library retries them when the next retry or period is due. Requests in flight continue until their reply or their
+ * time-out.
  *
  * @param context  the context.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.

@@ -171,8 +171,8 @@ typedef struct usher_customer_license {
   double heartbeat_s;
   /** USHER_RENEW_ENFORCED: the library calls the licence callback for a renewal each period. USHER_RENEW_HEARTBEAT: it
       calls the heartbeat callback. USHER_RENEW_NONE: neither. USHER_RENEW_DEFAULT (0): the same as
-      USHER_RENEW_ENFORCED. USHER_RENEW_CDM is not possible here. The first answer decides. The library checks that
-      this value is valid in later answers too, but does not use it. */
+      USHER_RENEW_ENFORCED. USHER_RENEW_CDM is not possible here. The first answer decides. In later answers the library
+      only checks that this value is valid. */
   int32_t renew_type;
   /** HTTP status of your server, for `http_status` of the error; 0: none. */
   int32_t http_status;

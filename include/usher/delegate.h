@@ -36,7 +36,7 @@ extern "C" {
 #define USHER_HEARTBEAT_START_LICENSE 1
 
 /* keep_alive */
-/** The first licence reply decides. */
+/** The first licence reply says what keeps the session alive. */
 #define USHER_KEEP_ALIVE_AUTO 0
 /** Heartbeats keep the session alive. */
 #define USHER_KEEP_ALIVE_HEARTBEAT 1
@@ -100,8 +100,8 @@ typedef struct usher_ssp_options {
       `teardown_timeout_ms`. If set-up or teardown takes longer, it continues in the background. Default 0: none of
       these calls waits. */
   int32_t sync_setup_teardown;
-  /** USHER_APPEND_...: whether the library appends `ssm_api_version` to `ssm_url`. Default AUTO: it does, unless the
-      URL's last segment is a 'v' and digits. */
+  /** USHER_APPEND_...: whether the library appends `ssm_api_version` to `ssm_url`. Default AUTO: the library appends
+      it, unless the URL's last segment is a 'v' and digits. */
   int32_t ssm_append_version;
   /** The version to append. Default "v1". */
   const char *ssm_api_version;
@@ -119,7 +119,7 @@ typedef struct usher_ssp_options {
   const char *token_header;
   /** Further headers for every request of this delegate (e.g. a tenant id). Default: none. */
   const char *extra_headers;
-  /** JSON object sent as the body of set-up. Default "{}"; "" for an empty body. */
+  /** The JSON object that the library sends as the body of set-up. Default "{}"; "" for an empty body. */
   const char *setup_body;
   /** Body of heartbeats and teardown. Default "{}"; "" for an empty body. */
   const char *keep_alive_body;
@@ -144,14 +144,15 @@ typedef struct usher_ssp_options {
   uint32_t period_max_ms;
   /** 1: a period in a keep-alive reply replaces the period from set-up. Default 0. */
   int32_t period_updates;
-  /** How early the library may send keep-alives, in thousandths of the period. For each playback it chooses at random
-      a number up to this one, and sends all keep-alives of the playback early by this share of the period. Default 50
-      (5 %); USHER_OFF: not early. At most 500. */
+  /** How early the library may send keep-alives, in thousandths of the period. For each playback the library chooses a
+      random share of at most this value, and sends all keep-alives of the playback early by that share of the period.
+      Default 50 (5 %); USHER_OFF: not early. At most 500. */
   uint32_t jitter_permille;
   /** If a keep-alive fails in transport, with 5xx or with 429, the library retries it until one period plus this many
       thousandths of a period have passed since the last keep-alive that the server answered. Default 1000: two periods,
-      which the library assumes to be the length of the session's lease. One or two attempts may follow up to a second
-      after this time, because the server's lease ends a moment later. At most 1000; USHER_OFF: no retry. */
+      which the library assumes to be the length of the session's lease. The library may make one or two more attempts
+      within a second after this time, because the server's lease ends a moment later. At most 1000; USHER_OFF: no
+      retry. */
   uint32_t retry_permille;
   /** After this many periods without an answered keep-alive the library stops trying. Default 10; USHER_OFF: it never
       stops. */
@@ -159,12 +160,12 @@ typedef struct usher_ssp_options {
   /** USHER_KEEP_ALIVE_...: what keeps the session alive. Default AUTO: the first licence reply decides. */
   int32_t keep_alive;
   /** USHER_RESETUP_...: what happens to the session when one playback requests a further licence that is not a renewal.
-      Default: with a token callback, the library tears the session down and sets up another with the new token;
+      Default: with a token callback, the library tears the session down and sets up another session with the new token;
       without a token callback, it keeps the session. */
   int32_t resetup_on_extra_license;
   /** USHER_WIRE_...: form of Widevine licence requests. The library reads a reply in either form. Default AUTO. */
   int32_t wire_format;
-  /** If a teardown fails in transport, with 5xx or with 429, how many times the library retries it (after 0.5 s, 1 s, 2
+  /** How many times the library retries a teardown that failed in transport, with 5xx or with 429 (after 0.5 s, 1 s, 2
       s ...). Default 3; USHER_OFF: never. A set-up that waits for this teardown starts after
       `teardown_timeout_ms` at the latest, even if the teardown still has retries left. */
   uint32_t teardown_retries;
@@ -178,16 +179,16 @@ typedef struct usher_ssp_options {
   /** Time limit for one heartbeat or enforced renewal, ms. If a request gets no reply, it fails at this limit, early
       enough for a retry before the session's lease ends. Default: three eighths of the period, at least 1000; never
       more than the context's http_timeout_ms. For a retry, the limit is at most half of the time until the lease ends,
-      but not below 300 ms. With the default, the limit is longer for a request whose bytes the server's system has
-      acknowledged: up to seven tenths of the time until the lease ends. If moreover an earlier reply may have been
-      lost, the limit is shortly after the end of the lease, because another retry would probably fail. */
+      but not below 300 ms. With the default, the limit is longer for a request whose bytes the server's TCP has
+      acknowledged: up to seven tenths of the time until the lease ends. If, in addition, the network may have lost an
+      earlier reply, the limit is shortly after the end of the lease, because another retry would probably fail. */
   uint32_t keep_alive_timeout_ms;
   /** How long the library waits for a slot, ms, if the server refuses set-up because the account has too many sessions
       (code 1007). The library reports USHER_EVENT_WAITING_FOR_SLOT once, and repeats the set-up after 1 s, 2 s, 4 s and
       then every 5 s; if the server asks for a longer pause (`Retry-After`), after that pause. The last try is at the
       end of this time; if the pause would end later, set-up fails at once. USHER_EVENT_SESSION_STARTED or
-      USHER_EVENT_SETUP_ERROR follows; a close or a zap ends the wait. Licence requests wait too: if their `timeout_ms`
-      passes meanwhile, it begins again. Default 0: the refusal fails set-up at once. */
+      USHER_EVENT_SETUP_ERROR follows; a close or a zap ends the wait. Licence requests wait too: if the `timeout_ms` of
+      a request passes during this wait, this time begins again. Default 0: the refusal fails set-up at once. */
   uint32_t slot_wait_ms;
 } usher_ssp_options;
 
@@ -220,7 +221,7 @@ typedef struct usher_ssp_v2_options {
       `heartbeat_start`, since the licence request sets the session up. Set both `heartbeat_url` and `teardown_url`, or
       neither. */
   const usher_ssp_options *ssp;
-  /** 1: usher_playback_close() with USHER_CLOSE_DEFAULT tears the session down. Default 0: the session is left to
+  /** 1: usher_playback_close() with USHER_CLOSE_DEFAULT tears the session down. Default 0: it leaves the session to
       expire at the head-end. */
   int32_t teardown_on_close;
   /** 1: a zap leaves the session to expire. Default 0: a zap tears the session down, and the next item waits for the
@@ -246,8 +247,8 @@ typedef struct usher_ssp_v2_options {
 
 /**
  * Makes an SSP V2 delegate (OTVSSPLicenseDelegateV2): the first licence request of a playback sets its session up. If
- * the server refuses the request because of too many sessions, USHER_EVENT_SETUP_ERROR reports it. If the reply has no
- * session token, the item plays without a session (USHER_EVENT_NO_SESSION).
+ * the server refuses the request because of too many sessions, USHER_EVENT_SETUP_ERROR reports the refusal. If the
+ * reply has no session token, the item plays without a session (USHER_EVENT_NO_SESSION).
  *
  * @param context  the context of its playbacks.
  * @param options  copied before return. Not NULL.
@@ -325,7 +326,7 @@ USHER_API int32_t usher_delegate_set_token_callback(
 /**
  * Frees the handle. The delegate itself exists as long as playbacks or the context use it. NULL is a no-op.
  *
- * @param delegate  stale from now on.
+ * @param delegate  invalid after this call.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

@@ -32,7 +32,7 @@ extern "C" {
 #define USHER_E_TIMEOUT (-6)
 /** The call would wait for something that only the calling thread can do. */
 #define USHER_E_WOULD_DEADLOCK (-7)
-/** Called in a child process of fork(). */
+/** The calling process is a child of fork(), and its parent had made a context before. */
 #define USHER_E_FORKED (-8)
 /** The system had no memory, thread or file descriptor for the operation. If it has no memory for the library itself,
     the process ends. */
@@ -62,12 +62,12 @@ extern "C" {
 /** The playback has no content token: the host set none, and the token callback did not answer with a token in time
     (5022 in the SDKs). */
 #define USHER_E_NO_TOKEN (-27)
-/** The server replied with a redirect; `message` says where it leads, without the query. The library follows no
+/** The server replied with a redirect; `message` has the URL of the redirect, without the query. The library follows no
     redirects, so that a token goes only to the configured server. */
 #define USHER_E_REDIRECT (-28)
 /** The session is over (the SSM ended it, it expired, or it was not kept alive). The licence request was not sent. */
 #define USHER_E_SESSION (-29)
-/** A licence renewal was due and was not made in time. */
+/** A licence renewal was due, and a whole period has passed without it. */
 #define USHER_E_RENEWAL_MISSED (-30)
 /** A hook asked not to send the request, or no resource loader is registered for the URL's scheme. */
 #define USHER_E_DECLINED (-31)
@@ -79,7 +79,7 @@ extern "C" {
 /* ---- origin: which server answered ------------------------------------------------------------------------------- */
 
 /** The library itself or the host. If a callback of a customer SSM delegate is missing, fails, answers with a failure
-    or does not answer in time, the origin is not LOCAL but the server that the callback stands for: SSM for heartbeats,
+    or does not answer in time, the origin is not LOCAL but the server that the callback replaces: SSM for heartbeats,
     teardowns and Widevine renewals, LICENSE for licences and other renewals. */
 #define USHER_ORIGIN_LOCAL 0
 /** The Secure Session Manager. */
@@ -103,7 +103,7 @@ extern "C" {
 #define USHER_OPERATION_TEARDOWN 3
 /** A licence request that is not a renewal. */
 #define USHER_OPERATION_LICENSE 4
-/** A licence renewal, made by the host or enforced by the library. */
+/** A licence renewal that the host requested, or that the library requested by itself. */
 #define USHER_OPERATION_RENEWAL 5
 /** A certificate request. */
 #define USHER_OPERATION_CERTIFICATE 6
@@ -125,7 +125,7 @@ extern "C" {
 /** The server's public key is not `pinned_public_key`. */
 #define USHER_TLS_FAULT_PIN 5
 /** The server asks for a client certificate, or refuses the one of `client_certificate_file`. A server with TLS 1.2
-    often does not say so; then the fault is USHER_TLS_FAULT_NONE. */
+    often does not report this; then the fault is USHER_TLS_FAULT_NONE. */
 #define USHER_TLS_FAULT_CLIENT_CERTIFICATE 6
 
 /** The full description of an error. Read `service_code` together with `origin`: licence servers use the same numbers
@@ -137,13 +137,14 @@ typedef struct usher_error {
   int32_t origin;
   /** USHER_OPERATION_... */
   int32_t operation;
-  /** HTTP status; -1 if there was no HTTP reply. 407 also if a proxy asks for a sign-in before it connects. */
+  /** HTTP status; -1 if there was no HTTP reply. Also 407 if a proxy asks for a sign-in before it connects to the
+      server. */
   int32_t http_status;
   /** The server's `errorCode`; 0 if the reply has no code, or a code of more than 7 digits. */
   int64_t service_code;
   /** The server's message without secrets, or one line from the library. If the server's message has coded characters
-      such as %41, the library withholds it, and this text says so. UTF-8, one line of at most 512 bytes, never NULL.
-      Valid as long as the event or response that contains this struct. */
+      such as %41, the library withholds that message, and `message` says so. UTF-8, one line of at most 512 bytes,
+      never NULL. Valid as long as the event or response that contains this struct. */
   const char *message;
   /** 1: the host must stop playback. */
   int32_t must_stop;
@@ -153,7 +154,8 @@ typedef struct usher_error {
       failure of the session (USHER_EVENT_SETUP_ERROR or USHER_EVENT_HEARTBEAT_ERROR). So do not show an error on the
       screen a second time. */
   int32_t already_reported;
-  /** How long the server asks you to wait before you try again (its header Retry-After), ms; 0: it did not say. */
+  /** How long the server asks you to wait before you try again (its header Retry-After), ms; 0: the server did not say.
+      */
   uint32_t retry_after_ms;
   /** USHER_TLS_FAULT_... */
   int32_t tls_fault;
@@ -169,10 +171,10 @@ typedef struct usher_legacy_codes {
   /** Android `extra`: the SSM's errorCode, else 0. */
   int64_t android_extra;
   /** Apple, inside the SDK: 3010 set-up, 3020 teardown, 3030 heartbeat, 3050 any other request; 3040 instead of 3030 or
-      3050 if `status` is USHER_E_CALLBACK. So a customer SSM callback that does not answer in time, or answers with
-      another status, has 3030 or 3050. 0: no number fits. */
+      3050 if `status` is USHER_E_CALLBACK. So the number is 3030 or 3050 if a customer SSM callback does not answer in
+      time, or answers with another status. 0: no number fits. */
   int32_t apple_internal;
-  /** Apple notification `code`: the HTTP status, -1 when there was no HTTP answer. */
+  /** Apple notification `code`: the HTTP status; -1 if there was no HTTP reply. */
   int32_t apple_code;
 } usher_legacy_codes;
 
@@ -235,9 +237,9 @@ USHER_API const char *usher_operation_name(int32_t operation);
 USHER_API int32_t usher_error_legacy_codes(const usher_error *error, usher_legacy_codes *out);
 
 /**
- * Explains an error in words for viewers and support desks. It looks for the code in the code table of the origin. At
- * set-up, one code of the SSM has another meaning, so the operation counts too. If the table does not have the code,
- * the HTTP status, the TLS fault and the status decide.
+ * Explains an error in words for viewers and support desks. The function looks for the code in the code table of the
+ * origin. At set-up, one code of the SSM has another meaning, so the function also reads the operation. If the code is
+ * not in the table, the function makes the words from the HTTP status, the TLS fault and the status.
  *
  * @param error  from an event or a response; its message is ignored. Not NULL.
  * @param out    filled; its strings are static. Not NULL.

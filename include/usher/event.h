@@ -18,14 +18,13 @@ extern "C" {
 /** Set-up failed: the playback gets no licence and must stop (OTVSSMSetupErrorNotification). */
 #define USHER_EVENT_SETUP_ERROR 2
 /** The library could not keep the session alive (OTVSSMHeartbeatErrorNotification). Stop playback; to continue, start
-    the same item again. Reported once per outage. */
+    the same item again. The library reports each outage once. */
 #define USHER_EVENT_HEARTBEAT_ERROR 3
 /** Teardown failed: the head-end holds the slot until the session expires (OTVSSMTeardownErrorNotification).
-    `must_stop` is 0, since the playback that the event names has stopped already. */
+    `must_stop` is 0, because the playback has stopped already. */
 #define USHER_EVENT_TEARDOWN_ERROR 4
-/** The server accepted a heartbeat, or a renewal that keeps the session alive. With customer SSM the callback
-    succeeded; if the host's answer was USHER_RENEW_HEARTBEAT and the delegate has no heartbeat callback, this event
-    comes each period although the library called nothing. */
+/** The server accepted a heartbeat, or a renewal that keeps the session alive. With customer SSM: the heartbeat
+    callback or the renewal succeeded; without a heartbeat callback, heartbeats lead to no such event. */
 #define USHER_EVENT_KEPT_ALIVE 5
 /** The outage that USHER_EVENT_HEARTBEAT_ERROR reported is over: the session is alive. */
 #define USHER_EVENT_RECOVERED 6
@@ -33,7 +32,7 @@ extern "C" {
     follows. */
 #define USHER_EVENT_SESSION_DOUBTFUL 7
 /** A renewal is due and the playback has no payload callback: call usher_playback_request_license() with
-    USHER_LICENSE_RENEWAL. Not reported with customer SSM. */
+    USHER_LICENSE_RENEWAL. With customer SSM the library does not report this event. */
 #define USHER_EVENT_RENEWAL_DUE 8
 /** The library no longer holds the session: it tore the session down, or left it to expire (`left` = 1), or the server
     had ended it. If the teardown failed, USHER_EVENT_TEARDOWN_ERROR comes first. With customer SSM and no teardown
@@ -41,13 +40,14 @@ extern "C" {
 #define USHER_EVENT_SESSION_ENDED 9
 /** A licence arrived: the first one or a renewal. */
 #define USHER_EVENT_LICENSE 10
-/** A licence request failed or could not be sent. Not reported for requests that a close or a zap ended. */
+/** A licence request failed or could not be sent. The library does not report this event for requests that a close or a
+    zap ended. */
 #define USHER_EVENT_LICENSE_ERROR 11
 /** The playback is closed, and the teardown with its retries has ended. No event of the playback follows, unless you
     later tear down a session that was left to expire (see usher_playback_close()). `error.status` is USHER_OK, or
-    USHER_E_REPLACED if a newer item was started before this one began. `error.orphan_possible` is 1 if the head-end may
-    hold a session whose token never reached the library. In threaded mode usher_playback_wait_closed() returns after
-    the observers have received this event; usher_context_close() waits for the observers at most one second. */
+    USHER_E_REPLACED if the player got a newer item before this one began. `error.orphan_possible` is 1 if the head-end
+    may hold a session whose token never reached the library. In threaded mode usher_playback_wait_closed() returns
+    after the observers have received this event; usher_context_close() waits for the observers at most one second. */
 #define USHER_EVENT_PLAYBACK_CLOSED 12
 
 /** SSP V2: the licence reply had no session token. Playback continues without a session: the library sends no
@@ -59,10 +59,10 @@ extern "C" {
 #define USHER_EVENT_DEVICE_REGISTERED 14
 /** The close that usher_context_begin_close() began has ended. `error.status` is USHER_OK if all playbacks are closed,
     or USHER_E_TIMEOUT if the time limit has passed; usher_context_free() then closes the other playbacks. The event
-    belongs to no playback; observers on other threads may still receive events of playbacks after it. */
+    belongs to no playback. After this event, observers on other threads may still receive events of playbacks. */
 #define USHER_EVENT_CONTEXT_CLOSED 15
 /** The server refused set-up because the account has too many sessions, and the library repeats the set-up (option
-    `slot_wait_ms` of the delegate). `error` has the refusal, with `must_stop` = 0. SESSION_STARTED or SETUP_ERROR
+    `slot_wait_ms` of the delegate). `error` describes the refusal, with `must_stop` = 0. SESSION_STARTED or SETUP_ERROR
     follows, unless you close the playback before. */
 #define USHER_EVENT_WAITING_FOR_SLOT 16
 
@@ -73,8 +73,8 @@ typedef struct usher_event {
   /** USHER_EVENT_... */
   int32_t type;
   /** 1 in a SESSION_ENDED event: the library did not tear the session down, but left it to expire on purpose, or
-   * the customer SSM delegate has no teardown callback. 0 if the server had ended the session. If the playback was
-   * closed during set-up, it had no SESSION_STARTED event. */
+   * the customer SSM delegate has no teardown callback. 0 if the server had ended the session. If you closed the
+   * playback during set-up, SESSION_ENDED comes without an earlier SESSION_STARTED. */
   int32_t left;
   /** The number of this event, in the order in which the events of the context happened; the first event has 1. */
   uint64_t sequence;
@@ -105,7 +105,8 @@ typedef struct usher_event {
 typedef void (*usher_event_fn)(const usher_event *event, void *user_data);
 
 /* Notices: what a viewer must know about the item that a player plays (see usher_player_add_observer()). */
-/** The item may play: its first licence has arrived, or the wait for another session has ended well. */
+/** The item may play: its first licence has arrived, or the library has set up another session, for which the item
+    waited. */
 #define USHER_NOTICE_READY 1
 /** Too many devices play on the account. The library repeats the set-up (option `slot_wait_ms`). READY, REFUSED or LOST
     follows, unless you stop the item before. */
@@ -119,8 +120,8 @@ typedef void (*usher_event_fn)(const usher_event *event, void *user_data);
 #define USHER_NOTICE_RECOVERED 5
 /** The item is closed, and the head-end no longer holds its slot. */
 #define USHER_NOTICE_TORN_DOWN 6
-/** The item is closed. It never had a session, or its session was left to expire, or its teardown failed: then `error`
-    says why, and the head-end may hold the slot until the session expires. */
+/** The item is closed. It never had a session, or the library left its session to expire, or the teardown failed. After
+    a failed teardown, `error` says why it failed, and the head-end may hold the slot until the session expires. */
 #define USHER_NOTICE_ENDED 7
 
 /** One notice. The struct and everything it points to live until the observer returns. */

@@ -86,8 +86,8 @@ typedef struct usher_delegate_hooks {
   usher_hook_fn license_url;
   /** USHER_HOOK_LICENSE_BODY. */
   usher_hook_fn license_body;
-  /** USHER_HOOK_LICENSE. The library also reads the reply, for the session token and the period; it uses these when the
-      reply arrives, before this hook answers. */
+  /** USHER_HOOK_LICENSE. The library also reads the reply, for the session token and the period; it uses token and
+      period when the reply arrives, before this hook answers. */
   usher_hook_fn license;
 } usher_delegate_hooks;
 

@@ -51,8 +51,8 @@ typedef struct usher_license_request {
   /** USHER_LICENSE_REQUEST or USHER_LICENSE_RENEWAL. */
   int32_t type;
   /** Time limit for the answer on the context's clock, ms, including the wait for the session. While the library waits
-      for a slot (`slot_wait_ms` of the SSP delegate), this time begins again each time that it has passed. Default
-      20000; USHER_OFF: only the limits of the single steps. */
+      for a slot (`slot_wait_ms` of the SSP delegate), this time begins again whenever it has passed. Default 20000;
+      USHER_OFF: only the time limits of the single steps apply. */
   uint32_t timeout_ms;
   /** The CDM's message: FairPlay SPC, Widevine challenge, PlayReady SOAP, Clear Key JSON. 1 byte to 1 MiB. Required. */
   const uint8_t *payload;
@@ -136,7 +136,8 @@ USHER_API int32_t usher_playback_request_license(usher_playback *playback, const
  * Requests a licence and waits for it.
  *
  * @param playback  the playback that needs the licence.
- * @param request   copied. Not NULL. Its timeout_ms limits the wait; see there for `slot_wait_ms`.
+ * @param request   copied. Not NULL. Its `timeout_ms` limits the wait; the comment of that field says what
+ *                  `slot_wait_ms` changes.
  * @param out       a response to free with usher_response_free(), also if the answer is an error; NULL if the call
  *                  itself was refused. May be NULL.
  * @return USHER_OK, or the status of the error as in usher_playback_request_license(); USHER_E_WOULD_DEADLOCK in a
@@ -177,8 +178,8 @@ USHER_API int32_t usher_playback_request_certificate(
 /**
  * Gets the content identifier of a `skd:` URL or asset ID from the delegate, and waits for it (Apple:
  * contentIdentifier(url:)). If the delegate has a content identifier hook, the hook makes the identifier. Otherwise the
- * library removes the scheme, cuts the text at '?' or '#' and decodes percent-coding and base64 (any variant). Text
- * that is not base64 of JSON is used as the identifier itself.
+ * library removes the scheme, cuts the text at '?' or '#' and decodes percent-coding and base64 (any variant). If the
+ * text is not base64 of JSON, the text itself is the identifier.
  *
  * @param playback    the playback whose delegate finds the identifier.
  * @param url         the URL or asset ID, 1 byte to 64 kB. Not NULL.
@@ -220,7 +221,7 @@ USHER_API int32_t usher_response_get(usher_response *response, usher_response_in
 
 /**
  * Frees a response and wipes its data. NULL is a no-op.
- * @param response  stale from now on.
+ * @param response  invalid after this call.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

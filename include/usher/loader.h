@@ -124,7 +124,8 @@ typedef struct usher_server_request {
   const uint8_t *entitlement_id;
   /** Its length in bytes; 0: the URL has none. */
   size_t entitlement_id_size;
-  /** The entitlement server that the library would ask; NULL: the library knows none, or the host is not allowed. */
+  /** The entitlement server that the library would ask; NULL: the library knows none, or the host is not on the
+      allow-list. */
   const char *entitlement_url;
   /** The token that the library would ask for: USHER_TOKEN_TIME_BASED, _REGISTRATION or _DEVICE_BOUND. */
   int32_t token_kind;
@@ -244,8 +245,8 @@ typedef struct usher_loader_options {
   }
 
 /**
- * Registers a resource loader for a scheme with the context (in the SDKs: with the DRM manager). It replaces an earlier
- * loader for that scheme. A context with a loader can play items that have no licence delegate.
+ * Registers a resource loader for a scheme with the context (in the SDKs: with the DRM manager). The new loader
+ * replaces an earlier loader for that scheme. A context with a loader can play items that have no licence delegate.
  *
  * @param context  the context of the playbacks that it serves.
  * @param options  copied before return. Not NULL.
@@ -289,21 +290,22 @@ USHER_API int32_t usher_complete_entitlement(usher_completion completion, const 
 /**
  * Unregisters a loader and frees its handle. Its loading requests continue. NULL is a no-op.
  *
- * @param loader  stale from now on.
+ * @param loader  invalid after this call.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_loader_free(usher_loader *loader);
 
 /**
- * Loads the resource behind a URL, if a loader is registered for its scheme: fetches the certificate, asks for the SPC,
- * and gets the CKC from the key server. USHER_OK means that the library handles the request: `fn` then runs exactly
- * once, with the CKC or with an error.
+ * Loads the resource of a URL, the CKC, if a loader is registered for the URL's scheme: gets the certificate, asks the
+ * host for the SPC, and gets the CKC from the key server. USHER_OK means that the library handles the request: `fn`
+ * then runs exactly once, with the CKC or with an error.
  *
  * @param playback    the playback that needs the key. If it closes, the request completes with USHER_E_CLOSED.
  * @param url         1 byte to 64 kB. Not NULL.
  * @param url_size    its length in bytes.
- * @param timeout_ms  time limit on the context's clock, ms. 0: 20000; USHER_OFF: only the limits of the single steps.
+ * @param timeout_ms  time limit on the context's clock, ms. 0: 20000; USHER_OFF: only the time
+ *                    limits of the single steps apply.
  * @param fn          receives the answer: `data` is the CKC. Or USHER_E_NOT_ALLOWED (host not on the allow-list),
  *                    USHER_E_REFUSED (entitlement denied, or the key server refused; message and code are the
  *                    server's), USHER_E_CALLBACK, USHER_E_TIMEOUT, USHER_E_CLOSED, USHER_E_HTTP, USHER_E_TRANSPORT,
@@ -321,12 +323,13 @@ USHER_API int32_t usher_playback_load_resource(usher_playback *playback, const u
     uint32_t timeout_ms, usher_license_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
 
 /**
- * Loads the resource behind a URL and waits for it.
+ * Loads the resource of a URL and waits for it.
  *
  * @param playback    as in usher_playback_load_resource().
  * @param url         1 byte to 64 kB. Not NULL.
  * @param url_size    its length in bytes.
- * @param timeout_ms  time limit on the context's clock, ms. 0: 20000; USHER_OFF: only the limits of the single steps.
+ * @param timeout_ms  time limit on the context's clock, ms. 0: 20000; USHER_OFF: only the time
+ *                    limits of the single steps apply.
  * @param out         a response to free with usher_response_free(), also if the answer is an error; NULL if the call
  *                    itself was refused. May be NULL.
  * @return as usher_playback_load_resource(), and the errors that its `fn` receives; USHER_E_WOULD_DEADLOCK in a

@@ -1,5 +1,5 @@
 /** @file
- * playback.h - one play of one item (OTVAVPlayerItem): its session, and how it closes.
+ * playback.h - one item that plays on a player (OTVAVPlayerItem): its session, and how it closes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -59,7 +59,7 @@ extern "C" {
  * @param playback  the playback to close.
  * @param mode      USHER_CLOSE_...
  * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_INVALID_ARGUMENT; USHER_E_STATE if you ask to tear down a session
- *         that was left and whose token the library never received: the session stays until it expires.
+ *         that was left to expire, but the library never received its token: the session stays until it expires.
  * Threads: any. In callbacks: yes (never waits there). Waits: with a sync delegate. Since: 0.1
  */
 USHER_API int32_t usher_playback_close(usher_playback *playback, int32_t mode);
@@ -68,7 +68,7 @@ USHER_API int32_t usher_playback_close(usher_playback *playback, int32_t mode);
  * Frees the handle. If the playback is not closed yet, closes it with USHER_CLOSE_DEFAULT; with a sync delegate (option
  * `sync_setup_teardown`) it waits as usher_playback_close() does. NULL is a no-op.
  *
- * @param playback  stale from now on.
+ * @param playback  invalid after this call.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes (never waits there). Waits: with a sync delegate. Since: 0.1
  */
@@ -107,8 +107,8 @@ USHER_API int32_t usher_playback_wait_session(usher_playback *playback, uint32_t
 USHER_API int32_t usher_playback_wait_closed(usher_playback *playback, uint32_t timeout_ms);
 
 /**
- * Gives a content token to a playback that started without one and still waits for it. A playback takes only one: a
- * second token does not replace the first.
+ * Gives a content token to a playback that started without a token and still waits for one. A playback takes only one
+ * token: a second token does not replace the first.
  *
  * @param playback  the playback that waits.
  * @param token     a header value: not only blanks, no control character except tab, at most 64 kB.
@@ -120,8 +120,8 @@ USHER_API int32_t usher_playback_wait_closed(usher_playback *playback, uint32_t 
 USHER_API int32_t usher_playback_set_content_token(usher_playback *playback, const char *token);
 
 /**
- * Tells the library that the host is going to sleep, or will not show this item for a while. Do not call it for
- * background playback or picture-in-picture: sessions continue there as usual. With the delegate's `suspend` option
+ * Tells the library that the host is going to sleep, or will not show this item for a while. Do not call this function
+ * for background playback or picture-in-picture: sessions continue there as usual. With the delegate's `suspend` option
  * KEEP nothing changes; with PAUSE the library sends no keep-alives until usher_playback_resume().
  *
  * @param playback  the playback.
@@ -131,8 +131,9 @@ USHER_API int32_t usher_playback_set_content_token(usher_playback *playback, con
 USHER_API int32_t usher_playback_suspend(usher_playback *playback);
 
 /**
- * Ends usher_playback_suspend(). If a keep-alive became due meanwhile, the library sends it at once. Until the server
- * replies, the session is doubtful (USHER_EVENT_SESSION_DOUBTFUL); if the keep-alive fails,
+ * Tells the library that the host shows the item again after usher_playback_suspend(). If a keep-alive became due
+ * meanwhile, the library sends it at once. Until the server replies, the session is doubtful
+ * (USHER_EVENT_SESSION_DOUBTFUL); if the keep-alive fails,
  * USHER_EVENT_HEARTBEAT_ERROR follows.
  *
  * @param playback  the playback.

@@ -30,11 +30,12 @@ extern "C" {
 typedef void (*usher_payload_fn)(
     usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data);
 
-/** One item to play. 0 or NULL: the default. The library copies it before return. */
+/** One item to play. A field that is 0 or NULL has its default. usher_player_play() copies the struct before it
+    returns. */
 typedef struct usher_playback_options {
   /** USHER_PLAYBACK_OPTIONS_INIT sets it. */
   size_t struct_size;
-  /** The licence delegate of this item. Default: the context's delegate. A clear item needs none. */
+  /** The licence delegate of this item. Default: the context's delegate. A clear item needs no delegate. */
   usher_delegate *delegate;
   /** The operator's content token: a header value, not only blanks, no control character except tab, at most 64 kB;
       it may contain commas.
@@ -86,15 +87,15 @@ USHER_API int32_t usher_player_new(usher_context *context, usher_player **out);
  * playback and tears down its session, and waits for that teardown at most `teardown_timeout_ms`. Then it sets up the
  * session of the new item, if its delegate has an SSM. With customer SSM the library calls the teardown callback and
  * waits for its answer; without that callback it waits for nothing, and your servers may refuse the next session (1007)
- * because they still hold the old one. USHER_EVENT_SESSION_STARTED or USHER_EVENT_SETUP_ERROR reports
- * the result. If the player gets a newer item before this one could start, the library closes this one with
+ * because they still hold the earlier session. USHER_EVENT_SESSION_STARTED or USHER_EVENT_SETUP_ERROR reports the
+ * result. If the player gets a newer item before this one could start, the library closes this one with
  * USHER_E_REPLACED.
  *
- * Returns at once. With a sync delegate (option `sync_setup_teardown`) it first waits for set-up as
- * usher_playback_wait_session() does, and returns USHER_OK whether set-up succeeded or not. It does not wait if the
+ * Returns at once. With a sync delegate (option `sync_setup_teardown`) this function first waits for set-up as
+ * usher_playback_wait_session() does, and returns USHER_OK whether set-up succeeded or failed. It does not wait if the
  * first licence request begins the set-up (SSP V2; a multi-instance delegate without `content_id` and `content_token`).
- * On the pumping thread it runs callbacks while it waits, as usher_context_pump() does. Before the first pump, the
- * thread that made the context counts as the pumping thread here.
+ * On the pumping thread it runs callbacks while it waits, as usher_context_pump() does. Before the first pump, this
+ * function treats the thread that made the context as the pumping thread.
  *
  * @param player   the screen that plays the item.
  * @param options  copied before return. Not NULL.
@@ -112,10 +113,10 @@ USHER_API int32_t usher_player_play(usher_player *player, const usher_playback_o
 
 /**
  * Adds an observer of a player, which receives one notice for each thing that a viewer must know, with words for the
- * screen. It hears only of the current item: the newest one that usher_player_play() has played after this call. After
- * usher_player_play() has returned for the next item, the library calls no observer about an earlier item; a call that
- * another thread has begun may still run. If one failure leads to
- * several events (SETUP_ERROR and LICENSE_ERROR), the observer receives one notice. A clear item has no READY.
+ * screen. It receives notices only about the current item: the newest item that usher_player_play() has started after
+ * this call. After usher_player_play() has returned for the next item, the library calls no observer about an earlier
+ * item; a call that another thread has begun may still run. If one failure leads to several events (SETUP_ERROR and
+ * LICENSE_ERROR), the observer receives one notice. For a clear item there is no READY.
  *
  * @param player     the screen.
  * @param fn         the observer. Not NULL.
@@ -133,15 +134,15 @@ USHER_API int32_t usher_player_add_observer(
 
 /**
  * Stops a player: closes the item that plays, and the item that waits to start, as usher_playback_close() does. If
- * nothing plays and the session of the last item was left, USHER_CLOSE_TEARDOWN tears that session down. If the newest
- * item has a sync delegate (option `sync_setup_teardown`), this function waits until it has closed the item that plays,
- * or has torn down the session that was left, at most `teardown_timeout_ms`.
+ * nothing plays and the session of the last item was left to expire, USHER_CLOSE_TEARDOWN tears that session down. If
+ * the newest item has a sync delegate (option `sync_setup_teardown`), this function waits until it has closed the item
+ * that plays, or has torn down the session that was left, at most `teardown_timeout_ms`.
  *
  * @param player  the screen.
  * @param mode    USHER_CLOSE_...
  * @return USHER_OK (also when nothing plays); USHER_E_INVALID_HANDLE; USHER_E_INVALID_ARGUMENT; USHER_E_STATE if you
- *         ask to tear down a session that was left and whose token the library does not have: it never received the
- *         token, or you have freed the playback.
+ *         ask to tear down a session that was left to expire, but the library does not have its token: it never
+ *         received the token, or you have freed the playback.
  * Threads: any. In callbacks: yes (never waits there). Waits: with a sync delegate. Since: 0.1
  */
 USHER_API int32_t usher_player_stop(usher_player *player, int32_t mode);
@@ -150,7 +151,7 @@ USHER_API int32_t usher_player_stop(usher_player *player, int32_t mode);
  * Frees a player and stops it with USHER_CLOSE_DEFAULT, as usher_player_stop() does. The handles of its playbacks stay
  * valid; free them yourself. NULL is a no-op.
  *
- * @param player  stale from now on.
+ * @param player  invalid after this call.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes (never waits there). Waits: with a sync delegate. Since: 0.1
  */

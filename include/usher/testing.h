@@ -52,8 +52,9 @@ typedef struct usher_pending {
  * @param context    a context on the manual clock.
  * @param ms         by how many milliseconds.
  * @param settle_ms  longest wait at each stop, in real milliseconds.
- * @return USHER_OK; USHER_E_TIMEOUT if at some stop a request or callback was still under way (the clock advanced all
- *         the same); USHER_E_STATE on the system clock; USHER_E_INVALID_HANDLE; USHER_E_WOULD_DEADLOCK in a callback.
+ * @return USHER_OK; USHER_E_TIMEOUT if at some stop a request or callback was still under way (the clock has advanced
+ *         nevertheless); USHER_E_STATE on the system clock; USHER_E_INVALID_HANDLE; USHER_E_WOULD_DEADLOCK in a
+ *         callback.
  * Threads: any. In callbacks: no. Waits: with `settle_ms`. Pumping thread: yes, without `settle_ms` (a due callback
  * counts as under way). Units: milliseconds. Since: 0.1
  */

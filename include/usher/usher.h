@@ -3,18 +3,19 @@
  *
  * WHAT IT IS
  * An operator limits how many streams an account plays at once. The operator's Secure Session Manager (SSM) enforces
- * this limit: each encrypted playback needs a session at the SSM. Its licence comes from a licence server: SSP (the
- * SDKs' name for the licence service that works with an SSM) or another one. Before a playback libusher asks the SSM
- * for a session token. It sends the token with the licence request, keeps the session alive (with heartbeats, or with
- * licence renewals where the operator enforces those) and tears the session down when playback stops. Your player keeps
- * its demuxer, its content decryption module (CDM) and its screen; libusher sends the requests at the right times.
+ * this limit: each encrypted playback needs a session at the SSM. The licence for the playback comes from a licence
+ * server: SSP (the SDKs' name for the licence service that works with an SSM) or another server. Before a playback,
+ * libusher asks the SSM for a session token. It sends the token with the licence request, keeps the session alive with
+ * heartbeats (or with licence renewals, if the operator enforces renewals), and tears the session down when playback
+ * stops. Your player keeps its demuxer, its content decryption module (CDM) and its screen; libusher sends the requests
+ * at the right times.
  *
  *   context   one independent instance of the library: its I/O thread, connections, timers and observers
  *   delegate  says how to ask for licences: default, common (hooks), SSP (SSM v1), SSP V2, multi-instance, customer SSM
  *   loader    gets FairPlay keys for `skd:` URLs
- *   player    one screen. It plays one playback at a time; starting the next one on it is a zap
- *   playback  one play of one item. It owns at most one SSM session, and its licences; close it when playback stops
- *   event     what the library reports to you: session started, set-up error, heartbeat error, licence, closed ...
+ *   player    one screen. It plays one playback at a time. To start the next one while one plays is a zap
+ *   playback  one item that plays. It has at most one SSM session, and the item's licences. Close it when the item
+ *   stops event what the library reports to you: session started, set-up error, heartbeat error, licence, closed ...
  *
  * A PLAYBACK, IN ORDER
  *   usher_context_new -> usher_context_add_observer -> usher_ssp_delegate_new -> usher_player_new -> usher_player_play
@@ -24,11 +25,12 @@
  *
  * OWNERSHIP
  * A `usher_x *` is a handle, never an address: it holds an index into a table and a generation number. Every function
- * returns USHER_E_INVALID_HANDLE for a handle that was freed, that ended with its context, that is of another kind or
- * that the library never returned. Free everything that the functions `_new`, `_play` and `_get_...` return, in any
- * order; freeing NULL does nothing. A delegate lives on while a playback uses it. Freeing a context closes and frees
- * everything in it. The library copies all strings and bytes that you pass in before the call returns. Memory that a
- * callback receives by pointer lives until the callback returns.
+ * returns USHER_E_INVALID_HANDLE for a handle that you have freed, whose context you have freed, that is of another
+ * kind, or that the library never returned. Free everything that the functions `_new`, `_play` and `_get_...` return,
+ * in any order; freeing NULL does nothing. If you free a delegate while a playback uses it, the library keeps the
+ * delegate until that playback has ended. Freeing a context closes and frees everything in it. The library copies all
+ * strings and bytes that you pass in before the call returns. Memory that a callback receives by pointer is valid until
+ * the callback returns.
  *
  * THREADS
  * You may call every function from any thread, and inside callbacks unless its comment says otherwise. Each context has
@@ -48,24 +50,26 @@
  * function does nothing and returns USHER_E_INVALID_COMPLETION.
  *
  * ERRORS
- * Functions return int32_t: USHER_OK (0) or a negative USHER_E_... There is no "last error". Every function that takes
- * a handle may return USHER_E_INVALID_HANDLE. Every function returns USHER_E_INVALID_ARGUMENT if an argument is not as
- * its comment requires. For an error of a server or of the network, the event or response has a usher_error: status,
- * origin (which server answered), operation, HTTP status, the server's own code and message, and whether playback must
- * stop. usher_error_explain() turns them into words for a support desk. If the system has no memory for the library
- * itself, no function returns an error: the process ends, by SIGILL or SIGABRT.
+ * Functions return int32_t: USHER_OK (0) or a negative USHER_E_... The library has no function that returns a "last
+ * error". Every function that takes a handle may return USHER_E_INVALID_HANDLE. Every function returns
+ * USHER_E_INVALID_ARGUMENT if an argument is not as its comment requires. For an error of a server or of the network,
+ * the event or response has a usher_error: status, origin (which server answered), operation, HTTP status, the server's
+ * own code and message, and whether playback must stop. usher_error_explain() explains a usher_error in words for a
+ * support desk. If the system has no memory for the library itself, no function returns an error: the process ends, by
+ * SIGILL or SIGABRT.
  *
  * OPTION STRUCTS
- * Each begins with `size_t struct_size` and has a ..._INIT macro. A field left 0 or NULL means the default written
- * beside it; USHER_OFF means "none" in the fields that allow it. Later releases add fields at the end. If `struct_size`
- * is smaller than in the first release, or if bytes that the library does not know are not zero, the function returns
- * USHER_E_INVALID_ARGUMENT.
+ * Each begins with `size_t struct_size` and has a ..._INIT macro. If a field is 0 or NULL, the library uses the default
+ * that the field's comment states. USHER_OFF means "none" in the fields that allow it. Later releases add fields at the
+ * end. If `struct_size` is smaller than in the first release, or if the struct has bytes other than 0 after the last
+ * field that the library knows, the function returns USHER_E_INVALID_ARGUMENT.
  *
  * WHAT IT DOES TO YOUR PROCESS
- * Signals: it installs no handler and raises none; its threads block all signals and have names that begin with
- * "usher-". stdio: it writes nothing; log lines go to your callback. It does not touch locale, environment, working
- * directory or umask. fork: if the parent called usher_context_new() before, every function that returns a status
- * returns USHER_E_FORKED in the child. dlclose: safe, since the library stays mapped.
+ * Signals: the library installs no signal handler and raises no signal; its threads block all signals and have names
+ * that begin with "usher-". stdio: the library writes nothing; log lines go to your callback. It does not change
+ * locale, environment, working directory or umask. fork: if the parent called usher_context_new() before, every
+ * function that returns a status returns USHER_E_FORKED in the child. dlclose: you may call it; the library stays in
+ * memory.
  *
  * SECRETS
  * Tokens, licences and keys never appear in events, log lines or error messages.

@@ -23,12 +23,12 @@
  * once: after its last call, or when the call that took it fails. Threads and order are those of the C callbacks.
  * References and views that a callback receives are valid until the callback returns. An exception that leaves a
  * callback never crosses C: the context stores the first one. context::pump() throws it again, and
- * context::take_exception() returns it; a question that the callback had not answered is refused.
+ * context::take_exception() returns it; the wrapper refuses a question that the callback has not answered.
  *
  * ANSWER LATER
  * token_request, payload_request, hook_request, headers_request, customer_request, customer_call and spc_request are
- * move-only; each answers one question, from any thread. If such an object is destroyed without an answer, the question
- * is refused. The data of the question lives as long as the object.
+ * move-only; each answers one question, from any thread. If you destroy such an object without an answer, it refuses
+ * the question. The data of the question lives as long as the object.
  *
  * HOOKS
  * They are functions (delegate_hooks), or the virtual functions of a class derived from common_delegate.

@@ -8,7 +8,7 @@ package struct FileProtection {
     package internal(set) var scheme: UInt32?
     /// The `tenc` box of the first encrypted sample entry; nil if the scheme has no such box.
     package internal(set) var encryption: TrackEncryption?
-    /// The default key id, those of further sample entries, then those of sample groups.
+    /// First the default key id, then the key ids of further sample entries, then those of sample groups.
     package internal(set) var keyIDs: [UUIDBytes] = []
     var hasFragment = false
   }

@@ -18,7 +18,7 @@ struct HLSAttributes {
   }
 
   /// Returns the next attribute; nil at the end of the list. A quoted value without a closing quote ends where the list
-  /// ends. A name without a value is skipped.
+  /// ends. Skips a name without a value.
   mutating func next() -> Attribute? {
     while at < end {
       while at < end && (text[at] == 0x2C || HLSAttributes.isBlank(text[at])) { at += 1 }

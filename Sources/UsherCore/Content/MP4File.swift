@@ -34,8 +34,8 @@ package final class MP4File {
   private static var mostOffset: UInt64 { UInt64(Int64.max) - 4096 }
 
   package private(set) var found = FileProtection()
-  /// After a failure: the path of the box that is malformed, and what is wrong with it. Until then: the path of the
-  /// present box.
+  /// After a failure: the path of the box that is malformed, and what is wrong with it. Until then: the path of the box
+  /// that the reader reads now.
   package private(set) var message = TextLine()
 
   private let read: Read
@@ -43,15 +43,16 @@ package final class MP4File {
   /// The offset of the first byte in the window.
   private var windowStart: UInt64 = 0
   private var windowCount = 0
-  /// How many boxes are around the present one.
+  /// How many boxes enclose the box that the reader reads now.
   private var depth = 0
   private var boxCount = 0
   private var psshBytes = 0
   private var isFragmented = false
-  /// The track of the present `trak` or `traf` box; nil outside, or if the track is not protected.
+  /// The track of the `trak` or `traf` box that the reader reads now; nil outside such a box, or if the track is not
+  /// protected.
   private var track: FileProtection.Track?
   private var trackID: UInt32 = 0
-  /// The scheme in the present `sinf` box, and whether the box has a `tenc` box.
+  /// The scheme in the `sinf` box that the reader reads now, and whether this box has a `tenc` box.
   private var scheme: UInt32?
   private var hasTenc = false
 
@@ -173,7 +174,7 @@ package final class MP4File {
   }
 
   /// Reads an encrypted sample entry. Formats have the boxes in a sample entry at different offsets, so the function
-  /// takes the first offset at which there is a `sinf` box. 0: no further offset.
+  /// takes the first offset at which there is a `sinf` box. The function does not try an offset of 0.
   private func entry(_ box: Part, _ first: UInt64, _ second: UInt64 = 0, _ third: UInt64 = 0) throws(Fault) {
     var offset = first
     if second > 0, try !hasSinf(box, at: box.body &+ offset) {
@@ -253,7 +254,7 @@ package final class MP4File {
   }
 
   private func keySystem(_ box: Part) throws(Fault) {
-    if try number(box.body, 1, in: box) > 1 { return }  // of a later version of the standard
+    if try number(box.body, 1, in: box) > 1 { return }  // a box of a later version of the standard
     let size = box.end &- box.start
     if max(size, 1024) > UInt64(MP4File.mostPSSHBytes &- psshBytes) {
       throw fail("the pssh boxes are too many, or longer than 256 KiB in all", .tooLarge)
@@ -302,8 +303,8 @@ package final class MP4File {
     if boxCount > MP4File.mostBoxes { throw fail("the file has more than 32768 boxes before its key ids", .tooLarge) }
   }
 
-  /// Reads the header of a box. The end of the box is 0 if the box cannot have its size; the outer box is not
-  /// checked. Returns nil at the end of the file.
+  /// Reads the header of a box. If the size in the header is impossible, the end of the box is 0. The function does not
+  /// check whether the box fits into the outer box. Returns nil at the end of the file.
   private func header(_ at: UInt64) throws(Fault) -> Part? {
     guard let header = BoxHeader.read(try bytes(at, 16)) else { return nil }
     let body = at &+ UInt64(header.count)

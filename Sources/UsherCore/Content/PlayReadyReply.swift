@@ -53,7 +53,7 @@ package struct PlayReadyReply {
   }
 
   /// Collects a text that the reply has in several pieces, for example around a comment. When the text needs a larger
-  /// buffer, it wipes the old buffer.
+  /// buffer, this type wipes the old buffer.
   private struct GrowingText {
     private var bytes: [UInt8] = []
 

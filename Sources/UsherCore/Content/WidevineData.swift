@@ -1,5 +1,5 @@
-/// The data of a Widevine `pssh` box, which is a protobuf message. If the message is broken at some point, the fields
-/// before that point are used.
+/// The data of a Widevine `pssh` box, which is a protobuf message. If the message is broken at some point, the library
+/// uses the fields before that point.
 package struct WidevineData: Equatable, Sendable {
   package private(set) var keyIDs: [UUIDBytes] = []
   package private(set) var provider: [UInt8] = []

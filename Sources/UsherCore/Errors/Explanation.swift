@@ -4,13 +4,14 @@ package struct Explanation: Sendable {
   package let advice: StaticString
   /// Whether a table has an entry for the code of the error. If not, the words describe only the kind of error.
   package let isKnown: Bool
-  /// Where the words come from: the name of a table of codes if it has the code of the error, otherwise a text that
-  /// begins with "library status".
+  /// Where the words come from: the name of a table of codes if that table has the code of the error; otherwise a text
+  /// that begins with "library status".
   package let source: StaticString
 }
 
 /// Explains a code by the table of its origin, because licence servers and the SSM use the same numbers with different
-/// meanings. If the table does not have the code, the HTTP status, the TLS fault or the status decides.
+/// meanings. If the code is not in the table, the function chooses the words by the HTTP status, the TLS fault or the
+/// status.
 package func explanation(
   origin: Origin, operation: Operation? = nil, status: Status?, httpStatus: Int32 = -1, code: Int64,
   tlsFault: TLSFault? = nil
@@ -30,7 +31,7 @@ package func explanation(
     }
     if let known { return Explanation(summary: known.0, advice: known.1, isKnown: true, source: source) }
   }
-  // A proxy that replies 407 to CONNECT leads to `.transport`.
+  // If a proxy replies 407 to CONNECT, the error has the status `.transport`.
   let words =
     status == .http || httpStatus == 407
     ? httpWords(httpStatus)

@@ -8,8 +8,8 @@
 package final class HiddenSecrets {
   private var words: [Secret] = []
   private var bodies: [Secret] = []
-  /// A measure for the work of a search for all secrets: 4 for each byte of a word, and 1 for each byte of a body,
-  /// because a word is searched in many more forms than a body.
+  /// How much work a search for all secrets takes. Each byte of a word counts as 4 and each byte of a body as 1,
+  /// because the search looks for a word in many more forms than for a body.
   private var work = 0
 
   package init() {}
@@ -109,7 +109,7 @@ package final class HiddenSecrets {
 
   /// Marks the bytes of a text that repeat a part of a secret. The text may repeat the part unchanged, in base64, or as
   /// a list of numbers, one for each byte.
-  /// - Returns: false if the secrets are too large together; then the text was not searched.
+  /// - Returns: false if the secrets together are too large; the function has then not searched the text.
   func mark(_ text: UnsafeBufferPointer<UInt8>, in marks: inout [Bool]) -> Bool {
     guard work > 0 else { return true }
     guard work <= Self.mostWork else { return false }

@@ -64,7 +64,7 @@ struct SecretSearch {
     }
   }
 
-  /// Ends the search: marks the bytes of the text at which a secret was found, and the skipped bytes between them.
+  /// Ends the search: marks the bytes of the text at which it found a secret, and the skipped bytes between them.
   mutating func end(_ marks: inout [Bool]) {
     var end = 0
     for at in 0..<letters.count {
@@ -191,8 +191,8 @@ struct SecretSearch {
       let after = next[number - 1]
       if run(number - 1, HiddenSecrets.part) == last {
         find(number - 1, HiddenSecrets.part)
-        // Remove the run from the table, because it is marked now. A text and a secret may have very many equal runs;
-        // the search would find each of them again and again.
+        // Remove the run from the table, because its bytes are marked now. A text and a secret may have very many equal
+        // runs; the search would find each of them again and again.
         if before == 0 { heads[slot] = after } else { next[before - 1] = after }
       } else {
         before = number

@@ -55,8 +55,8 @@ package struct UsherError: Error, Equatable, Sendable {
 
   private mutating func set(_ bit: UInt64, _ isSet: Bool) { details = isSet ? details | bit : details & ~bit }
 
-  /// Makes an error from a status; all other fields get their default values. Most errors are made with this
-  /// initialiser, because a call with one argument takes the least code.
+  /// Makes an error from a status; all other fields get their default values. Most callers use this initialiser,
+  /// because a call with one argument takes the least code.
   @inline(never)
   package init(_ status: Status) { self.init(status, origin: .local) }
 

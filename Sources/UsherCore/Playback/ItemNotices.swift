@@ -67,7 +67,7 @@ package struct ItemNotices {
     }
   }
 
-  /// Called when set-up has failed, or a licence request. A licence request that fails because the session has failed
+  /// Called when set-up or a licence request has failed. A licence request that fails because the session has failed
   /// leads to no second notice.
   package mutating func failed(mustStop: Bool) -> Notice? {
     switch phase {
@@ -103,7 +103,7 @@ package struct ItemNotices {
   }
 
   package mutating func sessionEnded(left: Bool) -> Notice? {
-    // A failed teardown was reported before.
+    // An earlier notice has reported the failed teardown.
     guard slot != .unconfirmed else { return nil }
     slot = left ? .left : .free
     return phase == .ended && !left ? .tornDown : nil

@@ -1,7 +1,7 @@
 /// The order of the host's hooks in one licence request and its reply, as a value with no I/O.
 ///
 /// The exchange asks the URL hook first, then the body hook, then the headers hook, which gets the newest session
-/// token. Then the request is sent. When the reply has arrived, it asks the licence hook.
+/// token. Then the engine sends the request. When the reply has arrived, the exchange asks the licence hook.
 package struct LicenseExchange {
   /// The part of a request that a hook makes. The exchange asks the hooks in this order.
   package enum Part: UInt8, Sendable, CaseIterable { case url = 1, body, headers }

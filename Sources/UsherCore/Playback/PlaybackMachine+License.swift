@@ -144,11 +144,11 @@ extension PlaybackMachine {
     return .sendLicense(request, license.id, content: content, session: token, renewal: isRenewal)
   }
 
-  /// Whether the server may set up a session when it answers this licence request. So the request must not be repeated
-  /// if its reply was lost.
+  /// Whether the server may set up a session when it answers this licence request. If so, the library must not repeat
+  /// the request when its reply was lost.
   package func mayOpenSession(_ request: RequestID) -> Bool {
     if session.isOpening(request) { return true }
-    // A request for the service certificate, without a session token.
+    // A request for the service certificate that carries no session token may open a session too.
     guard policy.opening == .license, hasSSM, let license = licenses.first(where: { $0.isInFlight(request) }),
       case .inFlight(_, .sessionless) = license.phase
     else { return false }

@@ -74,7 +74,7 @@ package struct PlaybackMachine {
       /// → inFlight
       case waiting
       /// While the request stays in flight, its role may change: it gets a newer session token, or its reply arrives
-      /// and the licence hook reads it. It waits again if it must be sent once more.
+      /// and the licence hook reads it. The request waits again if the machine must send it once more.
       /// → inFlight, waiting
       case inFlight(RequestID, Role)
     }
@@ -195,7 +195,8 @@ package struct PlaybackMachine {
       waitsForOwnTeardowns: session.waitsForOwnTeardowns, awaitsToken: isClosed && session.awaitsToken)
   }
 
-  /// Whether the session can only begin with a licence request, and there is none. `mutating` for the same reason.
+  /// Whether the session can only begin with a licence request, and there is none. This method is `mutating` for the
+  /// same reason as `standing`.
   package mutating func needsLicenseRequest() -> Bool {
     let begins = policy.opensByLicense || (policy.startsWithLicense && !contentToken.isKnown)
     return policy.hasSSM && begins && session.isIdle && licenses.isEmpty

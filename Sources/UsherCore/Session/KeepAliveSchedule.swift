@@ -5,8 +5,8 @@ package struct KeepAliveSchedule: Sendable {
   package private(set) var period: Milliseconds
   /// The instant by which the server expects the next keep-alive.
   package private(set) var due: Milliseconds
-  /// When the last answered keep-alive was sent; at first, the start of the schedule. The server extended the lease
-  /// then or a moment later.
+  /// When the session sent the last keep-alive that the server answered; at first, the start of the schedule. The
+  /// server extended the lease at this instant or a moment later.
   private var extendedAt: Milliseconds
   /// How early a keep-alive is sent, in thousandths of the period.
   private let early: UInt32
@@ -28,8 +28,8 @@ package struct KeepAliveSchedule: Sendable {
   /// When to send the next keep-alive. This is never later than `due`.
   package var sendAt: Milliseconds { due.since(period.permille(early)) }
 
-  /// Until when a keep-alive may be retried. With 1000 `permille` this is the end of the lease: the library assumes
-  /// that the server keeps a session for two periods after the last keep-alive that it answered.
+  /// Returns the instant at which the retries of a keep-alive end. With 1000 `permille` this is the end of the lease:
+  /// the library assumes that the server keeps a session for two periods after the last keep-alive that it answered.
   package func retriesEnd(permille: UInt32) -> Milliseconds {
     extendedAt.adding(period).adding(period.permille(permille))
   }

@@ -83,7 +83,8 @@ extension SSMSession {
   /// Whether the server may hold the session under another token, although it refused the newest token as unknown.
   private var mayBeHeldByAnotherToken: Bool { newest.mayHaveSuccessor || isBeatInFlight || licensesInFlight > 0 }
 
-  /// - Parameter mayHaveTakenEffect: an earlier teardown, which carried another token, may have ended the session.
+  /// - Parameter mayHaveTakenEffect: whether an earlier teardown, which carried another token, may have ended the
+  ///   session.
   @inline(never)
   mutating func sendTeardown(mayHaveTakenEffect: Bool = false, now: Milliseconds) -> [Action] {
     guard let token else { return end(left: false, orphanPossible: false) }

@@ -98,8 +98,8 @@ extension SSMSession {
       isNewest: isNewest, now: now)
   }
 
-  /// Called when a renewal, made by the library or the host, was answered or could not be made. If its reply had a new
-  /// token, the caller has already stored it.
+  /// Called when the server has answered a renewal of the library or of the host, or when the renewal could not be
+  /// sent. If its reply had a new token, the caller has already stored it.
   package mutating func renewalEnded(_ failure: WireFailure?, origin: Origin, now: Milliseconds) -> [Action] {
     if let failure {
       // In an outage, and if the CDM renews the licence, the beat does not wait for this renewal. But if the server

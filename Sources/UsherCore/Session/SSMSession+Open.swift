@@ -18,7 +18,7 @@ extension SSMSession {
 
   /// Called when the reply to the licence request that opens the session brought no session: the reply was an error, or
   /// the content needs no session.
-  /// - Parameter orphanPossible: the server may have set up a session nevertheless.
+  /// - Parameter orphanPossible: whether the server may have set up a session nevertheless.
   package mutating func openingFailed(_ request: RequestID, orphanPossible: Bool) -> [Action] {
     guard request == lifecycle.setupInFlight else { return [] }
     lifecycle.setupReplied()

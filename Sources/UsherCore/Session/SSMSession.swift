@@ -13,7 +13,7 @@ package struct SSMSession {
     /// An enforced renewal is due: ask the host for a payload.
     case renewalDue
     /// The server refused set-up because the account has too many sessions, and the session repeats the request. The
-    /// error is that of the first refusal. Returned only once for each wait.
+    /// error is that of the first refusal. The session returns this action only once for each wait.
     case awaitsSlot(UsherError)
     case started(period: Milliseconds)
     /// The server asked for a period shorter than the policy's shortest, and the session uses the shortest.
@@ -23,10 +23,10 @@ package struct SSMSession {
     case doubtful
     case failed(UsherError)
     case teardownFailed(UsherError)
-    /// The session that waits for this slot may start: the slot is free, or the teardown takes too long. Returned only
-    /// once.
+    /// The session that waits for this slot may start: the slot is free, or the teardown takes too long. The session
+    /// returns this action only once.
     case nextMayStart
-    /// The session has ended for the host. Returned only once.
+    /// The session has ended for the host. The session returns this action only once.
     case ended(left: Bool, orphanPossible: Bool)
   }
 
@@ -93,7 +93,7 @@ package struct SSMSession {
   var health = Health.good
   /// The time at which the oldest unanswered keep-alive was due; nil if all are answered.
   var owedSince: Milliseconds?
-  /// Set from the first refusal that the session waits after, until the session is set up.
+  /// The session sets this value at the first refusal after which it waits, and clears it when the session is set up.
   var slotWait: SlotWait?
   /// Whether keep-alives pause because the host is suspended. This is separate from `beat`, so that the beat continues
   /// where it was when the host resumes.

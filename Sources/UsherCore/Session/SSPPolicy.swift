@@ -27,8 +27,8 @@ package struct SSPPolicy: Sendable {
   package var periodUpdates = false
   /// How early a keep-alive may be sent at most, in thousandths of the period.
   package var jitter: UInt32 = 50
-  /// How long a failed keep-alive is retried, in thousandths of the period; 1000: until the lease ends; 0: it is not
-  /// retried.
+  /// How long the library retries a failed keep-alive, in thousandths of the period; 1000: until the lease ends; 0: the
+  /// library does not retry it.
   package var retry: UInt32 = 1000
   /// After this many consecutive periods without a successful keep-alive the session fails; nil: it never fails for
   /// this reason.
@@ -45,7 +45,8 @@ package struct SSPPolicy: Sendable {
   /// How long a playback waits for a content token from the host if it has neither a token nor a token callback; 0: it
   /// does not wait.
   package var tokenWait: Milliseconds = 5000
-  /// How long set-up is repeated while the server refuses it because the account has too many sessions; 0: not.
+  /// How long the library repeats set-up while the server refuses it because the account has too many sessions; 0: the
+  /// library does not repeat it.
   package var slotWait: Milliseconds = 0
   /// Whether set-up starts only with the first licence request, because that request names the content.
   package var startsWithLicense = false

@@ -17,12 +17,13 @@ package struct SessionFields: Sendable {
   package var isObject = false
   /// The session token; nil if the reply has no token or an empty one.
   package var token: Secret?
-  /// The reply has a session token, but it is not a string, or has characters that an HTTP header cannot have.
+  /// Whether the reply has a session token that is not a string, or that has characters which an HTTP header cannot
+  /// have.
   package var isTokenUnusable = false
   package var period = PeriodField.missing
   /// The value of `sessionDrmEnforced`; nil if the reply does not have it.
   package var enforced: Bool?
-  /// The reply is empty, and the connection may have ended before its body arrived.
+  /// Whether the reply is empty and the connection may have ended before the body of the reply arrived.
   package var mayBeCut = false
 
   package init() {}

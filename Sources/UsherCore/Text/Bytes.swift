@@ -54,8 +54,8 @@ private func isPlain(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
   var isOther = SIMDMask<SIMD16<Int8>>(repeating: false)
   /// Looks at 32 bytes.
   func look(at: Int) {
-    // Each byte counts as a signed number, and 1 is added. So DEL and all higher bytes become negative, except that 255
-    // becomes 0. One comparison then finds all these bytes and the control characters.
+    // The code reads each byte as a signed number and adds 1. So DEL and all higher bytes become negative, except that
+    // 255 becomes 0. One comparison then finds all these bytes and the control characters.
     isOther = isOther .| (raw.loadUnaligned(fromByteOffset: at, as: SIMD16<Int8>.self) &+ one .< least)
     isOther = isOther .| (raw.loadUnaligned(fromByteOffset: at &+ 16, as: SIMD16<Int8>.self) &+ one .< least)
   }

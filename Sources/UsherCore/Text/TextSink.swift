@@ -3,7 +3,7 @@
 struct TextSink {
   private let target: UnsafeMutableBufferPointer<UInt8>?
   private(set) var count = 0
-  /// Whether all written bytes are percent-encoded.
+  /// Whether the sink percent-encodes all bytes that it writes.
   var isPercentCoded = false
 
   private init(target: UnsafeMutableBufferPointer<UInt8>?) { self.target = target }

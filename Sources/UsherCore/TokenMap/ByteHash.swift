@@ -1,5 +1,5 @@
-/// A seeded 64-bit hash of bytes for tables: folded multiplications, 16 bytes at a time. An attacker who does not know
-/// the seed cannot choose keys that collide.
+/// A 64-bit hash of bytes for hash tables, with a seed. It multiplies 16 bytes at a time, and folds each product. An
+/// attacker who does not know the seed cannot choose keys that collide.
 package struct ByteHash: Sendable {
   private let start: UInt64
   private let factor: UInt64
@@ -45,8 +45,8 @@ package struct ByteHash: Sendable {
   }
 }
 
-/// Returns whether the first `count` bytes of two memory areas are equal. Begins at the end: tokens begin alike and
-/// differ in their signatures.
+/// Returns whether the first `count` bytes of two memory areas are equal. Compares from the end, because many tokens
+/// begin with the same bytes and differ only in their signatures.
 func sameBytes(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, count: Int) -> Bool {
   var at = count
   while at >= 8 {

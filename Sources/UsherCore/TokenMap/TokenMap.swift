@@ -1,6 +1,6 @@
 /// Content tokens by content id, for hosts that play several streams. A playback pins its entry while it plays, so that
-/// pruning keeps the entry. The owner of the map locks it and passes the time. A look-up allocates nothing; freed
-/// entries are reused.
+/// pruning keeps the entry. The owner of the map holds a lock while it calls the map, and passes the time. A look-up
+/// allocates no memory; the map uses freed entries again.
 ///
 /// This is not a Dictionary, because that is slower: in the variant with Dictionary and Array that
 /// `Tests/measure/token-map` builds, look-ups take 2 to 6 times as long, setting a token takes 6 to 10 times as long,
@@ -17,7 +17,7 @@ package final class TokenMap {
     case badKey
   }
 
-  /// The pin of one playback on an entry of the map. It becomes stale when the map removes the entry.
+  /// The pin of one playback on an entry of the map. It becomes invalid when the map removes the entry.
   package struct Pin: Equatable, Sendable {
     fileprivate let index: UInt32
     fileprivate let serial: UInt64

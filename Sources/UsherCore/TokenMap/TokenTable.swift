@@ -1,5 +1,5 @@
-/// The storage of a `TokenMap`: entries in a slab, and a hash table with open addressing and linear probing. A removal
-/// leaves no tombstone: the entries behind it move up.
+/// The storage of a `TokenMap`: entries in a slab, and a hash table with open addressing and linear probing. When the
+/// table removes an entry, it leaves no tombstone, but moves up the entries behind it.
 struct TokenTable {
   struct Value {
     var token: Secret

@@ -66,7 +66,7 @@ inline outcome<std::vector<protection>> read(
 #endif
   return done(s, std::move(them.found));
 }
-/** The end of a function that gives a message. */
+/** Returns `value`, or the error of a function that gives a message. */
 template <class T>
 outcome<T> explained(int32_t s, const char *message, T value) {
   if (s == USHER_OK) return give(result<T>(std::move(value)));
@@ -94,8 +94,8 @@ inline outcome<std::vector<protection>> read_pssh(bytes_view bytes) { return det
 inline outcome<std::vector<protection>> read_tenc(bytes_view bytes) { return detail::read(usher_read_tenc, bytes); }
 /** How an MP4 file is protected; you may keep it. */
 struct file_protection {
-  /** The whole file: all key ids, the scheme of the first encrypted track, all pssh boxes as init data. Without key ids
-      and scheme the file is not encrypted. */
+  /** The whole file: all key ids, the scheme of the first encrypted track, all pssh boxes as init data. If there are
+      neither key ids nor a scheme, the file is not encrypted. */
   protection whole;
   /** The encrypted tracks. The first key id of a track is its default key id. */
   std::vector<protection> tracks;

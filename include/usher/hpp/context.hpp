@@ -46,7 +46,7 @@ using observer = std::function<void(const event &)>;
 /** Receives log lines; the view is valid until the callback returns. See usher_log_fn. */
 using log_sink = std::function<void(log_level level, std::string_view line)>;
 
-/** usher_context_options, field by field. No value or zero: the default. */
+/** usher_context_options, field by field. No value or zero means the default. */
 struct context_options {
   clock_kind clock = clock_kind::system;
   usher::log_level log_level = usher::log_level::standard;
@@ -142,7 +142,7 @@ public:
   /** usher_context_pump(). Throws the first exception that a callback threw. @return how many callbacks ran. In
       callbacks: no. */
   outcome<uint32_t> pump() const {
-    detail::shared_faults kept = kept_; // this object may be destroyed by a callback
+    detail::shared_faults kept = kept_; // a callback may destroy this object
     uint32_t ran = 0;
     int32_t s = usher_context_pump(handle_, &ran);
 #if !defined(USHER_NO_EXCEPTIONS)
@@ -204,8 +204,8 @@ public:
     int32_t s = usher_common_delegate_new(handle_, raw.get(), raw_hooks.get(), it, it->destroy, &out);
     return detail::done(s, delegate(out, kept_));
   }
-  /** Does the same with an object of your own class, which you derive from common_delegate. The library releases the
-      object after the last call of its hooks. */
+  /** usher_common_delegate_new() with an object of your own class, which derives from common_delegate. The library
+      releases the object after the last call of its hooks. */
   outcome<delegate> new_common_delegate(
       const default_options &options, const std::shared_ptr<common_delegate> &host) const {
     return host ? new_common_delegate(options, detail::hooks_of(host))
@@ -274,8 +274,8 @@ public:
 
   /* -- testing.h: virtual time. In callbacks: no. -- */
 
-  /** usher_context_advance(). Fails with USHER_E_TIMEOUT if a request or callback was still running at one of the
-      stops. */
+  /** usher_context_advance(). Fails with USHER_E_TIMEOUT if the clock stopped at a timer and a request or callback was
+      still running. */
   outcome<void> advance(milliseconds by, milliseconds settle = milliseconds(0)) const {
     return detail::done(usher_context_advance(handle_, detail::ms64(by), detail::ms32(settle)));
   }

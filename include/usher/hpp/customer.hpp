@@ -24,12 +24,13 @@ struct customer_license {
   bytes_view license;
   /** Period of heartbeats or renewals; zero: none. */
   std::chrono::duration<double> heartbeat{0};
-  /** enforced, heartbeat or none; answer() refuses cdm. The first answer decides. */
+  /** What keeps the session alive: enforced, heartbeat or none; answer() refuses cdm. The value in the first answer
+      counts. */
   renew_type renewal = renew_type::enforced;
   /** HTTP status of your server, for `http_status` of the error; 0: none. */
   int32_t http_status = 0;
-  /** Your server's code, for `service_code` of the error; 0: none. 1007 in the answer that should open the session: too
-      many sessions. See usher_customer_license. */
+  /** Your server's code, for `service_code` of the error; 0: none. In the answer that should open the session, 1007
+      means too many sessions. See usher_customer_license. */
   int64_t service_code = 0;
   /** One line for the error's message. */
   std::string message{};
@@ -42,8 +43,8 @@ inline void no_license(usher_completion id) { usher_complete_license(id, nullptr
 inline void no_call(usher_completion id) { usher_complete_call(id, USHER_E_CALLBACK); }
 } // namespace detail
 
-/** A question for a licence from your servers: usher_customer_license_fn. Its bytes are a copy, wiped on destruction.
-    If you refuse it, the request fails with USHER_E_CALLBACK. */
+/** A question for a licence from your servers: usher_customer_license_fn. The object has a copy of the bytes, and the
+    destructor wipes this copy. If you refuse the question, the request fails with USHER_E_CALLBACK. */
 class customer_request : public detail::refusable_question<detail::no_license> {
 public:
   customer_request(const usher_customer_request &request, detail::shared_faults kept)
@@ -58,8 +59,8 @@ public:
   /** Asset ID of the licence request; empty: none. */
   bytes_view asset_id() const noexcept { return asset_id_.view(); }
 
-  /** usher_complete_license(). @return true: accepted; false: too late, or answered before. After INVALID_ARGUMENT the
-      question stays open. */
+  /** usher_complete_license(). @return true if the library accepts the answer; false if it is too late, or a second
+      answer. After INVALID_ARGUMENT the question stays open. */
   outcome<bool> answer(const customer_license &license) {
     detail::c_text message(license.message);
     if (!message.is_valid()) return accepted(USHER_E_INVALID_ARGUMENT);
@@ -91,7 +92,7 @@ public:
 
   /** usher_complete_call(). Answer with ok, or with the status of the failure. For a heartbeat, status::session,
       status::refused and status::limit mean that your server ended the session; the library retries the heartbeat
-      after any other failure. For a teardown, status::session means that it is done. @return as
+      after any other failure. For a teardown, status::session means that the teardown is done. @return as
       customer_request::answer(). */
   outcome<bool> answer(status s = status::ok) { return accepted(usher_complete_call(id_, static_cast<int32_t>(s))); }
 };
@@ -99,8 +100,9 @@ public:
 /** Gets a licence; see customer_request. */
 using customer_license_callback = std::function<void(customer_request request)>;
 
-/** Sends a heartbeat or teardown. Make it from a function that takes a customer_call and answers it, or from a function
-    without parameters: then the call succeeds when the function returns, and fails if the function throws. */
+/** Sends a heartbeat or teardown. Construct it from a function that takes a customer_call and answers it, or from a
+    function without parameters. A function without parameters means success when it returns, and failure if it throws.
+    */
 class customer_call_callback {
 public:
   customer_call_callback() noexcept = default;

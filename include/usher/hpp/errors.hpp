@@ -24,7 +24,7 @@
 namespace usher {
 
 namespace words {
-/** The last refusal on this thread, until an error takes it. */
+/** The last refusal on this thread. The next error takes its text and removes it. */
 struct refusal {
   int32_t status = USHER_OK;
   std::string text;
@@ -34,7 +34,8 @@ struct refusal {
   }
 };
 inline void on_refusal(int32_t status, const char *text, void *) { refusal::last() = {status, text}; }
-/** The message for a status: the text of its refusal, or else the general one. */
+/** Returns the message for a status: the text of the last refusal if that has the same status, otherwise the general
+    text of the status. */
 inline std::string message_of(usher::status s) {
   refusal taken;
   std::swap(taken, refusal::last());
@@ -57,7 +58,7 @@ struct error_detail {
   bool orphan_possible = false;
   /** An earlier event of the playback has reported this error: do not show it on the screen a second time. */
   bool already_reported = false;
-  /** How long the server asks you to wait before you try again; 0: it did not say. */
+  /** How long the server asks you to wait before you try again; 0: the server did not say. */
   std::chrono::milliseconds retry_after{0};
   usher::tls_fault tls_fault = usher::tls_fault::none;
 

@@ -19,7 +19,8 @@ namespace usher {
 inline namespace USHER_HPP_FORM {
 
 namespace detail {
-/** The question to any hook: usher_hook_call. Its bytes are a copy, wiped on destruction. */
+/** The question to any hook: usher_hook_call. The object has a copy of the bytes, and the destructor wipes this copy.
+    */
 template <void (*None)(usher_completion)>
 class hook_question : public refusable_question<None> {
 public:
@@ -47,7 +48,8 @@ public:
     int32_t s = usher_hook_builtin(this->id_, &out);
     return answered(s, out, this->kept());
   }
-  /** usher_complete_builtin(). @return true: accepted; false: too late, or answered before. */
+  /** usher_complete_builtin(). @return true if the library accepts the answer; false if it is too late, or a second
+      answer. */
   outcome<bool> use_builtin() { return this->accepted(usher_complete_builtin(this->id_)); }
 
 private:
@@ -61,19 +63,20 @@ inline void no_bytes(usher_completion id) { usher_complete_hook(id, nullptr, 0);
 inline void no_headers(usher_completion id) { usher_complete_headers(id, nullptr); }
 } // namespace detail
 
-/** A question whose answer is bytes or the licence URL. If you refuse it, the request fails with USHER_E_CALLBACK. */
+/** A question whose answer is bytes or the licence URL. If you refuse the question, the request fails with
+    USHER_E_CALLBACK. */
 class hook_request : public detail::hook_question<detail::no_bytes> {
 public:
   using hook_question::hook_question;
-  /** Answers with 1 byte to 1 MiB; a URL as text. @return as token_request::answer(). Fails with
+  /** Answers with bytes (1 byte to 1 MiB), or with the text of a URL. @return as token_request::answer(). Fails with
       USHER_E_INVALID_ARGUMENT also for a licence URL that is not a URL. */
   outcome<bool> answer(bytes_view bytes) {
     return accepted(usher_complete_hook(id_, detail::not_null(bytes), bytes.size()));
   }
 };
 
-/** A question for the headers of a licence request. If you refuse it, the library does not send the request, which
-    fails with USHER_E_DECLINED. */
+/** A question for the headers of a licence request. If you refuse the question, the library does not send the request,
+    which fails with USHER_E_DECLINED. */
 class headers_request : public detail::hook_question<detail::no_headers> {
 public:
   using hook_question::hook_question;
@@ -89,7 +92,7 @@ using hook_callback = std::function<void(hook_request request)>;
 /** A hook that answers with headers; see headers_request. */
 using headers_callback = std::function<void(headers_request request)>;
 
-/** usher_delegate_hooks. An empty function: the built-in behaviour. */
+/** usher_delegate_hooks. An empty function means the built-in behaviour. */
 struct delegate_hooks {
   /** No value: "skd". */
   std::optional<std::string> scheme;
@@ -108,7 +111,7 @@ public:
   common_delegate &operator=(const common_delegate &) = delete;
   virtual ~common_delegate() = default;
 
-  /** The scheme of the delegate's URLs. Called once, when the hooks are set. */
+  /** Returns the scheme of the delegate's URLs. The library calls this function once, when you set the hooks. */
   virtual std::string scheme() const { return "skd"; }
   virtual void content_id(hook_request request) { static_cast<void>(request.use_builtin()); }
   virtual void certificate(hook_request request) { static_cast<void>(request.use_builtin()); }

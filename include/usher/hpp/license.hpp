@@ -43,7 +43,7 @@ struct response_info {
         type(static_cast<license_type>(r.type)), error(r.error) {}
 };
 
-/** A licence, certificate, content identifier or token. Wiped when destroyed. */
+/** A licence, certificate, content identifier or token. The destructor wipes it. */
 class response : public detail::owner<usher_response, usher_response_free> {
 public:
   using owner::owner;
@@ -65,7 +65,8 @@ public:
 using license_callback = std::function<void(playback_ref playback, const response_info &info, uint64_t tag)>;
 
 namespace detail {
-/** The error in the response; without a response that has this error, an error with only the status. */
+/** Returns the error in the response. If there is no response with this status, returns an error that has only the
+    status. */
 inline error_detail error_of(int32_t s, usher_response *response) {
   usher_response_info raw = USHER_RESPONSE_INFO_INIT;
   bool has_error = response && usher_response_get(response, &raw) == USHER_OK && raw.error.status == s;

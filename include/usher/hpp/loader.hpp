@@ -16,8 +16,8 @@
 namespace usher {
 inline namespace USHER_HPP_FORM {
 
-/** A question for an SPC: usher_spc_fn. Its bytes are a copy, wiped on destruction. If you refuse it, the loading
-    request fails with USHER_E_CALLBACK. */
+/** A question for an SPC: usher_spc_fn. The object has a copy of the bytes, and the destructor wipes this copy. If you
+    refuse the question, the loading request fails with USHER_E_CALLBACK. */
 class spc_request : public detail::refusable_question<detail::no_payload> {
 public:
   spc_request(const usher_spc_request &request, detail::shared_faults kept)
@@ -30,7 +30,8 @@ public:
   bytes_view content_id() const noexcept { return content_id_.view(); }
   /** The URL as the host gave it. */
   bytes_view url() const noexcept { return url_.view(); }
-  /** Answers with the SPC, 1 byte to 1 MiB. @return true: accepted; false: too late, or answered before. */
+  /** Answers with the SPC, 1 byte to 1 MiB. @return true if the library accepts the answer; false if it is too late, or
+      a second answer. */
   outcome<bool> answer(bytes_view spc) {
     return accepted(usher_complete_payload(id_, detail::not_null(spc), spc.size()));
   }
@@ -39,7 +40,7 @@ private:
   detail::secret certificate_, content_id_, url_;
 };
 
-/** What the library asks an entitlement server for: usher_entitlement. No value: the default. */
+/** What the library asks an entitlement server for: usher_entitlement. No value means the default. */
 struct entitlement {
   std::optional<std::string> url;
   bytes_view content_id;
@@ -50,8 +51,9 @@ namespace detail {
 inline void no_server(usher_completion id) { usher_complete_server(id, nullptr, nullptr); }
 } // namespace detail
 
-/** The library's question to the host: which server gets the SPC? See usher_server_fn. The bytes in this object are a
-    copy, wiped on destruction. If you refuse the question, the loading request fails with USHER_E_CALLBACK. */
+/** The library's question to the host: which server gets the SPC? See usher_server_fn. The object has a copy of the
+    bytes, and the destructor wipes this copy. If you refuse the question, the loading request fails with
+    USHER_E_CALLBACK. */
 class server_request : public detail::refusable_question<detail::no_server> {
 public:
   server_request(const usher_server_request &request, detail::shared_faults kept)
@@ -73,8 +75,9 @@ public:
   /** The token that the library would ask for. */
   usher::token_kind token_kind() const noexcept { return token_kind_; }
 
-  /** Answers with the URL to which the SPC goes, and "Name: value" lines separated by '\n'. @return true: accepted;
-      false: too late, or answered before. After INVALID_ARGUMENT (not a URL, not headers) the question stays open. */
+  /** Answers with the URL to which the SPC goes, and "Name: value" lines separated by '\n'. @return true if the library
+      accepts the answer; false if it is too late, or a second answer. After INVALID_ARGUMENT (not a URL, not headers)
+      the question stays open. */
   outcome<bool> answer(std::string_view url, std::string_view headers = {}) {
     detail::c_text text(url), lines(headers);
     return accepted(text.is_valid() && lines.is_valid() ? usher_complete_server(id_, text.c_str(), lines.c_str())
@@ -104,7 +107,7 @@ using spc_callback = std::function<void(spc_request request)>;
 /** Decides which server gets the SPC; see server_request. */
 using server_callback = std::function<void(server_request request)>;
 
-/** usher_loader_options, field by field. No value or zero: the default. */
+/** usher_loader_options, field by field. No value or zero means the default. */
 struct loader_options {
   /** Required. */
   spc_callback spc;

@@ -14,7 +14,7 @@
 namespace usher {
 inline namespace USHER_HPP_FORM {
 
-/** usher_ssp_options, field by field. No value or zero: the default. */
+/** usher_ssp_options, field by field. No value or zero means the default. */
 struct ssp_options {
   /** Required. */
   std::string license_url;

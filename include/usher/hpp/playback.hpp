@@ -1,5 +1,5 @@
 /*
- * hpp/playback.hpp - part of usher.hpp: one play of one item.
+ * hpp/playback.hpp - part of usher.hpp: one item that plays on a player.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,7 +18,7 @@ namespace detail {
 inline void on_license(usher_playback *playback, const usher_response_info *info, uint64_t tag, void *user_data);
 } // namespace detail
 
-/** Names a playback without owning it, e.g. in callbacks. Copies are cheap. Threads: any. */
+/** Refers to a playback but does not own it, e.g. in callbacks. Copies are cheap. Threads: any. */
 class playback_ref {
 public:
   playback_ref() noexcept = default;
@@ -138,8 +138,8 @@ private:
   }
 };
 
-/** One play of one item. The destructor frees the handle as usher_playback_free() does: it closes the playback if it is
-    still open, and waits only if the delegate is synchronous. */
+/** One item that plays on a player. The destructor frees the handle as usher_playback_free() does: it closes the
+    playback if it is still open, and waits only if the delegate is synchronous. */
 class playback : public playback_ref {
 public:
   playback() noexcept = default;

@@ -74,7 +74,7 @@ inline void on_notice(const usher_notice *n, void *user_data) {
 }
 } // namespace detail
 
-/** Names a player without owning it. Threads: any. */
+/** Refers to a player but does not own it. Threads: any. */
 class player_ref {
 public:
   player_ref() noexcept = default;

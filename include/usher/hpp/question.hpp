@@ -16,8 +16,8 @@
 namespace usher {
 inline namespace USHER_HPP_FORM {
 
-/** One question of the library. Answer it once, from any thread, before its deadline. If the object is destroyed
-    without an answer, the question is refused. */
+/** One question of the library. Answer it once, from any thread, before its deadline. If you destroy the object without
+    an answer, it refuses the question. */
 class question {
 public:
   question(question &&other) noexcept
@@ -40,8 +40,8 @@ protected:
     id_ = std::exchange(other.id_, 0), playback_ = other.playback_, tag_ = other.tag_, kept_ = std::move(other.kept_);
     return *this;
   }
-  /** Converts the status of a usher_complete_...() function to the result of answer(). true: accepted. false: too late,
-      or answered before. After USHER_E_INVALID_ARGUMENT the question stays open. */
+  /** Converts the status of a usher_complete_...() function to the result of answer(): true if the library accepts the
+      answer; false if it is too late, or a second answer. After USHER_E_INVALID_ARGUMENT the question stays open. */
   outcome<bool> accepted(int32_t s) {
     if (s != USHER_E_INVALID_ARGUMENT) id_ = 0;
     return s == USHER_E_INVALID_COMPLETION ? detail::done(USHER_OK, false) : detail::done(s, true);
@@ -56,7 +56,7 @@ private:
 };
 
 namespace detail {
-/** A question that can be refused. `None` is the C function that tells the library that the host has no answer. */
+/** A question that the host can refuse. `None` is the C function that tells the library that the host has no answer. */
 template <void (*None)(usher_completion)>
 class refusable_question : public question {
 public:
@@ -68,7 +68,7 @@ public:
   ~refusable_question() {
     if (usher_completion id = release()) refuse_now_or_later(None, id);
   }
-  /** Tells the library that the host has no answer: the operation that needs it fails. */
+  /** Tells the library that the host has no answer: the operation that needs the answer fails. */
   void refuse() noexcept {
     if (usher_completion id = release()) None(id);
   }
@@ -80,30 +80,30 @@ protected:
 inline void no_token(usher_completion id) { usher_complete_token(id, nullptr); }
 inline void no_payload(usher_completion id) { usher_complete_payload(id, nullptr, 0); }
 
-/** A pointer that is never NULL. In C, NULL refuses the question; an answer of zero bytes must fail instead, because it
-    is a mistake of the host. */
+/** A pointer that is never NULL. In C, NULL refuses the question. But an answer of zero bytes is a mistake of the host,
+    so it must not become NULL: the call must fail. */
 inline const uint8_t *not_null(bytes_view bytes) noexcept {
   static const uint8_t nothing = 0;
   return bytes.data() ? bytes.data() : &nothing;
 }
 } // namespace detail
 
-/** A question for a content token: usher_token_fn. If you refuse it, the request that needs the token fails with
-    USHER_E_NO_TOKEN. */
+/** A question for a content token: usher_token_fn. If you refuse the question, the request that needs the token fails
+    with USHER_E_NO_TOKEN. */
 class token_request : public detail::refusable_question<detail::no_token> {
 public:
   token_request(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept
       : refusable_question(id, playback, tag, std::move(kept)) {}
 
-  /** Answers with the token. @return true: accepted; false: too late, or answered before. After INVALID_ARGUMENT (not a
-      header value) the question stays open. */
+  /** Answers with the token. @return true if the library accepts the answer; false if it is too late, or a second
+      answer. After INVALID_ARGUMENT (not a header value) the question stays open. */
   outcome<bool> answer(std::string_view token) {
     detail::c_text text(token);
     return accepted(text.is_valid() ? usher_complete_token(id_, text.c_str()) : USHER_E_INVALID_ARGUMENT);
   }
 };
 
-/** A question for a fresh licence payload: usher_payload_fn. If you refuse it, the renewal fails with
+/** A question for a fresh licence payload: usher_payload_fn. If you refuse the question, the renewal fails with
     USHER_E_CALLBACK. */
 class payload_request : public detail::refusable_question<detail::no_payload> {
 public:

@@ -37,7 +37,7 @@ void wipe(Bytes &bytes) noexcept {
   for (volatile auto *at = std::data(bytes), *end = at + std::size(bytes); at != end; ++at) *at = 0;
 }
 
-/** A copy of bytes, wiped on destruction. */
+/** A copy of bytes. The destructor wipes it. */
 class secret {
 public:
   secret(const uint8_t *data, size_t size) : bytes_(data, data + size) {}
@@ -53,8 +53,8 @@ private:
   std::vector<uint8_t> bytes_;
 };
 
-/** Text for C: ended by a NUL, wiped on destruction. If it has a NUL inside, C would read only a part of it: the caller
-    refuses such text, see is_valid(). */
+/** Text for C, with a NUL at its end. The destructor wipes it. If the text has another NUL, C would read only a part of
+    the text, so the caller must refuse such a text: see is_valid(). */
 class c_text {
 public:
   explicit c_text(std::string_view text) : text_(text) {}

@@ -250,7 +250,7 @@ enum class fps_response_format : int32_t {
 
 // end of what is generated: constants
 
-/** These functions return names and descriptions of values: static storage, never NULL. Threads: any. */
+/** These functions return names and descriptions of values, in static storage; they never return NULL. Threads: any. */
 inline const char *version() noexcept { return usher_version(); }
 inline const char *status_name(status s) noexcept { return usher_status_name(static_cast<int32_t>(s)); }
 inline const char *status_message(status s) noexcept { return usher_status_message(static_cast<int32_t>(s)); }

@@ -42,7 +42,7 @@ class Status(OpenIntEnum):
     WOULD_DEADLOCK = -7
     """The call would wait for something that only the calling thread can do."""
     FORKED = -8
-    """Called in a child process of fork()."""
+    """The calling process is a child of fork(), and its parent had made a context before."""
     SYSTEM = -9
     """The system had no memory, thread or file descriptor for the operation. If it has no memory for the library
     itself, the process ends."""
@@ -72,13 +72,13 @@ class Status(OpenIntEnum):
     """The playback has no content token: the host set none, and the token callback did not answer with a token in time
     (5022 in the SDKs)."""
     REDIRECT = -28
-    """The server replied with a redirect; `message` says where it leads, without the query. The library follows no
-    redirects, so that a token goes only to the configured server."""
+    """The server replied with a redirect; `message` has the URL of the redirect, without the query. The library follows
+    no redirects, so that a token goes only to the configured server."""
     SESSION = -29
     """The session is over (the SSM ended it, it expired, or it was not kept alive). The licence request was not
     sent."""
     RENEWAL_MISSED = -30
-    """A licence renewal was due and was not made in time."""
+    """A licence renewal was due, and a whole period has passed without it."""
     DECLINED = -31
     """A hook asked not to send the request, or no resource loader is registered for the URL's scheme."""
     FULL = -32
@@ -92,7 +92,7 @@ class Origin(OpenIntEnum):
 
     LOCAL = 0
     """The library itself or the host. If a callback of a customer SSM delegate is missing, fails, answers with a
-    failure or does not answer in time, the origin is not LOCAL but the server that the callback stands for: SSM for
+    failure or does not answer in time, the origin is not LOCAL but the server that the callback replaces: SSM for
     heartbeats, teardowns and Widevine renewals, LICENSE for licences and other renewals."""
     SSM = 1
     """The Secure Session Manager."""
@@ -118,7 +118,7 @@ class Operation(OpenIntEnum):
     LICENSE = 4
     """A licence request that is not a renewal."""
     RENEWAL = 5
-    """A licence renewal, made by the host or enforced by the library."""
+    """A licence renewal that the host requested, or that the library requested by itself."""
     CERTIFICATE = 6
     """A certificate request."""
     ENTITLEMENT = 7
@@ -142,7 +142,7 @@ class TLSFault(OpenIntEnum):
     """The server's public key is not `pinned_public_key`."""
     CLIENT_CERTIFICATE = 6
     """The server asks for a client certificate, or refuses the one of `client_certificate_file`. A server with TLS 1.2
-    often does not say so; then the fault is NONE."""
+    often does not report this; then the fault is NONE."""
 
 
 class EventType(OpenIntEnum):
@@ -154,14 +154,13 @@ class EventType(OpenIntEnum):
     """Set-up failed: the playback gets no licence and must stop (OTVSSMSetupErrorNotification)."""
     HEARTBEAT_ERROR = 3
     """The library could not keep the session alive (OTVSSMHeartbeatErrorNotification). Stop playback; to continue,
-    start the same item again. Reported once per outage."""
+    start the same item again. The library reports each outage once."""
     TEARDOWN_ERROR = 4
     """Teardown failed: the head-end holds the slot until the session expires (OTVSSMTeardownErrorNotification).
-    `must_stop` is 0, since the playback that the event names has stopped already."""
+    `must_stop` is 0, because the playback has stopped already."""
     KEPT_ALIVE = 5
-    """The server accepted a heartbeat, or a renewal that keeps the session alive. With customer SSM the callback
-    succeeded; if the host's answer was RenewType.HEARTBEAT and the delegate has no heartbeat callback, this event comes
-    each period although the library called nothing."""
+    """The server accepted a heartbeat, or a renewal that keeps the session alive. With customer SSM: the heartbeat
+    callback or the renewal succeeded; without a heartbeat callback, heartbeats lead to no such event."""
     RECOVERED = 6
     """The outage that HEARTBEAT_ERROR reported is over: the session is alive."""
     SESSION_DOUBTFUL = 7
@@ -169,7 +168,7 @@ class EventType(OpenIntEnum):
     follows."""
     RENEWAL_DUE = 8
     """A renewal is due and the playback has no payload callback: call usher_playback_request_license() with
-    LicenseType.RENEWAL. Not reported with customer SSM."""
+    LicenseType.RENEWAL. With customer SSM the library does not report this event."""
     SESSION_ENDED = 9
     """The library no longer holds the session: it tore the session down, or left it to expire (`left` = 1), or the
     server had ended it. If the teardown failed, TEARDOWN_ERROR comes first. With customer SSM and no teardown callback,
@@ -177,13 +176,14 @@ class EventType(OpenIntEnum):
     LICENSE = 10
     """A licence arrived: the first one or a renewal."""
     LICENSE_ERROR = 11
-    """A licence request failed or could not be sent. Not reported for requests that a close or a zap ended."""
+    """A licence request failed or could not be sent. The library does not report this event for requests that a close
+    or a zap ended."""
     PLAYBACK_CLOSED = 12
     """The playback is closed, and the teardown with its retries has ended. No event of the playback follows, unless you
     later tear down a session that was left to expire (see usher_playback_close()). `error.status` is Status.OK, or
-    Status.REPLACED if a newer item was started before this one began. `error.orphan_possible` is 1 if the head-end may
-    hold a session whose token never reached the library. In threaded mode usher_playback_wait_closed() returns after
-    the observers have received this event; usher_context_close() waits for the observers at most one second."""
+    Status.REPLACED if the player got a newer item before this one began. `error.orphan_possible` is 1 if the head-end
+    may hold a session whose token never reached the library. In threaded mode usher_playback_wait_closed() returns
+    after the observers have received this event; usher_context_close() waits for the observers at most one second."""
     NO_SESSION = 13
     """SSP V2: the licence reply had no session token. Playback continues without a session: the library sends no
     keep-alives and no teardown. Reported once per playback. If the reply to a later licence request has a session
@@ -194,10 +194,10 @@ class EventType(OpenIntEnum):
     CONTEXT_CLOSED = 15
     """The close that usher_context_begin_close() began has ended. `error.status` is Status.OK if all playbacks are
     closed, or Status.TIMEOUT if the time limit has passed; usher_context_free() then closes the other playbacks. The
-    event belongs to no playback; observers on other threads may still receive events of playbacks after it."""
+    event belongs to no playback. After this event, observers on other threads may still receive events of playbacks."""
     WAITING_FOR_SLOT = 16
     """The server refused set-up because the account has too many sessions, and the library repeats the set-up (option
-    `slot_wait_ms` of the delegate). `error` has the refusal, with `must_stop` = 0. SESSION_STARTED or SETUP_ERROR
+    `slot_wait_ms` of the delegate). `error` describes the refusal, with `must_stop` = 0. SESSION_STARTED or SETUP_ERROR
     follows, unless you close the playback before."""
 
 
@@ -205,7 +205,8 @@ class NoticeType(OpenIntEnum):
     """USHER_NOTICE_...: what a viewer must know."""
 
     READY = 1
-    """The item may play: its first licence has arrived, or the wait for another session has ended well."""
+    """The item may play: its first licence has arrived, or the library has set up another session, for which the item
+    waited."""
     WAITING = 2
     """Too many devices play on the account. The library repeats the set-up (option `slot_wait_ms`). READY, REFUSED or
     LOST follows, unless you stop the item before."""
@@ -219,8 +220,9 @@ class NoticeType(OpenIntEnum):
     TORN_DOWN = 6
     """The item is closed, and the head-end no longer holds its slot."""
     ENDED = 7
-    """The item is closed. It never had a session, or its session was left to expire, or its teardown failed: then
-    `error` says why, and the head-end may hold the slot until the session expires."""
+    """The item is closed. It never had a session, or the library left its session to expire, or the teardown failed.
+    After a failed teardown, `error` says why it failed, and the head-end may hold the slot until the session
+    expires."""
 
 
 class SessionState(OpenIntEnum):
@@ -350,7 +352,7 @@ class KeepAlive(IntEnum):
     """USHER_KEEP_ALIVE_...: how the session is kept alive."""
 
     AUTO = 0
-    """The first licence reply decides."""
+    """The first licence reply says what keeps the session alive."""
     HEARTBEAT = 1
     """Heartbeats keep the session alive."""
     RENEWAL = 2
