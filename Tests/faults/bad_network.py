@@ -8,8 +8,10 @@ in place of one that the head-end still holds.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
 import sys
 import time
 from collections import Counter
@@ -190,6 +192,19 @@ class Stage:
             self.playbacks.append(usher.Player(self.context).play(token, delegate=self.delegate))
             time.sleep(pause_s)
 
+    def end_connections(self, within_s: float = 15.0) -> None:
+        """Makes the head-end, which runs in this process, close all its connections."""
+        for name in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as connection:
+                if connection.family == socket.AF_INET and connection.getsockname()[1] == self.port:
+                    connection.getpeername()  # fails for the listening socket
+                    connection.shutdown(socket.SHUT_RDWR)
+        end = time.monotonic() + within_s
+        while self.headend.connections:
+            if time.monotonic() > end:
+                raise TimeoutError(f"the head-end has {self.headend.connections} connections after {within_s} s")
+            time.sleep(0.01)
+
     def wait_for(self, kind: usher.EventType, count: int, within_s: float = 15.0) -> None:
         end = time.monotonic() + within_s
         while self.told[kind] < count:
@@ -247,8 +262,9 @@ def play(world: World, scenario: str, count: int) -> dict[str, Any]:
 
 
 def close_while_mute(world: World, count: int, *, flushed: bool) -> dict[str, Any]:
-    """The name server stops answering, and then the host frees the context. With `flushed` the host first calls
-    network_changed(), so that the library has no connection and no address left."""
+    """The name server stops answering, and then the host frees the context. Before that, the head-end closes all
+    connections, so that each teardown needs a new one. With `flushed` the host instead calls network_changed(), so that
+    the library has no connection and no address left."""
     stage = Stage(world)
     stage.play(count)
     stage.wait_for(E.SESSION_STARTED, count)
@@ -256,6 +272,9 @@ def close_while_mute(world: World, count: int, *, flushed: bool) -> dict[str, An
     world.wall_clock(120)
     if flushed:
         stage.context.network_changed()
+    else:
+        stage.end_connections()
+    made = stage.headend.connections_made
     before = time.monotonic()
     stage.context.close()
     took = time.monotonic() - before
@@ -263,6 +282,7 @@ def close_while_mute(world: World, count: int, *, flushed: bool) -> dict[str, An
         "held": len(stage.headend.sessions.active()),
         "closed": stage.told[E.PLAYBACK_CLOSED],
         "teardown errors": stage.told[E.TEARDOWN_ERROR],
+        "new connections": stage.headend.connections_made - made,
         "seconds": took,
     }
 
