@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 from hosts import calls, gst, page, scene
+from hosts.chromium import Chromium
+from hosts.gateway import Gateway, Start, make_hls
 from hosts.runs import Runs
 
 from usher.testing import media
@@ -145,6 +147,40 @@ def runs(head_end: Callable[..., HeadEnd], tmp_path: Path, built: Path) -> Itera
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+@pytest.fixture(scope="session")
+def film(clips: dict[str, Clip], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An HLS playlist with an AES-128 key, of the clip `progressive`."""
+    return make_hls(tmp_path_factory.mktemp("hls"), clips["progressive"])
+
+
+@pytest.fixture
+def server(head_end: Callable[..., HeadEnd]) -> HeadEnd:
+    """The head-end of a gateway."""
+    return head_end(period_s=2.0)
+
+
+@pytest.fixture
+def start(server: HeadEnd, clips: dict[str, Clip], tmp_path: Path, built: Path) -> Iterator[Start]:
+    """Starts a gateway for the clip `progressive`: start(words…, option=value…)."""
+    made: list[Gateway] = []
+
+    def run(*words: str | Path, content_id: str = clips["progressive"].content.content_id, **options: Any) -> Gateway:
+        made.append(Gateway(server, tmp_path, built / "usher" / "usher", content_id, *words, **options))
+        return made[-1]
+
+    yield run
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def chromium(tmp_path: Path) -> Iterator[Chromium]:
+    """Opens pages in Chromium."""
+    browser = Chromium(tmp_path)
+    yield browser
+    browser.close()
 
 
 @pytest.fixture

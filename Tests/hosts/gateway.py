@@ -8,14 +8,20 @@ import os
 import re
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from hosts.conftest import Clip
 from hosts.scene import PATIENCE_S, until
 
 from usher.testing.headend import HeadEnd
+
+if TYPE_CHECKING:
+    from hosts.conftest import Clip
+
+HOST = "usher gateway"
+"""The name of the gateway in the rows of docs/hosts.md."""
 
 RAW = ["-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "yuv420p"]
 """With these options ffmpeg writes each decoded picture once, whatever its time stamp."""
@@ -141,3 +147,7 @@ class Gateway:
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+
+
+Start = Callable[..., Gateway]
+"""Starts a gateway: start(words…, option=value…)."""
