@@ -20,7 +20,7 @@ from headers import Headers  # noqa: E402
 PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
     *(ROOT / "benchmarks" / name for name in ("README.md",)),
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / ".github").rglob("*.md")),
 ]
 QUOTED = {"c": "examples/c/minimal.c", "python": "examples/python/minimal.py"}
@@ -162,7 +162,7 @@ def paths() -> None:
 
 def names() -> None:
     """Checks that headers, scripts, sources or bindings have every usher_... and USHER_... that a page names."""
-    code = ("scripts", "Sources", "examples", "bindings/python/src", "bindings/python/tests")
+    code = ("scripts", "Sources", "hosts", "examples", "bindings/python/src", "bindings/python/tests")
     folders = [
         ROOT / name for name in (*code, "Tests/stage", "Tests/stories", "Tests/security", "Tests/seeds", "Tests/faults")
     ]
