@@ -1,5 +1,5 @@
-"""A fixture which checks after each test that the library made few connections to the head-ends. If it lost
-connections, or did not use them again, it would make one for each request."""
+"""A fixture which checks after each test that the library made few connections to the head-ends. A library that does
+not use its connections again would make a new one for each request."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import pytest
 from usher.testing.headend import Entry, HeadEnd, Outcome
 
 SPARE = 2
-"""A head-end may have this many connections more than `needed` counts: a client may connect, and then not need the
-connection any more, because its request was cancelled or another connection became free."""
+"""A head-end may have this many more connections than `needed` returns: a client may open a connection and then not use
+it, because its request was cancelled or another connection became free."""
 NEAR_MS = 100
-"""Two requests were in flight at the same time if less time was between them. The client waits for a reply for longer
-than the head-end sees."""
+"""If the head-end sent a reply less than this time before the next request arrived, the two requests count as in flight
+at the same time: the client gets a reply later than the head-end sends it."""
 
 OURS = "usher/"
 """The beginning of the library's User-Agent."""
 
 
 def uses_kept_connections(entry: Entry) -> bool:
-    """Whether the library sent the request, and had to send it over a connection that it had kept, if there was one.
-    The library may send a request that opens a session, and so has no session token, over a new connection, as long as
-    it does not know whether the server keeps connections."""
+    """Whether the library sent the request, and had to use a kept connection if there was one. A request without a
+    session token may open a session; for such a request the library may open a new connection, as long as it does not
+    know whether the server keeps connections."""
     return (entry.header("user-agent") or "").startswith(OURS) and entry.session_token is not None
 
 
 def needed(entries: list[Entry]) -> int:
-    """Returns how many connections these requests need at most: the largest number of requests that were in flight at
-    the same time, one for each request whose connection broke or that may open a session, and one for each request that
-    another client sent: some hosts of the seeds send requests themselves.
+    """Returns how many connections these requests need at most. This is the sum of three numbers: the largest number of
+    requests that were in flight at the same time; the number of requests whose connection broke or that may open a
+    session; and the number of requests that another client sent (some hosts of the seeds send requests themselves).
 
-    On virtual time many requests arrive at the same instant, so that they may have been in flight at the same time."""
+    On virtual time many requests arrive at the same instant, so they count as in flight at the same time."""
     kept = [entry for entry in entries if entry.outcome is Outcome.ANSWERED and uses_kept_connections(entry)]
     ends = {entry.number: entry.at_ms if entry.answered_ms is None else entry.answered_ms for entry in kept}
     return (

@@ -1,6 +1,6 @@
 """A fixture of the stories, the security tests and the seeds. It checks that each test leaves nothing open: the process
-has no more descriptors and threads than before. In a story also every handle that the story got is stale, and a closed
-context has no timer. (``stage_factory`` checks that the head-ends have no connection any more.)
+has no more descriptors and threads than before. After a story it also checks that every handle of the story is stale,
+and that a closed context has no timer. (``stage_factory`` checks that no head-end has a connection left.)
 
 If a test leaves something open on purpose, it has the marker ``keeps_resources(reason)``.
 """
@@ -23,7 +23,7 @@ import pytest
 from stage import REAL_TIMEOUT_S
 
 RECORD = pytest.StashKey[Any]()
-"""The record of all calls of the library in this process (``stories/calls.py``); the other tests have none."""
+"""The record of all calls of the library in this process (``stories/calls.py``); only the stories have it."""
 
 
 def numbers() -> tuple[set[str], set[str]]:

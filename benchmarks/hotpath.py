@@ -30,9 +30,8 @@ ROUNDS = (10, 60)
 without start and set-up."""
 SHOWN = 20
 WATCHDOG = "runWatchdogThread"
-"""The first function of the watchdog thread. This script does not count the instructions of this thread, because the
-thread works only while a call of libcurl takes several milliseconds. That happens under valgrind, but rarely without
-it."""
+"""The first function of the watchdog thread. This script does not count the instructions of this thread: the thread
+works only while a call of libcurl takes several milliseconds, which is rare except under valgrind."""
 SYSCALLS = (
     "sendto",
     "recvfrom",

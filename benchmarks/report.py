@@ -91,7 +91,7 @@ def versions() -> str:
 
 
 def revision() -> str:
-    """The commit of the checkout, with "+" if the library's sources have uncommitted changes."""
+    """Returns the commit of the checkout, with "+" if the library's sources have uncommitted changes."""
 
     def git(*words: str) -> str:
         return subprocess.run(

@@ -1,4 +1,4 @@
-"""What make-dash.py and make-hls.py share: the command line, running ffmpeg, and media.json."""
+"""Functions that make-dash.py and make-hls.py share: they read the command line, run ffmpeg and write media.json."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ SHOWN_LINES = 60
 HANG_S = 60
 """A test that makes no progress for this time hangs. Sanitizers and valgrind multiply it by their patience."""
 HOST_LIMIT_S = 240
-"""The longest time for one C or C++ host, even if it makes progress. Multiplied like `HANG_S`."""
+"""The longest time for one C or C++ host, even if it makes progress. Sanitizers and valgrind multiply it by their
+patience."""
 MOST_HUNG = 3
 """After this number of C or C++ hosts that hang, the runner does not start further ones."""
 STACKS_S = 30

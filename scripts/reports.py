@@ -28,7 +28,8 @@ class Report:
 
     @property
     def is_ours(self) -> bool:
-        """True if some stack has a frame of the library before its first frame of the Python interpreter.
+        """Whether the report has a stack in which a frame of the library comes before every frame of the Python
+        interpreter.
 
         A stack begins with the innermost call. If the interpreter's frames come first, the fault is in a Python
         callback, not in libusher.

@@ -39,7 +39,7 @@ final class ModelTransport: Transport {
   private var finished: [Reply] = []
   private var readCount = 0
   private var isLate = false
-  /// How many more calls of `read` return without reading anything.
+  /// The next calls of `read`, as many as this number, return without reading a reply.
   private var partsLeft = 0
   /// For each call of `read`, how many requests the engine had started before it.
   private(set) var reads: [Int] = []
@@ -295,7 +295,7 @@ final class ModelTransport: Transport {
   /// While the I/O thread is late, it leaves the replies in the sockets.
   func setLate(_ late: Bool) { monitor.locked { isLate = late } }
 
-  /// The next `count` calls of `read` return without reading anything; the call after them reads all replies.
+  /// The next `count` calls of `read` return without reading a reply; the call after them reads all replies.
   func setReadParts(_ count: Int) {
     monitor.locked {
       partsLeft = count

@@ -257,7 +257,8 @@ extension World {
 }
 
 extension World {
-  /// Whether the playback has ended. Then nothing more happens, unless the host tears down a session that it left.
+  /// Whether the playback has ended. After the end the host may still tear down a session that it left; no other event
+  /// can happen.
   private var isFinished: Bool { machine.isFinished || (machine.session.isLeft && requests.isEmpty) }
 
   /// Closes the playback, and delivers all requests and replies without faults. Records a violation if any session or

@@ -27,7 +27,7 @@ struct Story {
   var items: [Item]
   let end: Milliseconds
 
-  /// Every fourth story lasts for hours; the others are short and dense.
+  /// Every fourth story lasts for hours; in the other stories many items happen in a short time.
   init(seed: UInt64, players: UInt64, hours: UInt64) {
     self.seed = seed
     var dice = Dice(seed)
@@ -68,7 +68,7 @@ private struct Writer {
   var items: [Item] = []
   var nextPlayback: PlaybackID = 1
 
-  /// The unit of time for the items: an hour in a long story, a minute and a half in a dense story.
+  /// The unit of time for the items: an hour in a long story, a minute and a half in a short one.
   private var hour: Milliseconds { isDense ? 90_000 : 3_600_000 }
 
   mutating func add(_ at: Milliseconds, _ action: Action) { if at < end { items.append(Item(at: at, action: action)) } }

@@ -84,8 +84,9 @@ extension World {
 
   // MARK: Keep-alives
 
-  /// How late the engine may send a keep-alive: 100 ms, the time that it may wait in the request queue. In
-  /// stories with only one or four requests at a time, other requests may delay it longer, so the limit is 10 s.
+  /// How late the engine may send a keep-alive: 100 ms, because a keep-alive may wait this long in the request queue.
+  /// In stories with only one or four requests at a time, other requests may delay a keep-alive longer, so the limit is
+  /// 10 s.
   private var slack: Milliseconds { story.setting.perOrigin < 64 ? 10_000 : 100 }
 
   /// Called when the library has sent a keep-alive, or has asked the host for a payload or for a heartbeat.

@@ -15,7 +15,7 @@ extension World {
     let chance = mixed(story.seed, host.tag, UInt64(callback.rawValue), play.answers)
     play.answers += 1
     var habit = habits.first { $0.callback == callback && $0.until > now }?.habit
-    // If no `Habit` of this callback applies now, one answer in 64 fails, is late or never comes.
+    // If no `Habit` of this callback applies now, one call in 64 gets a failure, a late answer or no answer.
     if habit == nil, !story.setting.isFaultless, !isDraining, chance / 1000 % 64 == 0 {
       habit = [.fails, .never, .later][Int(chance / 64_000 % 3)]
     }

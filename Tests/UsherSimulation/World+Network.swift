@@ -128,7 +128,7 @@ extension World {
   private func latency(_ call: Call, _ leg: UInt64) -> Milliseconds {
     let most = story.setting.latency
     let chance = chance(call, leg)
-    // One request in 61 is slow.
+    // The network delays one request in 61.
     return most == 0
       ? 0 : chance % 61 == 0 && !story.setting.isFaultless ? chance / 61 % 4000 : chance / 61 % (most + 1)
   }

@@ -219,7 +219,7 @@ final class World: Transport {
     restartKeepAliveClocks()
   }
 
-  /// Runs one of the events that are due; the story's seed decides which. Returns false if no event is due.
+  /// Runs one of the events that are due; the story's seed decides which event. Returns false if no event is due.
   private func runOneDueEvent() -> Bool {
     let hasJob = lanes.isReady
     let hasNetwork = (network.next ?? .max) <= now

@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
 #define FUNCTION(name) \
   { \
     void *symbol = dlsym(library, "usher_" #name); \
-    (void)sizeof(api->name == usher_##name); /* never runs: only the compiler checks the types */ \
+    (void)sizeof(api->name == usher_##name); /* no code calls this function: the compiler checks the types in it */ \
     tell(symbol &&memcmp(&symbol, &api->name, sizeof symbol) == 0, #name " is usher_" #name); \
     tell(offsetof(usher_api, name) == offset, #name " follows the member before it"); \
     offset += sizeof symbol; \

@@ -64,7 +64,8 @@ int main(void) {
   tell(get(&kept) >= 2 * HEARTBEATS * 3 / 4 && get(&errors) == 0, "heartbeats continue: %d, errors: %d", get(&kept),
       get(&errors));
   tell(get(&latest_ms) < 100 * patience(), "the latest heartbeat was %d ms late", get(&latest_ms));
-  /* AddressSanitizer keeps freed memory for a time, so with this tool the growth of the memory proves nothing. */
+  /* AddressSanitizer keeps freed memory for some time, so under this tool the test cannot judge the growth of the
+     memory. */
   if (dlsym(RTLD_DEFAULT, "__asan_init") == NULL)
     tell(grown < 16384L * patience(), "the process grew by %ld kB", grown);
   usher_context_free(context);

@@ -106,7 +106,7 @@ int main(void) {
     tell(usher->version()[0] != 0, "libusher stays mapped after dlclose");
   }
   usher = load(&library, RTLD_LOCAL);
-  story(usher, 1); /* frees neither its context nor its session; the session expires after this process */
+  story(usher, 1); /* story() does not free the context; the session expires when this process has ended */
   answers(0, dlclose(library), "dlclose while a context lives");
   index = (size_t)get(&events);
   tell(reaches(&events, (int)index + 1, 5000), "heartbeats still keep its session alive");

@@ -85,8 +85,8 @@ static void each_call(int most) {
   for (walk = 0; walk < WALKS; walk++) {
     snprintf(now, sizeof now, "walk %s: nothing fails", walk_names[walk]);
     alarm((unsigned)(25 * patience()));
-    walks[walk](); /* libcurl and its libraries allocate in their first use what they keep */
-    fail_nth(FAIL_MEMORY, none_fails, 0); /* counts the calls of all kinds */
+    walks[walk](); /* in this first walk libcurl and its libraries allocate memory that they never free */
+    fail_nth(FAIL_MEMORY, none_fails, 0); /* from now on fail_seen() counts the calls of each kind */
     walks[walk]();
     fail_stop();
     for (kind = FAIL_NOTHING + 1; kind < FAIL_KINDS; kind++) seen[walk][kind] = fail_seen(kind);
@@ -235,7 +235,8 @@ static void timer_is_not_set(void) {
   usher_context_free(context);
 }
 
-/* epoll does not watch the socket of a request: the request fails at once, and the library retries it. */
+/* The system refuses to let epoll watch the socket of a request: the request fails at once, and the library retries
+   it. */
 static void socket_is_not_watched(void) {
   int nth, good = 1, count = 0;
   for (nth = 1; nth <= 4; nth++) {

@@ -22,7 +22,7 @@ static void on_log(int32_t level, const char *line, void *user_data) {
 static void on_token(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data) {
   (void)playback, (void)tag;
   act((struct stage *)user_data, TOKEN);
-  usher_complete_token(completion, content_token()); /* fails if act() has ended the playback */
+  usher_complete_token(completion, content_token()); /* this call fails if act() has closed the playback */
 }
 static void on_payload(
     usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {

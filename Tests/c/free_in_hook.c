@@ -26,7 +26,7 @@ static void on_hook(const usher_hook_call *call, void *user_data) {
       call->hook == USHER_HOOK_CERTIFICATE && ((struct stage *)user_data)->kind == BUILTIN_CERTIFICATE
           ? BUILTIN_CERTIFICATE
           : call->hook);
-  usher_hook_builtin(call->completion, &response); /* may wait for the server; fails if the playback is already freed */
+  usher_hook_builtin(call->completion, &response); /* this call may wait; it fails if act() has freed the playback */
   usher_response_free(response);
   usher_complete_builtin(call->completion);
 }

@@ -195,7 +195,7 @@ static void freed_under_a_pump(void) {
     }
     seed = seed * 1103515245u + 12345u;
     usleep(seed >> 16 & 2047);
-    pthread_kill(thread, SIGUSR1); /* makes the thread pause inside its current call of usher_context_pump() */
+    pthread_kill(thread, SIGUSR1); /* the signal makes the thread pause inside usher_context_pump() */
     usher_context_free(context);
     missing += given - get(&destroyed);
     parallels += get(&parallel);

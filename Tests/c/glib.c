@@ -45,7 +45,7 @@ int main(void) {
   guint sources[3];
   int index;
   loop = g_main_loop_new(NULL, FALSE);
-  count_at_start(); /* counts the descriptors again: GLib has opened one, which it never closes */
+  count_at_start(); /* counts the descriptors again, because GLib has opened one that it never closes */
   for (index = 0; index < 3; index++)
     contexts[index] = new_context(USHER_CALLBACKS_PUMPED), sources[index] = watched(contexts[index]);
   run(3);

@@ -163,7 +163,7 @@ static void on_screen_gone(void *user_data) {
 static void on_event(const usher_event *event, void *user_data) {
   struct screen *screen = (struct screen *)(uintptr_t)event->tag;
   (void)user_data;
-  if (!screen) return; /* the event of a clear item to which the host has zapped */
+  if (!screen) return; /* this event belongs to a clear item, to which the host has zapped */
   look(screen);
   if (event->type != USHER_EVENT_PLAYBACK_CLOSED) return;
   screen->closed = 1;

@@ -31,11 +31,10 @@ static void run_threads(struct dice d) {
   double since = now_s(), until = since + atof(setting("USHER_TEST_SECONDS"));
   for (index = 0; index < THREADS; index++) pthread_create(&threads[index], NULL, work, (void *)(intptr_t)index);
   for (; now_s() < until; sleep_ms(20)) {
-    int was_calm = known(&calm), is_calm = (int)((now_s() - since) * 2) % 10 > 1; /* 1 s of storm, 4 s of calm */
+    int was_calm = known(&calm), is_calm = (int)((now_s() - since) * 2) % 10 > 1; /* 1 s storm, then 4 s calm */
     __atomic_store_n(&calm, is_calm, __ATOMIC_RELAXED);
     for (index = 0; is_calm && !was_calm && index < CONTEXTS; index++) renew_context(&d, (uint32_t)index);
-    usher_context_advance(
-        (usher_context *)look(&contexts[MANUAL]), 20, 0); /* moves the manual clock, for which all threads may wait */
+    usher_context_advance((usher_context *)look(&contexts[MANUAL]), 20, 0); /* all threads may wait for this clock */
   }
   for (index = 0; index < THREADS; index++) before[index] = get(&busy[index]);
   until = now_s() + 13 * patience(); /* no call takes so long */
@@ -45,7 +44,7 @@ static void run_threads(struct dice d) {
     for (stuck = index = 0; index < THREADS; index++) stuck += get(&busy[index]) == before[index];
   } while (stuck > 0 && now_s() < until);
   add(&stop, 1);
-  while (get(&ended) < THREADS) { /* moves the manual clock, for which a thread may wait */
+  while (get(&ended) < THREADS) { /* a thread may wait for the manual clock of a context */
     for (index = 0; index < CONTEXTS; index++) usher_context_advance((usher_context *)look(&contexts[index]), 1000, 0);
     sleep_ms(2);
   }

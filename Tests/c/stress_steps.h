@@ -104,8 +104,8 @@ static void observe(struct dice *d) {
   if (id == 0 || d->first) CALL(usher_player_add_observer, (PLAYER, on_notice, user(&observer), on_destroy, &id));
   id = __atomic_exchange_n(&observers[roll(d, SLOTS)], id, __ATOMIC_RELAXED);
   for (slot = 0; slot < CONTEXTS; slot++)
-    CALL(usher_context_remove_observer, ((usher_context *)look(&contexts[slot]),
-                                            id)); /* removes an earlier observer, so that observers do not accumulate */
+    CALL(usher_context_remove_observer,
+        ((usher_context *)look(&contexts[slot]), id)); /* an earlier observer; otherwise their number would grow */
 }
 static void sleep_and_wake(struct dice *d) {
   if (roll(d, 2)) CALL(usher_context_suspend, (CONTEXT));
@@ -128,7 +128,7 @@ static usher_delegate_hooks some_hooks(struct dice *d) {
   usher_delegate_hooks hooks = USHER_DELEGATE_HOOKS_INIT;
   hooks.content_id = roll(d, 2) ? on_hook : NULL;
   hooks.certificate = roll(d, 2) ? on_hook : NULL;
-  hooks.http_headers = roll(d, 3) ? NULL : on_hook; /* not often: most licence requests need the built-in headers */
+  hooks.http_headers = roll(d, 3) ? NULL : on_hook; /* rarely: most licence requests need the built-in headers */
   hooks.license_url = roll(d, 3) ? NULL : on_hook;
   hooks.license_body = roll(d, 2) ? on_hook : NULL;
   hooks.license = roll(d, 2) ? on_hook : NULL;
@@ -350,7 +350,7 @@ static __attribute__((unused)) void *volatile *first_slot(void *volatile *slots,
   return slots;
 }
 static __attribute__((unused)) void *keep_made(struct dice *d, void *volatile *into, void *made) {
-  if (made && into == contexts) usher_context_free((usher_context *)made); /* the slots of contexts are full */
+  if (made && into == contexts) usher_context_free((usher_context *)made); /* no slot for a context is free */
   else if (made) put(d, into, made);
   return NULL;
 }

@@ -212,7 +212,7 @@ MAY_BE_UNUSED static void nothing_left(const char *who) {
    test's account. Waits for a short time, because the library tears sessions down in the background if the host frees
    them without a close. */
 MAY_BE_UNUSED static void nothing_held(const char *who) {
-  int found = held(), tries = 500 * patience(); /* left sessions expire after four periods of 1 s */
+  int found = held(), tries = 500 * patience(); /* a session that was left expires after four periods of 1 s */
   while (found != 0 && tries-- > 0) {
     sleep_ms(20);
     found = held();
@@ -230,10 +230,10 @@ MAY_BE_UNUSED static int sent(const char *route, const char *text) {
   if (!answer) return -1;
   snprintf(path, sizeof path, "journal?account=%s&route=%s", setting("USHER_TEST_ACCOUNT"), route);
   ask(path, NULL, answer, size);
-  if ((at = strstr(answer, "\"text\":"))) *at = '\0'; /* cuts off the second copy of the journal, which is plain text */
+  if ((at = strstr(answer, "\"text\":"))) *at = '\0'; /* the rest is a second copy of the journal, in plain text */
   for (at = strstr(answer, mark); at; at = next) {
     next = strstr(at + 1, mark);
-    if (next) next[-1] = '\0'; /* writes a NUL at the end of this journal line */
+    if (next) next[-1] = '\0'; /* this journal line now ends with a NUL */
     count += strstr(at, text) != NULL;
   }
   free(answer);

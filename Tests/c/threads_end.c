@@ -13,7 +13,7 @@ static int begun, ended, told_of;
 
 static void on_thread_end(void *attached) {
   (void)attached;
-  sleep_ms(2); /* makes the destructor of the thread-local data slow */
+  sleep_ms(2); /* a slow destructor of thread-local data */
   add(&ended, 1);
 }
 static void on_event(const usher_event *event, void *user_data) {
@@ -55,7 +55,7 @@ static void after_a_rest(void) {
   usher_context_close(rested, 0, NULL);
   tell(reaches(&ended, get(&begun), 20000), "idle threads end");
   before = get(&begun);
-  usher_context_free(other); /* queues the last events of its playbacks */
+  usher_context_free(other); /* this call queues the last events of the playbacks */
   tell(get(&begun) > before && get(&ended) == get(&begun), "%d more threads called back, %d still run",
       get(&begun) - before, get(&begun) - get(&ended));
   usher_context_free(rested);

@@ -277,7 +277,7 @@ void clear_streams() {
       usher::status::no_delegate, [&] { return one.play(item); }, "an encrypted stream needs one");
 }
 
-/* An observer of the player hears what the viewer must know, and the library waits for a slot. */
+/* An observer of the player gets a notice for each thing that the viewer must know; the library waits for a slot. */
 void notices() {
   std::atomic<int> ready{0}, ended{0}, others{0};
   usher::context context;

@@ -7,9 +7,8 @@ A row names a test as `file::test`, or as `#tag`: all tests that carry the tag. 
     Tests/docs/conformance.py               checks that the tests exist
     Tests/docs/conformance.py build/test    also reads the results in build/test: JUnit XML, and the output of C and C++
 
-Each claim prints one line, "ok - ..." or "not ok - ...". For a kind of test without results, it prints a line "# ..."
-instead of claims.
-Standard library only.
+Each claim prints one line, "ok - ..." or "not ok - ...". If a kind of test has no results, the script prints a line "#
+..." instead of claims. Standard library only.
 """
 
 from __future__ import annotations
@@ -145,7 +144,7 @@ def claims(path: Path) -> File:
 
 def gate(path: Path) -> File:
     """Finds the claims of a shell test. If the text of a claim has a variable, takes only the text before the first
-    one."""
+    variable."""
     found = File(path, "gate")
     for said in re.findall(r'^(?:claim|same) "([^"$]*)', path.read_text(encoding="utf-8"), re.M):
         found.tests[said.rstrip()] = [said.rstrip()]
@@ -268,7 +267,7 @@ class Ran:
 
 def results(folder: Path) -> dict[str, list[Ran]]:
     """Returns the results by kind of test. `swift test` writes two files, one for each of Swift's testing libraries;
-    only one of them has our tests."""
+    only one of the files has our tests."""
     found: dict[str, list[Ran]] = {}
     for kind, pattern in RESULTS.items():
         files = sorted(folder.glob(pattern))

@@ -1,10 +1,10 @@
 """An operator's back end for the customer SSM examples: sessions and Clear Key licences over HTTP.
 
 The requests are POST /start and /renew/SESSION, with a W3C Clear Key request, and POST /alive/SESSION and
-/stop/SESSION. A reply is JSON. If the request succeeds, it has `session`, `period` in seconds, `renewals` (1: renewals
-keep the session alive; 0: requests to /alive do) and `licence`. Otherwise it has `code` and `message`; its status is
-409 with code 1007 if the account has too many sessions, and 403 if the back end does not hold the session. Standard
-library only.
+/stop/SESSION. A reply is JSON. If the request succeeds, the reply has `session`, `period` in seconds, `renewals` (1:
+renewals keep the session alive; 0: requests to /alive keep it alive) and `licence`. Otherwise the reply has `code` and
+`message`; its status is 409 with code 1007 if the account has too many sessions, and 403 if the back end does not hold
+the session. Standard library only.
 """
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ class Link:
         self.world.far.run(lambda: run("iptables", "-w", "-A", "INPUT", *rule))
 
     def forget_connections(self) -> None:
-        """Drops all packets of the connections that are open now, as a router does that no longer knows these
-        connections."""
+        """Drops all packets of the connections that are open now. A router that has lost its table of connections does
+        the same."""
         for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]:
             near, far, state = line.split()[1:4]
             if state == "01" and int(far.split(":")[1], 16) == int(self.port):
@@ -233,7 +233,7 @@ def losses(stage: Stage, mended_ms: int) -> list[dict[str, Any]]:
 
 
 def play(world: World, scenario: str, count: int) -> dict[str, Any]:
-    """Starts `count` sessions, whose heartbeats are spread over a period; then plays the scenario."""
+    """Starts `count` sessions, whose heartbeats are due at different times of a period; then plays the scenario."""
     stage = Stage(world)
     stage.play(count, pause_s=PERIOD_S / count)
     time.sleep(1)

@@ -52,8 +52,9 @@ def unsent(status: str) -> Row:
 
 
 def in_flight(status: str) -> Row:
-    """The outcomes differ from `unsent` only for a lasting fault: a try is in flight when the fault ends. The system
-    then sends the data of this try again, so the try succeeds. The next heartbeat is due before the test ends."""
+    """The outcomes are those of `unsent`, except for a lasting fault: when the fault ends, a try is in flight. The
+    system then sends the data of this try again, so the try succeeds. The next heartbeat is due before the test
+    ends."""
     twice = {
         name: cell.replace("RECOVERED;", f"RECOVERED, {again}").replace("1 arrived", "2 arrived")
         for name, again in (("heartbeat lasting", "KEPT_ALIVE;"), ("renewal lasting", "LICENSE, KEPT_ALIVE;"))
@@ -243,10 +244,12 @@ EXPECTED: Mapping[str, Row] = {
 """EXPECTED[fault][column] is the expected outcome as text."""
 
 WRONG_LENGTH: Row = {"teardown lasting": "TEARDOWN_ERROR TRANSPORT; 4 arrived"}
-"""HTTP/2 compares the length of each reply with its Content-Length. So the library never learns its HTTP status."""
+"""The HTTP/2 client compares the length of each reply with its Content-Length and drops a reply that does not match. So
+the library does not get the HTTP status of such a reply."""
 
 HTTP2: Mapping[str, Row] = {
-    # A plain http server that accepts connections may have read the request. With TLS there must be a handshake first.
+    # A server that accepts plain http connections may have read the request. A server with TLS reads no request before
+    # the handshake.
     "mute": {"setup": EXPECTED["mute tls"]["setup"]},
     "length too long": WRONG_LENGTH,
     "length too short": {**lost("TRANSPORT"), **WRONG_LENGTH},
@@ -256,7 +259,7 @@ HTTP2: Mapping[str, Row] = {
 """HTTP2[fault][column] is the expected outcome over HTTP/2, if it differs from the outcome over HTTP/1.1."""
 
 OVER_HTTP2 = ", HTTP/2"
-"""What follows the key of a fault in the results over HTTP/2."""
+"""In the results over HTTP/2, this text follows the key of the fault."""
 
 AS_ALONE = "1000 as each alone"
 
@@ -271,14 +274,14 @@ AT_ONCE: Mapping[str, str] = {
     "teardown lasting, silence": f"{AS_ALONE}; 42 beats beside them, at most 100 ms late",
 }
 """The outcomes of a thousand playbacks at once. The key is the operation, followed by the name of the fault if all
-playbacks have the same fault. Why a heartbeat may be 100 ms late: the leases of the thousand sessions end when the
-heartbeats of the other playbacks are due. At that time the last retries use every permit of the origin. While the
-origin does not answer, a heartbeat waits for at most 100 ms for a permit."""
+playbacks have the same fault. A heartbeat may be 100 ms late for this reason: the leases of the thousand sessions end
+when the heartbeats of the other playbacks are due, so the last retries use every permit of the origin. While the origin
+does not answer, a heartbeat waits at most 100 ms for a permit."""
 
 
 NOT_OVER_HTTP2 = {("silence", "heartbeat lasting")}
-"""Cells that are not played over HTTP/2: the library cancels requests while the HTTP/2 server of the tests still passes
-them on to the head-end, so the number of requests that arrive varies by one."""
+"""The tests do not play these cells over HTTP/2: the library cancels requests while the HTTP/2 server of the tests
+still passes them on to the head-end, so the number of requests that arrive varies by one."""
 
 
 def over_http2(keys: Iterable[str]) -> dict[str, Row]:

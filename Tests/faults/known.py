@@ -83,7 +83,7 @@ WAYS: Mapping[int, tuple[str, ...]] = {
     307: ("host", "http", "path", "loop"),
     308: ("host", "http", "path", "loop"),
 }
-"""For each status, the redirects that are tested; see `redirect`."""
+"""For each status, the redirects that the tests play; see `redirect`."""
 
 
 def redirect(status: int, where: str) -> Fault:
@@ -106,7 +106,8 @@ def redirect(status: int, where: str) -> Fault:
 
 
 def restart(key: str, title: str, *, keep_table: bool) -> Fault:
-    """The head-end is killed during its reply; until its restart the system refuses connections to it."""
+    """The test stops the head-end during its reply; until the restart the system refuses connections to the
+    head-end."""
 
     def begin(scene: Scene) -> None:
         scene.headend.faults.add(scene.route, Script.stall("after"), account=scene.account)
@@ -156,7 +157,7 @@ def coded(name: str, encode: Callable[[bytes], bytes] = bytes) -> Script:
 
 
 def bomb(body: bytes) -> bytes:
-    """Returns a small gzip body. Decompressed, it is the given body with so many blanks after it that it exceeds
+    """Returns a small gzip body. The decompressed body is the given body and so many blanks that it exceeds
     `max_response_bytes`."""
     return gzip.compress(body + b" " * (4 << 20), compresslevel=1)
 
@@ -198,7 +199,7 @@ COOKIE = "node=7"
 
 
 def cookies(key: str, title: str, *, keeps: bool) -> Fault:
-    """Every reply of the head-end sets a cookie. `keeps`: whether the library sends it back."""
+    """Every reply of the head-end sets a cookie. `keeps`: whether the library sends the cookie back."""
 
     def begin(scene: Scene) -> None:
         scene.headend.faults.add("*", Script.header("Set-Cookie", f"{COOKIE}; Path=/"), always=True)

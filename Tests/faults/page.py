@@ -176,7 +176,7 @@ def http2_rows(table: Mapping[str, Mapping[str, str]], titles: Mapping[str, str]
 
 
 def title_of(column: str) -> str:
-    """Returns the name of a column as the page shows it outside its section: "heartbeat, once, strict"."""
+    """Returns the name of a column with the title of its section: "heartbeat, once, strict"."""
     operation = column.split(" ")[0]
     heads = next(columns for _, _, columns in SECTIONS if column in columns)
     return operation if heads[column] == "outcome" else f"{operation}, {heads[column]}"

@@ -14,7 +14,7 @@ DAY_S = 86_400
 
 
 def lost(change: Callable[[World], None], scene: Scene) -> None:
-    """Makes the network lose all requests from now on, without an error."""
+    """From now on the network loses all requests, and no side gets an error."""
     assert scene.world is not None and scene.door is not None
     scene.door.present(scene.authority.server_context())  # closes the open connection
     change(scene.world)

@@ -24,12 +24,13 @@ SHORT = {
 }
 """For each scenario, the number of sessions."""
 LONGEST_S = 45
-"""The longest time for one of these scenarios; a scenario that hangs ends before the test that waits for it does."""
+"""The longest time for one of these scenarios. It is shorter than the time limit of the test that waits for the
+scenario."""
 LEAST_LEFT_MS = 300
-"""The library keeps each session that has at least this much of its lease left when the network is mended. With less,
-a busy machine may be too slow for a connection, a request and a reply. ``LeaseEndTests.swift`` has the true limit, on
-virtual time. The session that is nearest to the end of its lease has about 450 ms left (``least left``); if the machine
-mends the network late, it has less."""
+"""The library keeps each session that has at least this much of its lease left when the network is mended. If less is
+left, a busy machine may be too slow for a connection, a request and a reply. ``LeaseEndTests.swift`` tests the true
+limit, on virtual time. The session whose lease ends first has about 450 ms left (``least left``), or less if the
+machine mends the network late."""
 
 
 @pytest.fixture(scope="module")

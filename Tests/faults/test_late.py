@@ -1,4 +1,4 @@
-"""The library loses no session when the process or its I/O thread does not run for some seconds.
+"""The process or its I/O thread does not run for some seconds; the library loses no session.
 
 Each test plays many sessions in a separate process, in real time. The head-end holds back the replies to all heartbeats
 and to a licence request. While the process or thread does not run, the head-end sends these replies. They wait in the

@@ -1,5 +1,5 @@
-"""If a thousand playbacks have faults at once, each has the same outcome as a single playback, and other heartbeats are
-on time."""
+"""A thousand playbacks have faults at the same time. Each has the same outcome as a single playback, and the heartbeats
+of other playbacks are on time."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_fault(cells: Cells, results: Results, fault: Fault, column: Column, ver
     assert "failure" not in cell, cell["failure"]
     results.add(key, column.name, cell["outcome"])
     assert cell["outcome"] == {**EXPECTED, **over_http2([fault.key])}[key][column.name]
-    # When the name server answers again, a lookup that is still open takes up to ASKS_AGAIN_S longer.
+    # When the name server answers again, a lookup that has already begun takes up to ASKS_AGAIN_S longer.
     assert cell["seconds"] < GIVES_UP_S, "a request waited until the resolver gave up"
     assert (cell["names_asked"] > 0) == (fault.door == "named")
 

@@ -108,7 +108,7 @@ def answer(question: bytes, addresses: list[str]) -> bytes:
 
 
 class World:
-    """The two network namespaces, the name server and the wall clock of a process that ``enter()`` started."""
+    """For a process that ``enter()`` started: its two network namespaces, its name server and its wall clock."""
 
     def __init__(self) -> None:
         run("ip", "link", "set", "lo", "up")

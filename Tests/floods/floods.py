@@ -13,7 +13,7 @@ PIECE = 256 * 1024
 
 @dataclass(frozen=True)
 class Flood:
-    """What a server sends after it has read a request: `start` once, then `unit` without end.
+    """The bytes that a server sends after it has read a request: `start` once, then `unit` again and again without end.
 
     Attributes:
         kind: "http" (HTTP/1.1), "h2" (HTTP/2 over TLS), "tickets" (TLS session tickets, then HTTP/1.1), "raw" (bytes at
@@ -25,7 +25,8 @@ class Flood:
     start: bytes
     unit: bytes
     is_too_large: bool = False
-    """Whether the error must be TOO_LARGE. For these floods the library counts the bytes of the reply."""
+    """Whether the error must be TOO_LARGE. This is so for the floods whose bytes the library counts as part of the
+    reply."""
     acknowledges: bool = True
     """Over HTTP/2: whether the server acknowledges the client's SETTINGS."""
 

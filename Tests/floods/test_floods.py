@@ -1,9 +1,9 @@
 """A server that sends without end does not delay the sessions at other servers.
 
 Each test first plays one session at the head-end, in real time, and then another session at a server that floods. The
-head-end's journal shows how late the heartbeats of the first session arrived, and the clock of the I/O thread how much
-processor time this thread used between two of them. With ``--flood-seconds 10`` (the long form) the players ask the
-flooding server for new sessions for 10 seconds, and most tests have eight players.
+head-end's journal shows how late the heartbeats of the first session arrived. The CPU clock of the I/O thread shows how
+much processor time this thread used between two heartbeats. With ``--flood-seconds 10`` (the long form) the players ask
+the flooding server for new sessions for 10 seconds, and most tests have eight players.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class Scene:
         return max(after - before for before, after in itertools.pairwise(times))
 
     def check_good(self) -> None:
-        """Checks that the session at the head-end had no error, that its connection was never dropped, and that the
-        library sent no heartbeat twice (it then sends the same token again)."""
+        """Checks that the session at the head-end had no error, that the library never dropped its connection, and that
+        the library sent no heartbeat twice (a repeated heartbeat has the same token)."""
         assert not [error for tag, error in self.errors if tag == "good"]
         beats = self.headend.journal.entries(route="heartbeat")
         tokens = [beat.session_token.seq for beat in beats if beat.session_token]
@@ -139,8 +139,8 @@ def io_threads() -> set[Path]:
 
 
 def new_io_thread(before: set[Path]) -> Path:
-    """Returns the I/O thread that has started since `before`. A thread that the I/O thread starts has its name for a
-    moment, too."""
+    """Returns the I/O thread that has started since `before`. Threads that the I/O thread starts have the name of the
+    I/O thread for a moment, too."""
     ends = time.monotonic() + 5 * PATIENCE
     while len(found := io_threads() - before) != 1:
         assert time.monotonic() < ends, f"{len(found)} new I/O threads"

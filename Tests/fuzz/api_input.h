@@ -53,7 +53,7 @@ struct program {
   const uint8_t *bytes;
   size_t size;
   size_t *at; /* shared by all callbacks */
-  void *passed[64]; /* freed after the step, so that the sanitizer notices if the library reads it later */
+  void *passed[64]; /* the test frees it after the step, so that the sanitizer reports a later read of the library */
   unsigned passed_count;
   int is_callback;
 };

@@ -133,7 +133,7 @@ static void *run_server(void *argument) {
         close(connections[index].fd), connections[index].fd = -1;
     if (!polled[CONNECTIONS].revents || (fd = accept(listener, NULL, NULL)) < 0) continue;
     for (index = 0; index < CONNECTIONS && connections[index].fd >= 0; index++) continue;
-    if (index == CONNECTIONS) close(connections[--index].fd); /* closes all connections at the end of an input */
+    if (index == CONNECTIONS) close(connections[--index].fd); /* the input has ended: closes all connections */
     connections[index].fd = fd, connections[index].have = 0;
   }
   return NULL;

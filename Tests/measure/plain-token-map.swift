@@ -31,7 +31,7 @@ package final class TokenMap {
     var pins: UInt32 = 0
   }
 
-  /// An entry that the map may remove, unless the entry was set again, pinned or removed since this record was made.
+  /// The map may remove this entry, unless the entry was set again, pinned or removed after this record was made.
   private struct Candidate {
     let order: UInt64
     let key: [UInt8]

@@ -1,4 +1,5 @@
-"""A test that hangs is named by the program that runs the tests: Tests/c/run, Tests/cpp/run and scripts/test.py."""
+"""A test hangs; the program that runs the tests (Tests/c/run, Tests/cpp/run or scripts/test.py) prints the name of the
+test."""
 
 from __future__ import annotations
 

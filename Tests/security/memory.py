@@ -10,7 +10,7 @@ from pathlib import Path
 
 SLICE = 16
 RUN = 8
-"""How many letters and digits the library stores in one 64-bit number when it searches a message for secrets."""
+"""When the library searches a message for secrets, it stores this number of letters and digits in one 64-bit number."""
 
 
 def needles(secrets: Mapping[str, bytes]) -> dict[str, list[bytes]]:

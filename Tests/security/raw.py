@@ -1,4 +1,4 @@
-"""A server that replies with exactly the bytes that a test chooses, also with bytes that no HTTP library would send."""
+"""A server that replies with exactly the bytes that a test chooses; no HTTP library would send some of these bytes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The process of a host with https servers ends while the library works. It ends with the host's exit code, and if the
-host closes a session in an exit handler, the server does not hold this session any more."""
+"""The process of a host with https servers ends while the library works. The process ends with the host's exit code. If
+the host closes a session in an exit handler, the server no longer holds this session."""
 
 from __future__ import annotations
 

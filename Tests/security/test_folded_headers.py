@@ -1,4 +1,5 @@
-"""The first header line of a server's reply begins with a blank, as if it continued an earlier header line."""
+"""A server sends a reply whose first header line begins with a blank, as if this line continued an earlier header
+line."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The tests search the memory of a host after it has freed everything; the memory contains no token, licence, payload
-or header."""
+"""A host frees everything, and then the test searches the memory of the host; it contains no token, licence, payload or
+header."""
 
 from __future__ import annotations
 

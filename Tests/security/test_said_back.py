@@ -198,8 +198,8 @@ def test_secrets_ofOtherPlaces_areNotTold(stage_factory: Callable[..., Stage]) -
     sessions = {stage.headend._service.session_token(session) for session in stage.headend.sessions.all()}
     assert len(sent | sessions) >= 8 and set(tokens) < sent
     for secret in (*sent, *sessions, word, pin, "Qx7Zk2L", "Zq7xW2"):
-        # A digit before and after the secret: a request may contain two tokens side by side, so a letter there could
-        # be the end or the start of the other token by chance, and the library would redact this letter too.
+        # The characters before and after the secret are digits. If they were letters, they could by chance equal the
+        # end or the start of another token in the request, and the library would remove them too.
         stage.headend.faults.add("license", Fault.error(4000, message=f"no word 1 {secret} 1 here"))
         with pytest.raises(usher.RefusedError) as refused:
             playback.get_license(CLEARKEY, b'{"device":"%s"}' % word.encode())

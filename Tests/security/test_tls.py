@@ -224,8 +224,8 @@ def test_caFile_authorityOfTheSystemsFolder_isNotTrusted(ca_file: str, tmp_path:
 
 
 def test_system_hasAFileOfAuthorities_onlyItIsRead_once(tmp_path: Path) -> None:
-    """The library uses the system's file of authorities, and not the folder beside it. It parses this file only once
-    for all connections, because parsing takes so long that heartbeats to other servers would be late."""
+    """The library reads the authorities from the system's file, not from the folder beside this file. It parses the
+    file only once for all connections, because parsing takes so long that heartbeats to other servers would be late."""
     folder = tmp_path / "certs"
     folder.mkdir()
     CA.cert_pem.write_to_path(str(folder / "ca-certificates.crt"))

@@ -71,8 +71,8 @@ class KeepingServer:
         self._unasked.close()
 
     def send_unasked(self, data: bytes) -> None:
-        """Sends bytes on a connection while no request is in flight. The thread of the connection sends them: two
-        threads must not use a TLS connection at the same time."""
+        """Sends bytes on a connection while no request is in flight. The thread of the connection sends them, because
+        two threads must not use a TLS connection at the same time."""
         self._wake.sendall(data)
 
     def _accept(self) -> None:

@@ -32,8 +32,8 @@ class Told:
         self.lines += stage.logs + stage.trace
 
     def check(self, secret: Mapping[str, str]) -> None:
-        """Checks that no line contains a part of a secret: 16 characters in a row, of a short opaque token 8. The first
-        40 letters of a JWT are public, so they may occur."""
+        """Checks that no line contains 16 consecutive characters of a secret, or 8 consecutive characters of a short
+        opaque token. The first 40 letters of a JWT are public, so they may occur."""
         text = "\n".join(self.lines)
         assert len(self.lines) > 20, text
         for name, value in secret.items():

@@ -1,4 +1,4 @@
-"""What Apple's player and the viewer do in the ports: a test CDM, a decoder, and the main queue."""
+"""Replaces Apple's player and the viewer in the ports: a test CDM, a decoder, and the main queue."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ class Stage:
                     ) from None
 
     def _all_held(self) -> bool:
-        """Whether the story leaves every request in flight without a reply on purpose.
+        """Whether all requests that are in flight now are those that the story leaves without a reply on purpose.
 
         If the library cancels a request, the head-end counts it in `held` until it notices the closed connection. If
         the library meanwhile sends another request, `held` can equal `transfers` by chance. So the method compares the

@@ -1,4 +1,4 @@
-"""A door that closes each connection after a reply, and does not announce this."""
+"""A door that closes each connection after a reply, without a header that announces this."""
 
 from __future__ import annotations
 

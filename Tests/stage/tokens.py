@@ -9,7 +9,8 @@ from stage import HEADER, Stage
 
 
 class Tokens:
-    """A token callback that first returns `answers`, then a new token at each call, and records its calls.
+    """A token callback that records its calls. It first returns the values of `answers`, one for each call, and then a
+    new token for each call.
 
     hold: if True, the callback stores every request and does not answer it.
     single_use: if True, each token is valid for only one licence.

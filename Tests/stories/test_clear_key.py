@@ -60,7 +60,7 @@ def tenc(kid: bytes, iv_size: int = 8) -> bytes:
 
 
 def test_request_isWhatChromiumSends() -> None:
-    """The library makes the Clear Key request for two key ids; it has the same bytes as Chromium's."""
+    """The library makes the Clear Key request for two key ids; the request has the same bytes as that of Chromium."""
     assert usher.clear_key_request([b"\xff" * 16]) == b'{"kids":["_____________________w"],"type":"temporary"}'
     assert json.loads(usher.clear_key_request(KIDS))["kids"] == [unpadded(kid) for kid in KIDS]
 
@@ -100,7 +100,7 @@ def test_licence_thatIsMalformed_isRefusedInWords(data: bytes, words: str) -> No
 
 
 def test_keys_forAHostWithLittleRoom_areNotWritten() -> None:
-    """The host has room for one of two keys, or the second key is malformed; the library leaves no key behind."""
+    """The host has room for one of two keys, or the second key is malformed; the host's array then contains no key."""
     good = license_of(pair(KIDS[0], KEY), pair(KIDS[1], KEY)).data
     bad = license_of(pair(KIDS[0], KEY), pair(KIDS[1], b"")).data
     for data, room, status, needed in ((good, 1, -26, 2), (good, 0, -26, 2), (bad, 2, -25, 0), (good, 2, 0, 2)):
@@ -197,7 +197,7 @@ def test_clip_ofFFmpeg_isRead(clip: Callable[..., Path], options: tuple[str, ...
 
 
 def test_clip_withoutEncryption_hasNoKeyIDs(clip: Callable[..., Path]) -> None:
-    """The library reads a clip that is not encrypted; this is no error, and there are no key ids."""
+    """The library reads a clip that is not encrypted; it reports no error and returns no key ids."""
     assert usher.read_mp4(clip("clear.mp4", encrypted=False)) == usher.FileProtection()
 
 
@@ -261,7 +261,8 @@ def test_file_thatIsMalformed_isRefusedInWords(data: bytes, words: str) -> None:
 
 
 def test_reader_thatRaises_isHeard() -> None:
-    """The function of the host raises or returns too many bytes; the host gets its exception or an error."""
+    """The host's read function raises an exception, which the host gets back; or it returns too many bytes, and the
+    host gets an error."""
 
     def broken(offset: int, size: int) -> bytes:
         raise OSError("the disk is gone")

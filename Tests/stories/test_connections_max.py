@@ -297,7 +297,7 @@ SUCCESS = ("SESSION_STARTED", "SESSION_ENDED", "PLAYBACK_CLOSED")
 
 
 def host(limit: int, screens: int, *headends: HeadEnd, spare: int = 0) -> dict[str, Any]:
-    """Runs a host with `limit` file descriptors that plays on `screens` screens, then closes all.
+    """Runs a host with `limit` file descriptors, which plays on `screens` screens and then closes all playbacks.
 
     If `spare` is not 0, the host first opens files until the system refuses another file, and then closes `spare` - 1
     of them. If `spare` is 0, a thread of the host opens and closes a file again and again instead.

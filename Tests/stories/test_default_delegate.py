@@ -87,7 +87,8 @@ def test_defaultDelegate_forTheNextStream_takesTheNextHeader(stage: Stage) -> No
 
 
 def test_defaultDelegate_headerTakenAway_isSentNoMore(stage: Stage) -> None:
-    """setHTTPHeader with None removes a header; the name is compared without regard to case (delegates.md: Hooks)."""
+    """setHTTPHeader with None removes a header; upper and lower case in the name do not matter
+    (delegates.md: Hooks)."""
     delegate = default(stage)
     delegate.set_http_header("X-Device", "tv")
     delegate.set_http_header(HEADER, stage.headend.content_token())
@@ -149,7 +150,7 @@ def test_defaultDelegate_renewal_goesToTheLicenceServerWithRenewTrue(stage: Stag
 
 
 def test_defaultDelegate_zap_tearsNothingDown(stage: Stage) -> None:
-    """Without a session manager a zap sends no teardown, only the licence request of the next item
+    """On a zap without a session manager, the library sends no teardown, only the licence request of the next item
     (protocol.md: The session)."""
     delegate = default(stage)
     delegate.set_http_header(HEADER, stage.headend.content_token())
@@ -171,7 +172,7 @@ def test_defaultDelegate_zap_tearsNothingDown(stage: Stage) -> None:
     ],
 )
 def test_defaultDelegate_withoutALicenceServer_isRefused(stage: Stage, options: dict[str, Any]) -> None:
-    """A default delegate without a licence URL is refused (delegates.md: Which delegate)."""
+    """The library refuses a default delegate without a licence URL (delegates.md: Which delegate)."""
     with pytest.raises(usher.InvalidArgumentError):
         usher.DefaultDelegate(stage.context, **options)
     with pytest.raises(TypeError):

@@ -54,8 +54,8 @@ def test_teardown_afterAStop_isSentAndFreesTheSlot(
 
 @WAYS
 def test_teardown_afterAStop_isSentOnce(stage: Stage, tear_down: Ending) -> None:
-    """The host asks several times to tear a left session down, also while the teardown is in flight. The library sends
-    only one teardown."""
+    """The host asks several times to tear down a session that it left, also while the teardown is in flight; the
+    library sends only one teardown."""
     playback = play(stage)
     licence(playback)
     playback.close(LEAVE)

@@ -76,8 +76,8 @@ def test_replyWithAToken_whoseHookAnswersTheBuiltinLicence_keepsTheSession(
 
 
 def test_laterReplyWithAToken_opensASession(stage: Stage) -> None:
-    """The first content needs no session, but the second content needs one. The second licence reply opens the session,
-    and the close tears the session down."""
+    """The first content needs no session, and the second content needs one. The second licence reply opens the session,
+    and the library tears this session down at the close."""
     tokens = [stage.headend.content_token("alice", "free", session_control=False), stage.headend.content_token()]
     playback = play(stage, token=tokens[0], token_callback=lambda request: tokens[1])
     assert licence(playback).renew_type is usher.RenewType.NONE

@@ -19,7 +19,7 @@ CLEARKEY = usher.KeySystem.CLEARKEY
 
 
 class Screen:
-    """A player with an observer that keeps the player's notices."""
+    """A player with an observer, which stores all notices."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -46,18 +46,19 @@ def screen(stage: Stage) -> Screen:
 
 @pytest.fixture
 def limited(stage_factory: StageFactory) -> Stage:
-    """The account may have one session."""
+    """A stage whose account may have only one session at a time."""
     return stage_factory(headend={"limit": 1})
 
 
 def setups(stage: Stage, skipped: int = 0) -> list[int]:
-    """Returns when the head-end received the set-ups after the first `skipped`: in ms, from the first of them."""
+    """Returns the times at which the set-ups arrived at the head-end, without the first `skipped` set-ups: in ms after
+    the first of the others."""
     times = [entry.at_ms for entry in stage.sent("setup")[skipped:]]
     return [time - times[0] for time in times]
 
 
 def too_many(retry_after_s: int) -> Fault:
-    """The reply that the account has too many sessions, with Retry-After."""
+    """Makes a refusal with code 1007 (too many sessions) and the header Retry-After."""
     return Fault.status(
         429,
         retry_after=retry_after_s,
@@ -69,7 +70,8 @@ def too_many(retry_after_s: int) -> Fault:
 
 
 def test_notices_ofAnItemThatPlays_areReadyAndTornDown(stage: Stage, screen: Screen) -> None:
-    """The observer hears READY when the licence arrives, nothing at heartbeats, and TORN_DOWN when the slot is free."""
+    """The licence arrives, the library sends heartbeats, and the playback closes; the observer gets READY with the
+    licence, and TORN_DOWN when the slot is free."""
     playback = screen.play()
     stage.advance(300_000)
     assert screen.names() == ["READY"]
@@ -87,8 +89,8 @@ def test_notices_ofAnItemThatPlays_areReadyAndTornDown(stage: Stage, screen: Scr
 
 
 def test_setupRefused_isOneNoticeWithWords(stage: Stage, screen: Screen) -> None:
-    """Set-up fails and with it the licence request: the observer hears REFUSED once, with the words and the error of
-    set-up."""
+    """Set-up fails, and so the licence request fails too; the observer gets REFUSED once, with the words and the error
+    of set-up."""
     stage.headend.faults.add("setup", Fault.error(1003))
     screen.play()
     assert stage.events.types() == ["SETUP_ERROR", "LICENSE_ERROR"]
@@ -108,7 +110,7 @@ def test_setupRefused_isOneNoticeWithWords(stage: Stage, screen: Screen) -> None
 
 
 def test_licenceRefused_thenGranted_isRefusedThenReady(stage: Stage, screen: Screen) -> None:
-    """The server refuses the licence, and grants the licence that the host requests next."""
+    """The server refuses the first licence request and grants the second one; the observer gets REFUSED, then READY."""
     stage.headend.faults.add("license", Fault.error(4000))
     playback = screen.play()
     assert screen.names() == ["REFUSED"]
@@ -118,7 +120,7 @@ def test_licenceRefused_thenGranted_isRefusedThenReady(stage: Stage, screen: Scr
 
 
 def test_sessionKilled_isLostThenTornDown(stage: Stage, screen: Screen) -> None:
-    """The operator ends the session: the observer hears LOST once, and TORN_DOWN when the host stops the item."""
+    """The operator ends the session; the observer gets LOST once, and TORN_DOWN when the host stops the item."""
     screen.play()
     stage.headend.kill_account("account-1")
     stage.advance(300_000)
@@ -133,8 +135,8 @@ def test_sessionKilled_isLostThenTornDown(stage: Stage, screen: Screen) -> None:
 
 
 def test_outage_isLostThenRecovered(stage_factory: StageFactory) -> None:
-    """Heartbeats fail until the lease has ended, and then succeed again: the head-end keeps sessions longer than the
-    library assumes."""
+    """Heartbeats fail until the lease has ended, and then succeed, because this head-end keeps sessions longer than the
+    library assumes; the observer gets LOST, then RECOVERED."""
     stage = stage_factory(headend={"grace": 10})
     screen = Screen(stage)
     screen.play()
@@ -148,7 +150,7 @@ def test_outage_isLostThenRecovered(stage_factory: StageFactory) -> None:
 
 @pytest.mark.leaves_session
 def test_teardownFailed_isEndedWithTheReason(stage: Stage, screen: Screen) -> None:
-    """The server does not confirm the teardown: the last notice is ENDED, with the error of the teardown."""
+    """The server does not confirm the teardown; the last notice is ENDED, with the error of the teardown."""
     screen.play(teardown_retries=usher.OFF)
     stage.headend.faults.add("teardown", Fault.status(503))
     screen.player.stop()
@@ -160,7 +162,8 @@ def test_teardownFailed_isEndedWithTheReason(stage: Stage, screen: Screen) -> No
 
 
 def test_leftSession_tornDownLater_isTornDown(stage: Stage, screen: Screen) -> None:
-    """The host leaves the session to expire: ENDED. Later it asks for the teardown: TORN_DOWN."""
+    """The host leaves the session to expire, and the observer gets ENDED. Later the host tears the session down, and
+    the observer gets TORN_DOWN."""
     playback = screen.play()
     playback.close(usher.CloseMode.LEAVE)
     stage.settle()
@@ -170,7 +173,7 @@ def test_leftSession_tornDownLater_isTornDown(stage: Stage, screen: Screen) -> N
 
 
 def test_zap_theObserverHearsOnlyOfTheNewItem(stage: Stage, screen: Screen) -> None:
-    """After a zap the observer hears nothing of the old item, although its teardown fails."""
+    """After a zap the teardown of the old item fails; the observer gets no notice about the old item."""
     screen.play("old", teardown_retries=usher.OFF)
     stage.headend.faults.add("teardown", Fault.error(1011))
     screen.play("new", teardown_retries=usher.OFF)
@@ -187,7 +190,8 @@ def test_zap_theObserverHearsOnlyOfTheNewItem(stage: Stage, screen: Screen) -> N
 
 
 def test_observer_hearsOnlyOfItsPlayer_untilItIsRemoved(stage: Stage, screen: Screen) -> None:
-    """Each observer hears of its own player. After remove(), and after the player was freed, it hears nothing."""
+    """Each observer gets the notices of its own player only. It gets no notice after remove(), and none after the host
+    has freed the player."""
     other = Screen(stage)
     screen.play("here")
     other.play("there")
@@ -205,8 +209,8 @@ def test_observer_hearsOnlyOfItsPlayer_untilItIsRemoved(stage: Stage, screen: Sc
 
 
 def test_serviceCertificate_isNoNotice(stage: Stage) -> None:
-    """The Widevine CDM requests its service certificate first; the observer hears nothing. Then the server refuses the
-    licence; the observer hears REFUSED, because the item was never ready."""
+    """The Widevine CDM first requests its service certificate; the observer gets no notice. Then the server refuses the
+    licence; the observer gets REFUSED, because the item was never ready."""
     screen = Screen(stage)
     playback = screen.play(licence=False, key_system="widevine")
     playback.request_license(usher.KeySystem.WIDEVINE, b"\x08\x04")
@@ -219,8 +223,8 @@ def test_serviceCertificate_isNoNotice(stage: Stage) -> None:
 
 
 def test_observer_addedWhileAnItemPlays_hearsOnlyOfTheNext(stage: Stage, screen: Screen) -> None:
-    """A player with an observer plays an item. A second observer is added; the item is lost. Only the first observer
-    hears of it."""
+    """The host adds a second observer while an item plays, and then the operator ends the session; only the first
+    observer gets LOST. The second observer gets the notices of the next item."""
     screen.play()
     later: list[usher.Notice] = []
     observer = screen.player.add_observer(later.append)
@@ -234,8 +238,8 @@ def test_observer_addedWhileAnItemPlays_hearsOnlyOfTheNext(stage: Stage, screen:
 
 
 def test_slotWait_whenAnotherDeviceStops_isReady(limited: Stage) -> None:
-    """The account is at its limit. The library says WAITING once and repeats the set-up after 1 s, 2 s, 4 s and then
-    every 5 s. When the other device has stopped, the item plays."""
+    """The account is at its limit. The observer gets WAITING once, and the library repeats the set-up after 1 s, 2 s,
+    4 s and then every 5 s. When the other device has stopped, the item plays."""
     other = limited.play(tag="other device")
     limited.settle()
     screen = Screen(limited)
@@ -260,7 +264,7 @@ def test_slotWait_whenAnotherDeviceStops_isReady(limited: Stage) -> None:
 
 
 def test_slotWait_whenNoSlotBecomesFree_isRefused(limited: Stage) -> None:
-    """The last set-up is sent at the end of the wait; then the library reports the refusal, once."""
+    """The library sends the last set-up at the end of the wait, and then reports the refusal once."""
     limited.play(tag="other device")
     limited.settle()
     screen = Screen(limited)
@@ -277,7 +281,7 @@ def test_slotWait_whenNoSlotBecomesFree_isRefused(limited: Stage) -> None:
 
 
 def test_slotWait_obeysRetryAfter(stage: Stage, screen: Screen) -> None:
-    """If the server asks for a pause of 8 s, the next set-up is sent after 8 s."""
+    """The server asks for a pause of 8 s; the library sends the next set-up after 8 s."""
     stage.headend.faults.add("setup", too_many(8))
     screen.play(slot_wait_ms=30_000)
     stage.advance(30_000)
@@ -286,7 +290,7 @@ def test_slotWait_obeysRetryAfter(stage: Stage, screen: Screen) -> None:
 
 
 def test_slotWait_ifRetryAfterIsLonger_isRefusedAtOnce(stage: Stage, screen: Screen) -> None:
-    """If the server asks for a pause that is longer than the wait, the library reports the refusal at once."""
+    """The server asks for a pause that is longer than the wait; the library reports the refusal at once."""
     stage.headend.faults.add("setup", too_many(31))
     screen.play(slot_wait_ms=30_000)
     assert screen.names() == ["REFUSED"]
@@ -294,7 +298,8 @@ def test_slotWait_ifRetryAfterIsLonger_isRefusedAtOnce(stage: Stage, screen: Scr
 
 @pytest.mark.parametrize("end", ["close", "zap"])
 def test_slotWait_endsWithTheItem(limited: Stage, end: str) -> None:
-    """The host closes the item while it waits for a slot, or plays another item: no set-up for it follows."""
+    """The host closes an item that waits for a slot, or plays another item; the library sends no further set-up for the
+    first item."""
     limited.play(tag="other device")
     limited.settle()
     screen = Screen(limited)
@@ -312,7 +317,8 @@ def test_slotWait_endsWithTheItem(limited: Stage, end: str) -> None:
 
 
 def test_slotWait_longerThanTheTimeLimitOfTheLicence_isReady(limited: Stage) -> None:
-    """The library waits for a slot longer than a licence request may take (20 s): the request does not fail."""
+    """The library waits for a slot for longer than the time limit of the licence request (20 s); the request does not
+    fail."""
     other = limited.play(tag="other device")
     limited.settle()
     screen = Screen(limited)
@@ -325,7 +331,7 @@ def test_slotWait_longerThanTheTimeLimitOfTheLicence_isReady(limited: Stage) -> 
 
 
 def test_slotWait_withV2_repeatsTheLicenceRequest(limited: Stage) -> None:
-    """With SSP V2 the licence request opens the session: the library repeats it until a slot is free."""
+    """With SSP V2 the licence request opens the session; the library repeats this request until a slot is free."""
     other = limited.play(tag="other device")
     limited.settle()
     screen = Screen(limited)
@@ -345,8 +351,8 @@ def test_slotWait_withV2_repeatsTheLicenceRequest(limited: Stage) -> None:
 
 
 def test_slotWait_withV2_thatFails_isFollowedByAWholeWait(stage: Stage, screen: Screen) -> None:
-    """The repeated licence request fails for another reason, so the wait is over. A minute later the next request finds
-    no slot either: the library reports a new wait, and waits for the whole time again."""
+    """The repeated licence request fails for another reason, which ends the wait. A minute later the server refuses the
+    next request because no slot is free; the library reports a new wait, and waits for the whole time again."""
     delegate = v2_delegate(stage, slot_wait_ms=60_000)
     playback = stage.play(player=screen.player, tag="film", delegate=delegate)
     for last in (Fault.error(4000), None):
@@ -364,8 +370,8 @@ def test_slotWait_withV2_thatFails_isFollowedByAWholeWait(stage: Stage, screen: 
 
 
 def test_slotWait_withV2_whenTheServerThenHangs_endsAtTheTimeLimit(stage: Stage, screen: Screen) -> None:
-    """The library repeats the licence request, and the server does not answer. The time limit of the request (3 s) does
-    not begin again after the wait for a slot (5 s)."""
+    """The library repeats the licence request, and the server does not reply. After the wait for a slot (5 s) the
+    library does not start the time limit of the request (3 s) again."""
     stage.headend.faults.add("license", Fault.error(1007, status=400))
     delegate = v2_delegate(stage, slot_wait_ms=5000)
     playback = stage.play(player=screen.player, tag="film", delegate=delegate)
@@ -387,7 +393,8 @@ def test_slotWait_withV2_whenTheServerThenHangs_endsAtTheTimeLimit(stage: Stage,
 
 @story
 async def test_aioObserver_getsObjectsOfUsherAio(stage: AioStage) -> None:
-    """The observer of an aio player gets playback, player and tag as the host knows them."""
+    """The observer of an aio player gets the objects of usher.aio as playback and player, and the tag that the host
+    gave to play()."""
     notices: list[usher.aio.Notice] = []
     player = usher.aio.Player(stage.context)
     player.add_observer(notices.append)

@@ -416,8 +416,8 @@ def test_widevineRenewal_answeredOddly_reachesTheCDMOnlyIfItIsOne(stage_factory:
 @pytest.mark.parametrize("operation", ["entitlement", "token"])
 def test_loaderServer_answeredOddly_bringsAKeyOnlyIfItIsTheRightReply(odd_stage: Stage, operation: str) -> None:
     """The loader asks the entitlement server for the token URL, and sends the SPC to this URL. The operation `token` is
-    the second of these requests. The right reply to it is the bytes of a test CKC, whose form the library does not
-    know: they are a CKC only without a mark, and sent as binary data."""
+    the second of these requests. The right reply to it is the bytes of a test CKC. The library does not know the form
+    of these bytes, so it takes them for a CKC only if they have no byte order mark and are sent as binary data."""
     fps.ready(odd_stage)
     cdm = fps.CDM()
     fps.loader(odd_stage, cdm, route=usher.Route.ENTITLEMENT, entitlement_url=odd_stage.headend.entitlement_url)

@@ -1,4 +1,5 @@
-"""Each object uses only the options that the host set for it; for all others it uses the defaults of its kind."""
+"""Each object uses the options that the host set for this object, and the defaults of its kind for all other
+options."""
 
 from __future__ import annotations
 

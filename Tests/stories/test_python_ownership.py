@@ -64,7 +64,7 @@ def test_delegateThatWasFreed_isRefused(stage: Stage) -> None:
 
 
 class Closing(usher.Context):
-    """A context that another thread closes directly after its property `closed` has returned False."""
+    """A context that another thread closes directly after the property `closed` of the context has returned False."""
 
     closes_next = False
 

@@ -261,7 +261,8 @@ def test_setup_withAControlCharacterInTheToken_isRefused(stage: Stage) -> None:
 
 
 def test_setup_redirected_isRefused(stage: Stage) -> None:
-    """The head-end redirects the set-up. The library does not follow; the error names the target, without its query."""
+    """The head-end redirects the set-up. The library does not follow the redirect; the error contains the new URL
+    without its query."""
     target = "https://portal.example/sign-in"
     stage.headend.faults.add("setup", Fault.redirect(target + "?device=1"))
     stage.play()

@@ -1,4 +1,4 @@
-"""Refused calls: the exception and the log name the argument and the reason."""
+"""The library refuses calls; the exception and the log name the argument and the reason."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def test_requestThatFails_isNoRefusal(stage: Stage) -> None:
 
 
 def test_contextRefused_forAFileThatIsMissing_namesTheOption(lib: Any) -> None:
-    """A file of `ca_file` cannot be read; the exception and the log name the option, although there is no context."""
+    """The library cannot read the file of `ca_file`, and so makes no context; the exception and the log name the
+    option."""
     lines: list[str] = []
     with pytest.raises(usher.InvalidArgumentError, match="ca_file: not a file that can be read"):
         usher.Context(ca_file="/nonexistent/ca.pem", log=lambda level, line: lines.append(line))

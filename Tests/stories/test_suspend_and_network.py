@@ -158,8 +158,8 @@ def test_paused_untilTheSessionExpired_isAHeartbeatError(stage: Stage) -> None:
 @pytest.mark.breaks_rules("late-beat")
 @pytest.mark.parametrize("suspend", [usher.Suspend.KEEP, usher.Suspend.PAUSE])
 def test_machineThatSlept_beatsAtOnceWhenItWakes(stage: Stage, suspend: usher.Suspend) -> None:
-    """When the clock jumps because the machine slept, the library sends a heartbeat at once and reports a doubtful
-    session (protocol.md: Races)."""
+    """When the machine wakes from sleep and its clock has jumped, the library sends a heartbeat at once and reports the
+    session as doubtful (protocol.md: Races)."""
     playback = stage.play(delegate=stage.delegate(suspend=suspend))
     stage.settle()
     stage.context.suspend()

@@ -48,8 +48,9 @@ def test_close_withSyncAndAStalledServer_returnsAfter3s(stage: Stage) -> None:
     stage.headend.faults.add("teardown", Fault.stall())
     closing = stage.call(playback.close)
     stage.headend.wait_held()
-    # Two timers are due in 3 s: that of the teardown and that of close(). wait_timer() returns when it finds one of
-    # them. If this is the teardown's, close() has perhaps not begun to wait; still_waiting() gives it time to begin.
+    # Two timers are due in 3 s: the timer of the teardown and the timer of close(). wait_timer() returns when it finds
+    # one of them. If it finds the timer of the teardown, close() may not have begun to wait; still_waiting() gives
+    # close() time for this.
     stage.wait_timer(3_000)
     assert stage.still_waiting(closing)
     stage.advance(2_999)

@@ -59,8 +59,8 @@ def test_map_setGetRemoveClear_isAMapping(tokens: usher.TokenMap) -> None:
 
 
 def test_map_keys_areBytes(tokens: usher.TokenMap) -> None:
-    """Content identifiers are compared as bytes: they need not be UTF-8 and may contain NUL, and Unicode equivalents
-    differ (delegates.md: Token map)."""
+    """The map compares content identifiers as bytes: they need not be UTF-8, may contain NUL, and two Unicode forms of
+    one letter are different (delegates.md: Token map)."""
     keys: list[Any] = [b"\xff\xfe", b"a\0b", b"a", "\u00e9", "e\u0301", b"\0"]
     for index, key in enumerate(keys):
         tokens[key] = f"token-{index}"

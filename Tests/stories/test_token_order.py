@@ -224,8 +224,8 @@ def test_v2Close_whileALicenseOpensTheSession_isReportedAsLeft(stage: Stage) -> 
 
 @pytest.mark.parametrize("value", [False, "false", "False", 0, "0"])
 def test_sessionDrmEnforced_falseInAnyForm_isKeptAliveByHeartbeats(stage_factory: StageFactory, value: object) -> None:
-    """The head-end says, in different forms of JSON, that Widevine renewals do not keep the session alive. The library
-    continues to send heartbeats."""
+    """The head-end's reply says, in different forms of JSON, that Widevine renewals do not keep the session alive; the
+    library sends heartbeats."""
     stage = stage_factory(headend={"enforced": {"widevine"}})
     stage.headend.faults.add("license", Fault.fields(sessionDrmEnforced=value))
     playback = stage.play(key_system="widevine")

@@ -1,4 +1,5 @@
-"""The trace of a context: lines of level TRACE, each a JSON object. Statements of docs/traces.md."""
+"""Tests the statements of docs/traces.md: a context writes its trace as log lines of level TRACE, each a JSON
+object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers send replies that they should not send, and connections end when they should not."""
+"""Servers send invalid replies, or close connections before the reply."""
 
 from __future__ import annotations
 

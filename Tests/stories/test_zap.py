@@ -101,7 +101,7 @@ def test_zap_quicklyThroughManyStreams_setsUpTheLastOnly(stage: Stage) -> None:
 
 
 def test_zap_toAClearStream_tearsDownAndAsksForNothing(stage: Stage) -> None:
-    """On a zap to a stream without DRM the old session is torn down, and no new one is set up
+    """On a zap to a stream without DRM, the library tears the old session down and sets up no new one
     (multi-instance page; protocol.md: Races)."""
     stage.play()
     stage.settle()
@@ -116,8 +116,8 @@ def test_zap_toAClearStream_tearsDownAndAsksForNothing(stage: Stage) -> None:
 
 
 def test_zap_toADelegateWithoutSsm_tearsDown(stage: Stage) -> None:
-    """On a zap to an item with another delegate, the old session is torn down with the old item's delegate
-    (protocol.md: Races)."""
+    """On a zap to an item with another delegate, the library tears the old session down with the delegate of the old
+    item (protocol.md: Races)."""
     stage.play()
     stage.settle()
     stage.play(delegate=stage.delegate(ssm_url=None))
@@ -351,8 +351,8 @@ def test_zapToTheSameStream_afterARefusedBeat_givesTheOldSlotBackFirst(stage_fac
 
 
 def test_player_stoppedWhileTheNextItemWaits_playsNeither(stage: Stage) -> None:
-    """When the host stops the player (a null source in the SDKs), the library tears down the session of the current
-    item, and closes the item that waits (protocol.md: Races)."""
+    """When the host stops the player (in the SDKs: sets a null source), the library tears down the session of the
+    current item, and closes the item that waits for the player (protocol.md: Races)."""
     stage.play(tag="first")
     stage.settle()
     stage.headend.faults.add("teardown", Fault.stall())
@@ -366,7 +366,7 @@ def test_player_stoppedWhileTheNextItemWaits_playsNeither(stage: Stage) -> None:
 
 
 def test_player_freed_tearsDown(stage: Stage) -> None:
-    """When the host frees the player (the view in the SDKs), the library tears the session of the player down
+    """When the host frees the player (in the SDKs: the view), the library tears down the session of the item that plays
     (protocol.md: Races; SSM v1 page)."""
     player = screen(stage)
     stage.play(player=player)

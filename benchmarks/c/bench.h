@@ -17,9 +17,9 @@ typedef struct bench_options {
   int rounds; /* rounds measured */
   int warm_up; /* rounds before the measurement */
   int variant; /* the comment at the top of each program explains its variants */
-  int seconds; /* how many seconds a program on the real clock runs */
+  int seconds; /* the duration in seconds of a run on the real clock */
   int pace; /* heartbeats per second, at equal intervals; 0: as many as possible */
-  int spread; /* seconds over which the program spreads the set-ups, on the real clock */
+  int spread; /* the program spreads the set-ups over this many seconds */
 } bench_options;
 
 /** Reads the options `--base URL --sessions N ...`. If an option is wrong, ends the program with exit code 2. */

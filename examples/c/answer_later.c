@@ -6,7 +6,7 @@
  *   ./answer_later CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "clip.h" /* decodes; in your app, the player does */
+#include "clip.h" /* decodes the clip; in your app, the player does this */
 #include <pthread.h>
 #include <unistd.h>
 #include <usher/usher.h>

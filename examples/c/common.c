@@ -5,7 +5,7 @@
  *   ./common CLIP LICENSE_URL CONTENT_TOKEN KEY_ID DEVICE      (key id in base64url; DEVICE: your name for this screen)
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "clip.h" /* decodes; in your app, the player does */
+#include "clip.h" /* decodes the clip; in your app, the player does this */
 #include <usher/usher.h>
 
 struct mine {

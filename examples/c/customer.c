@@ -5,7 +5,7 @@
  *   ./customer PLUG_IN CLIP BACKEND_URL KEY_ID      (key id in base64url)
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "clip.h" /* decodes; in your app, the player does */
+#include "clip.h" /* decodes the clip; in your app, the player does this */
 #include <dlfcn.h>
 
 static void on_payload(usher_completion id, usher_playback *p, const char *key_system, uint64_t tag,
@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
   if (!status) status = usher_response_get(response, &licence);
   int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status))
                       : clip_play(argv[2], licence.data, licence.data_size, playback);
-  usher_context_free(context); /* waits for the teardown callback; then no plug-in code runs */
+  usher_context_free(context); /* waits for the teardown callback; afterwards no plug-in code runs */
   dlclose(plug_in);
   return failed != 0;
 }

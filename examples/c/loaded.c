@@ -14,7 +14,7 @@ static const usher_api *usher;
 /* clip.h calls these two functions. */
 #define usher_clearkey_keys usher->clearkey_keys
 #define usher_playback_session_state usher->playback_session_state
-#include "clip.h" /* decodes; in your app, the player does */
+#include "clip.h" /* decodes the clip; in your app, the player does this */
 
 /* @return 1 if the library is there and has every function that this program needs. */
 static int load(const char *name) {

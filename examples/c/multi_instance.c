@@ -7,7 +7,7 @@
  *      PREVIEW CONTENT_ID CONTENT_TOKEN KEY_ID      (key ids in base64url)
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "clip.h" /* decodes; in your app, the player does */
+#include "clip.h" /* decodes the clip; in your app, the player does this */
 #include <pthread.h>
 #include <usher/usher.h>
 

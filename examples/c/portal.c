@@ -26,7 +26,7 @@ static void on_license(const usher_customer_request *request, void *user_data) {
       .http_status = reply.status,
       .service_code = (int64_t)backend_number(&reply, "code"),
       .message = backend_text(&reply, "message")};
-  usher_complete_license(request->completion, &answer); /* answers now; any thread may also answer later */
+  usher_complete_license(request->completion, &answer); /* answers at once; any thread may also answer later */
   json_object_put(reply.json);
 }
 static void call(usher_completion completion, const char *what, struct portal *mine) {
@@ -54,5 +54,5 @@ int32_t portal_delegate_new(usher_context *context, const char *backend, usher_d
       .teardown = on_teardown,
       .user_data = mine,
       .destroy = free};
-  return usher_customer_delegate_new(context, &options, out); /* calls free(mine) also if it fails */
+  return usher_customer_delegate_new(context, &options, out); /* this call runs free(mine) also if it fails */
 }

@@ -8,7 +8,7 @@
  * make_spc() and open_ckc() replace the CDM: they make and read test data that the reference head-end understands.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "clip.h" /* decodes; in your app, the player does */
+#include "clip.h" /* decodes the clip; in your app, the player does this */
 #include <libavutil/avstring.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
@@ -132,8 +132,7 @@ int main(int argc, char **argv) {
   int32_t status = usher_context_new(NULL, &context);
   if (!status) status = usher_context_add_loader(context, &options, &loader);
   if (!status) status = usher_player_new(context, &player);
-  if (!status)
-    status = usher_player_play(player, &item, &s.playback); /* no delegate, so no session; the loader gets the keys */
+  if (!status) status = usher_player_play(player, &item, &s.playback); /* the item has no delegate, and so no session */
   int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status)) : play(&s, argv[1]);
   usher_context_close(context, 0, NULL);
   usher_context_free(context);

@@ -5,7 +5,7 @@
  *   ./ssp CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "clip.h" /* decodes; in your app, the player does */
+#include "clip.h" /* decodes the clip; in your app, the player does this */
 #include <usher/usher.h>
 
 static void on_event(const usher_event *event, void *user_data) {

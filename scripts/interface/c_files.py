@@ -1,4 +1,4 @@
-"""The table of functions in api.h and in Swift, and Tests/c/functions.h."""
+"""Writes the table of functions in api.h and in Swift, and Tests/c/functions.h."""
 
 from __future__ import annotations
 

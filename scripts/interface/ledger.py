@@ -1,4 +1,4 @@
-"""docs/symbols.txt, the ledger of public names; docs/abi/*.table, the order of the table of functions."""
+"""Writes docs/symbols.txt, the list of all public names, and docs/abi/*.table, the order of the table of functions."""
 
 from __future__ import annotations
 

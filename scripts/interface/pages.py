@@ -1,4 +1,4 @@
-"""The table "Every function" of docs/threading.md."""
+"""Writes the table "Every function" of docs/threading.md."""
 
 from __future__ import annotations
 

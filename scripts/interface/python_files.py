@@ -1,4 +1,4 @@
-"""The Python bindings' declarations, usher/_c/abi.py, and their constants, usher/_c/enums.py."""
+"""Writes the declarations of the Python bindings (usher/_c/abi.py) and their constants (usher/_c/enums.py)."""
 
 from __future__ import annotations
 

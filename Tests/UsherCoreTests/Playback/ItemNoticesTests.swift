@@ -40,11 +40,11 @@ import Testing
     ([.licenseArrived, .renewalFailed, .keepAliveFailed, .sessionEnded, .closed], [.ready, .lost, .tornDown]),
     ([.licenseArrived, .licenseFailed, .licenseArrived], [.ready, .lost, .recovered]),
     ([.sessionStarted, .keepAliveFailed, .licenseArrived, .recovered], [.refused, .ready]),
-    // Another session replaces the session of an item that plays.
+    // While an item plays, a new session replaces its session.
     ([.licenseArrived, .sessionEnded, .waitsForSlot, .sessionStarted, .closed], [.ready, .waiting, .ready, .ended]),
     ([.licenseArrived, .sessionEnded, .waitsForSlot, .setupFailed], [.ready, .waiting, .lost]),
     ([.licenseArrived, .teardownFailed, .sessionEnded, .closed], [.ready, .ended]),
-    // The session was left, and the host tears it down later.
+    // The host leaves the session to expire, and tears it down later.
     ([.licenseArrived, .sessionLeft, .closed, .sessionEnded], [.ready, .ended, .tornDown]),
     ([.licenseArrived, .sessionLeft, .closed, .teardownFailed, .sessionEnded], [.ready, .ended, .ended])
   ]
@@ -65,8 +65,9 @@ import Testing
     #expect(notices.teardownError?.status == .timeout)
   }
 
-  /// Tries all orders of five events. LOST and RECOVERED come only after READY, no notice comes twice in a row, nothing
-  /// but TORN_DOWN and ENDED comes after the end, and each phase has the followers that its comment lists.
+  /// Tries all orders of five events. Checks four rules: LOST and RECOVERED come only after READY; no notice comes
+  /// twice in a row; after the end only TORN_DOWN and ENDED come; and only the phases that the comment of a phase lists
+  /// follow this phase.
   @Test func notices_inEachOrderOfEvents_areTrue() {
     var followers: [ItemNotices.Phase: Set<ItemNotices.Phase>] = [:]
     var broken: [String] = []
@@ -98,13 +99,13 @@ import Testing
     case .refused: return last == nil || last == .waiting || last == .refused
     case .lost: return last == .ready || last == .recovered || last == .waiting
     case .recovered: return last == .lost
-    // A session that was left may be torn down after the end.
+    // After the end, the host may still tear down a session that it left.
     case .tornDown, .ended: return true
     }
   }
 
-  /// The teardown of a replaced session fails, and that of the next session succeeds: the head-end may still hold the
-  /// first slot.
+  /// The teardown of a replaced session fails, and the teardown of the next session succeeds. The head-end may still
+  /// hold the slot of the replaced session.
   @Test func teardownOfAReplacedSession_failed_isEnded() {
     var notices = ItemNotices()
     for event in [

@@ -85,7 +85,8 @@ struct PlaybackDriver {
     finish(id, .success(fields), sourceLocation)
   }
 
-  /// Delivers a reply that the host's licence hook must read. Then `licensed` or `failed` delivers the hook's answer.
+  /// Delivers a reply that the host's licence hook must read. The test then calls `licensed` or `failed` for the answer
+  /// of the hook.
   mutating func arrived(_ id: LicenseID, token: String? = nil) {
     var fields = SessionFields()
     fields.token = token.map { secret($0) }

@@ -263,7 +263,7 @@ import Testing
     let end = s.take()
     #expect(end.first == "heartbeat t1" && end.last == "recovered" && end.count == 3)
     #expect(!s.session.isDoubtful)
-    // When a second outage begins, the session reports it too.
+    // A second outage begins; the session reports this outage too.
     s.run(until: 360_000)
     s.answer(.heartbeat, Say.unreachable)
     #expect(s.take() == ["heartbeat t2", "heartbeat failed: TRANSPORT"])

@@ -202,8 +202,8 @@ import Testing
   }
 
   @Test func close_whileASessionIsReplacedPastTheCap_releasesThePlayer() {
-    // The machine replaces the session, and the teardown of the old session gets no reply. When the longest wait for a
-    // teardown is over, the machine must let the player continue.
+    // The machine replaces the session, and the teardown of the old session gets no reply. When the time limit for the
+    // teardown has passed, the machine must report that the player may continue.
     var p = PlaybackDriver.active(steady { $0.resetup = .always })
     p.ask(1)
     p.licensed(1)

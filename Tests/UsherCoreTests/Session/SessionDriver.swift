@@ -55,7 +55,7 @@ struct SessionDriver {
   mutating func tearDownLeft() { perform(session.tearDownLeft(now: now)) }
   mutating func close(_ ending: SSMSession.Ending = .teardown) { perform(session.close(ending, now: now)) }
 
-  /// Passes a reply to the session. It is the reply to the oldest request of this kind.
+  /// Passes a reply to the session, as the reply to the oldest request of this kind.
   mutating func answer(
     _ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: SSMSession.OwnTeardowns = .none,
     sourceLocation: SourceLocation = #_sourceLocation

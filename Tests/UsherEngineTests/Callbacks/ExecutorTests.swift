@@ -13,8 +13,9 @@ final class Notes<Value> {
       monitor.broadcast()
     }
   }
-  /// A copy with memory of its own. Swift would copy a shared array only at the next `add`, which reads the reference
-  /// count; ThreadSanitizer does not see reference counts, and would report `add` as a race with the reader.
+  /// A copy in separate memory. Without this copy, the reader would share the array, and the next `add` would copy it
+  /// after reading the reference count. ThreadSanitizer does not see reference counts, so it would report a race
+  /// between `add` and the reader.
   var all: [Value] { monitor.locked { values.map { $0 } } }
   /// Returns all values and removes them.
   func takeAll() -> [Value] {

@@ -204,8 +204,8 @@ import Testing
 
   // MARK: Waits and time
 
-  /// If a wait ends before its time-out, the engine removes the timer of the wait. If a wait times out, the engine
-  /// removes it from the playback's list of waits.
+  /// If a blocking call ends before its time-out, the engine removes the timer of this call. If the call times out, the
+  /// engine removes the call from the playback's list of waiting calls.
   @Test func waits_thatHaveEnded_leaveNoTimersAndNoEntries() throws {
     let s = try simulation()
     s.addPlayer(1)
@@ -253,8 +253,8 @@ import Testing
   @Test func streamTokens_setWhileManyPlaybacksPlay_takeNoLongerThanWithFew() throws {
     let few = try tokenWork(playbacks: 50, tokens: 20_000)
     let many = try tokenWork(playbacks: 5000, tokens: 20_000)
-    // There are a hundred times as many playbacks. If the work grew with their number, it would take a hundred times as
-    // long.
+    // The second run has a hundred times as many playbacks. If the work for each token grew with their number, the run
+    // would take a hundred times as long.
     #expect(many < 10 * few + 20_000_000, "50 playbacks: \(few) ns, 5,000 playbacks: \(many) ns")
   }
 

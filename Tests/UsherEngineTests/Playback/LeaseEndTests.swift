@@ -8,7 +8,7 @@ import Testing
 @Suite struct LeaseEndTests {
   private static let leaseEnd: Milliseconds = 10_000
 
-  /// Makes sessions that are all set up at the time 0, with a network that loses all packets from 4 s on.
+  /// Sets up all sessions at the time 0, on a network that loses all packets from 4 s on.
   private func silence(sessions: UInt64 = 1, connectTime: Milliseconds = 0) throws -> Simulation {
     let network = ModelTransport(HeadEnd(period: 5000, leasePeriods: 2), seed: 1, latencyMost: 0)
     let s = try #require(Simulation(network))

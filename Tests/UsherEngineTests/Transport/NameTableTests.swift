@@ -4,7 +4,7 @@ import Testing
 
 /// Tests which names get a thread for their lookup, and which answers the table uses.
 @Suite struct NameTableTests {
-  /// A table whose lookups end when the test says so.
+  /// A table whose lookups end when the test calls `end`.
   private final class Names {
     private(set) var running: [NameLookup] = []
     private(set) lazy var table = NameTable(wakeFD: -1) { [unowned self] in

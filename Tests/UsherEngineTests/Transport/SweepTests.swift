@@ -2,7 +2,8 @@ import Testing
 
 @testable import UsherEngine
 
-/// Tests which ready sockets get a turn, and when a sweep lets the engine send keep-alives.
+/// Tests which ready sockets the transport reads next, and when it interrupts reading so that the engine can send
+/// keep-alives.
 @Suite struct SweepTests {
   /// The ready sockets of a test, with the sweep of their last turn. All of them stay ready.
   private struct Sockets {
@@ -15,7 +16,7 @@ import Testing
 
     init(_ count: Int) { last = Array(repeating: 0, count: count) }
 
-    /// Makes one part of the sweep. Returns the sockets that got a turn.
+    /// Runs one part of the sweep. Returns the sockets that the transport read in this part.
     /// - Parameter cost: how many milliseconds a turn of a socket takes. The watchdog looks every 5 ms.
     mutating func part(_ cost: (Int) -> Int64) -> [Int] {
       sweep.beginPart(now: now, looks: looks)
@@ -50,7 +51,8 @@ import Testing
     expect(sockets.part { _ in 0 }, Array(0..<100))
   }
 
-  /// Each turn takes 8 ms. A part ends after two turns, and no socket gets a second turn before all have had one.
+  /// Each turn takes 8 ms. A part ends after two turns, and no socket gets a second turn before every socket has had
+  /// one.
   @Test func sockets_thatTakeLong_getOneTurnEach_inParts() {
     var sockets = Sockets(5)
     expect(sockets.part { _ in 8 }, [0, 1])
@@ -70,7 +72,7 @@ import Testing
     #expect(sockets.isComplete)
   }
 
-  /// Fast servers use up the time of each part, but a socket of a slow server gets a turn in each part, so that the
+  /// Fast servers use the whole time of each part. Still, each part reads one socket of a slow server, so that the
   /// sweep ends.
   @Test func socketsOfFastServers_thatUseTheWholeTime_doNotStopTheSweep() {
     var sockets = Sockets(6)

@@ -18,7 +18,7 @@ struct screen {
   const struct options *options;
   struct timeline *timeline;
   struct stop *stop;
-  uint64_t started_ms; /* when the first frame was shown; 0: not yet */
+  uint64_t started_ms; /* the time of the first frame; 0: not yet shown */
   uint64_t progress_ms; /* when progress was last shown */
 };
 

@@ -15,14 +15,14 @@ struct track_report {
   int width, height, sample_rate;
   uint64_t frames;
   uint64_t packets_encrypted;
-  uint64_t decode_errors; /* many if the key is wrong: decoders continue after errors */
+  uint64_t decode_errors; /* with a wrong key this is high: decoders continue after errors */
   char sha256[FRAME_HASH_TEXT];
 };
 
 struct media_report {
   struct track_report video, audio;
-  double seconds; /* seconds of the clip that were played, in all loops */
-  char failure[160]; /* why it ended early, or "" */
+  double seconds; /* how many seconds of the clip were played, in all loops */
+  char failure[160]; /* why playback ended early, or "" */
 };
 
 struct media_control {

@@ -1,7 +1,8 @@
 /* media_file.c - see media_file.h. SPDX-License-Identifier: Apache-2.0 */
 #include "media_file.h"
 
-/* No avformat_find_stream_info(): it would decode encrypted packets. An MP4's header has all that decoders need. */
+/* This file does not call avformat_find_stream_info(), which would decode encrypted packets. The header of an MP4
+   has all that decoders need. */
 static const char *open_track(struct track *track, AVFormatContext *format, enum AVMediaType type) {
   int index = av_find_best_stream(format, type, -1, -1, NULL, 0);
   if (index < 0) return NULL;

@@ -1,4 +1,4 @@
-/* session.h - all that this player does with libusher: one playback. SPDX-License-Identifier: Apache-2.0 */
+/* session.h - all calls of libusher in this player: one playback. SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLAYER_SESSION_H
 #define PLAYER_SESSION_H
 

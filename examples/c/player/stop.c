@@ -28,7 +28,7 @@ void stop_init(struct stop *stop) {
   pthread_condattr_destroy(&attributes);
   stop->reason = STOP_NONE;
   struct sigaction action = {
-      .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}; /* a second Ctrl-C ends the process at once */
+      .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}; /* with this action, a second Ctrl-C ends the process */
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
 }

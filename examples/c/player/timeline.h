@@ -21,8 +21,8 @@ struct moment {
   int32_t event; /* USHER_EVENT_..., 0: a step of the player */
   const char *what; /* title; static */
   char detail[120]; /* details, or "" */
-  uint32_t count; /* number of keep-alives; consecutive ones share one moment */
-  uint64_t last_ms; /* time of the last of these keep-alives */
+  uint32_t count; /* the number of consecutive keep-alives that this moment stands for */
+  uint64_t last_ms; /* the time of the last of these keep-alives */
   uint64_t period_ms;
   uint64_t lateness_ms; /* the largest lateness of these keep-alives */
   struct failure failure; /* status USHER_OK: no failure */
@@ -33,7 +33,7 @@ struct timeline {
   struct moment *moments; /* in order of time */
   size_t count, room;
   uint64_t start_ms; /* clock_ms() when the player started */
-  uint64_t context_start_ms; /* clock_ms() when the context's clock was 0 */
+  uint64_t context_start_ms; /* the value of clock_ms() when the context's clock was 0 */
   uint64_t beats;
 };
 

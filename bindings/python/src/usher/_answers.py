@@ -30,7 +30,8 @@ class Promise(Future[Result]):
 
 
 class Inquiry(Generic[Result]):
-    """One request of the host that waits for its answer. Its id is the ``user_data`` of the C function."""
+    """One request of the host that waits for its answer. C knows this object by an id, which it passes as
+    ``user_data``."""
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class Inquiry(Generic[Result]):
         future: Future[Result] | None = None,
         name: str = "license",
     ) -> None:
-        """`name` is the callback's name in reports of its exceptions."""
+        """`name` is the name of the callback in the reports of its exceptions."""
         self.context = context
         self.causes = causes
         self.read = read

@@ -23,7 +23,7 @@ CallbackErrorHook = Callable[[str, BaseException], object]
 
 @dataclass(frozen=True)
 class HostFunction:
-    """A function of the host that the library calls. Its id is the ``user_data`` of the C function.
+    """A function of the host that the library calls. C knows this object by an id, which it passes as ``user_data``.
 
     Attributes:
         name: the function's name in reports of its exceptions.
@@ -39,7 +39,8 @@ class HostFunction:
 
 
 class _Unseen(threading.local):
-    """For each thread that pumps, the interrupts that ctypes would otherwise only print."""
+    """For each thread that pumps: a KeyboardInterrupt or SystemExit of a callback, which ctypes alone would only
+    print."""
 
     depth = 0
     """How many calls of kept_interrupts() are active on this thread."""

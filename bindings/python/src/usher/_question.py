@@ -73,7 +73,7 @@ class Question(Generic[Answer]):
     def __init__(
         self, completion: int, playback: Playback | None, tag: object, causes: Causes | None = None, **attributes: Any
     ) -> None:
-        """`attributes`: those that the subclass declares."""
+        """`attributes`: the values of the attributes that the subclass declares."""
         vars(self).update(attributes)
         self.tag = tag
         self._completion = completion

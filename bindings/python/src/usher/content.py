@@ -80,12 +80,13 @@ def read_mp4(source: str | os.PathLike[str] | BinaryIO | Callable[[int, int], by
 
     Args:
         source: a path; or a binary file object that can seek; or a function that gets an offset and a size, and returns
-            at most so many bytes from there, and no bytes only at and beyond the end of the file.
+            at most this number of bytes from this offset. The function must return at least one byte, except at or
+            beyond the end of the file.
 
     Raises:
         ProtocolError: this is no MP4 file, or a box is malformed. The message has the path of the box.
         TooLargeError: the file has too many boxes.
-        OSError: a path cannot be opened. An exception of reading is raised as it is.
+        OSError: the function cannot open the path. If `source` raises an exception, this function raises it again.
     """
     if isinstance(source, str | os.PathLike):
         with open(source, "rb") as file:

@@ -68,8 +68,8 @@ class Pending:
 class Context(ffi.Owner):
     """One independent instance of the library: its I/O thread, connections, timers and observers.
 
-    close() ends it; leaving a ``with`` block calls close(). If you drop the last reference without close(), Python
-    frees the context and warns with a ResourceWarning.
+    close() ends it; leaving a ``with`` block calls close(). If you delete the last reference without a call of close(),
+    Python frees the context and warns with a ResourceWarning.
 
     You may call every method from any thread, also inside callbacks, unless the method says otherwise.
 
@@ -305,7 +305,7 @@ class Context(ffi.Owner):
         return still_open.value
 
     def begin_close(self, timeout_ms: int = 0) -> None:
-        """Begins what shutdown() does, and returns at once.
+        """Begins to close all playbacks, as shutdown() does, and returns at once.
 
         The event CONTEXT_CLOSED follows when all playbacks are closed, or when the time limit of this call has passed:
         then its `error` is a UsherTimeoutError. Afterwards close() does not wait for servers, unless a later call has

@@ -97,7 +97,8 @@ concurrent.futures.Future, or LATER if it keeps the request to answer it later."
 
 
 class ServerRequest(Question["Server"]):
-    """The library asks to which server it sends the SPC. Answer with answer(), ask_entitlement() or answer_builtin().
+    """The library asks the host to which server it must send the SPC. Answer with answer(), ask_entitlement() or
+    answer_builtin().
 
     Attributes:
         url: the URL of the loading request.

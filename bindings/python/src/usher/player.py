@@ -124,9 +124,9 @@ class Player(Part):
     def add_observer(self, observer: NoticeCallback) -> Observer:
         """Adds an observer, a function that gets one Notice for each thing that a viewer must know.
 
-        It hears only of the current item: the newest one that play() has started after this call. It runs on the same
-        threads as the observers of the context. close() of the player removes it, so call stop() first if you want the
-        last notice of the last item.
+        The observer gets notices about one item only: the newest item that play() has started after this call. The
+        observer runs on the same threads as the observers of the context. close() of the player removes it, so call
+        stop() first if you want the last notice of the last item.
 
         Raises:
             InvalidHandleError, ClosedError.

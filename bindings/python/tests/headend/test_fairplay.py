@@ -1,4 +1,5 @@
-"""Tests the SPCs and CKCs for tests: Python makes and opens them, and so does the C code in docs/headend.md."""
+"""Tests the functions that make and open test SPCs and test CKCs: those in Python, and the C code in
+docs/headend.md."""
 
 from __future__ import annotations
 

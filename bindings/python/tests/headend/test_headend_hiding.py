@@ -1,5 +1,5 @@
-"""The head-end shows no whole token of a request: not in its journal, on its page, in its log, or in a reply to the
-sender."""
+"""The head-end shows no whole token of a request: its journal, its page, its log and its replies contain only short
+names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds and loads libusher.so, checks that it fits, and declares its functions.
+"""Finds and loads libusher.so, checks its version, and declares its functions.
 
 Importing this module loads the library.
 
@@ -110,8 +110,8 @@ def from_status(status: int, what: str = "") -> UsherError:
 
 
 def explained(function: Any, *arguments: Any) -> None:
-    """Calls a function whose last two parameters are a buffer for a message and its size. If the function fails, the
-    message becomes that of the exception."""
+    """Calls a function whose last two parameters are a buffer for a message and its size. If the function fails, raises
+    an exception with this message."""
     message = ctypes.create_string_buffer(512)
     try:
         function(*arguments, message, len(message))
@@ -250,7 +250,7 @@ _UNSIGNED = {ctypes.c_uint32: 32, ctypes.c_uint64: 64, ctypes.c_size_t: 8 * ctyp
 
 
 def filled(structure: type[Structure], given: Mapping[str, Any]) -> Structure:
-    """Makes an option structure from these fields. None means the default of a field.
+    """Makes an option structure from these fields. A field that is None gets its default value.
 
     Raises TypeError for an unknown name.
     """

@@ -1,4 +1,4 @@
-"""The Python objects behind C's ``user_data``, which is a number, never an address.
+"""Maps numbers to Python objects. C keeps such a number as ``user_data``; it is never an address.
 
 C gets only a few function pointers, which live as long as the process. When C calls such a function, the number in
 ``user_data`` identifies the Python object for this call. C's ``destroy``, the last call with a number, removes the

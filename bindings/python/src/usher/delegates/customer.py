@@ -129,9 +129,10 @@ class SessionCall(Question[Status]):
                 the server has ended the session: HEARTBEAT_ERROR follows at once with this status, and playback must
                 stop. Any other status means that the heartbeat failed: the library retries it as long as the option
                 `retry_permille` allows. For a teardown, SESSION means that the server no longer has the session: the
-                teardown is done. Any other status but OK causes TEARDOWN_ERROR; a teardown is not retried. Errors of
-                events have your status and the origin SSM if it is one of the three, TRANSPORT, TLS, TIMEOUT, HTTP,
-                PROTOCOL, TOO_LARGE or REDIRECT; otherwise they have CALLBACK and LOCAL.
+                teardown is done. Any other status but OK causes TEARDOWN_ERROR; a teardown is not retried. If your
+                status is SESSION, REFUSED, LIMIT, TRANSPORT, TLS, TIMEOUT, HTTP, PROTOCOL, TOO_LARGE or REDIRECT, the
+                errors of events have this status and the origin SSM. Otherwise they have the status CALLBACK and the
+                origin LOCAL.
 
         Raises:
             InvalidCompletionError: the call already has an answer, or its deadline has passed.
@@ -194,9 +195,9 @@ class CustomerOptions(TypedDict, total=False):
     payload_timeout_ms: how long the payload callback may take. Default 5000.
     jitter_permille: how early the library may send heartbeats and renewals, in thousandths of the period, at most 500.
         Default 50; OFF: never early.
-    retry_permille: how long the library retries a failed heartbeat or renewal: one period plus this many thousandths of
-        a period after the last one that succeeded. One or two attempts may follow up to a second later. Default 1000,
-        which is also the most; OFF: it does not retry.
+    retry_permille: how long the library retries a failed heartbeat or renewal. The retries end when this time has
+        passed since the last success: one period plus this many thousandths of a period. One or two attempts may follow
+        up to a second later. Default 1000, which is also the largest value; OFF: the library does not retry.
     keep_alive_failures_max: after how many periods without success the library stops trying. Default 10; OFF: never.
     suspend: ``Suspend``: whether heartbeats and renewals pause after Playback.suspend(). Default KEEP: they continue.
     """

@@ -132,7 +132,7 @@ class HTTPDelegate(Delegate):
         return "skd"
 
     def content_identifier(self, call: HookCall[bytes]) -> Made[bytes]:
-        """Returns the content identifier for the SPC, which it finds in the URL or asset ID ``call.asset_id``.
+        """Returns the content identifier for the SPC. ``call.asset_id`` is the URL or asset ID that contains it.
 
         Apple: contentIdentifier(url:).
         """

@@ -26,7 +26,8 @@ class SSPOptions(TypedDict, total=False):
         stop() and close() of players, wait for the teardown, at most `teardown_timeout_ms`.
     extra_headers: "Name: value" lines separated by newlines.
     setup_body: JSON object sent as the body of set-up; "" for an empty body.
-    slot_wait_ms: how long set-up is repeated while the account has too many sessions, milliseconds. Default: not.
+    slot_wait_ms: how long the library repeats a set-up that the server refuses because the account has too many
+        sessions, milliseconds. Default: the library does not repeat it.
     """
 
     license_url: Required[str]
