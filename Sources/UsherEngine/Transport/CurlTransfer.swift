@@ -154,7 +154,7 @@ final class CurlTransfer {
       endpoint = request.endpoint
     }
     if handleOptions.avoidsProxy != avoidsProxy {
-      guard curl_shim_set_string(easy, CURLOPT_NOPROXY, avoidsProxy ? "*" : nil) == CURLE_OK else { return false }
+      guard curl_shim_avoid_proxy(easy, avoidsProxy ? 1 : 0) == CURLE_OK else { return false }
       handleOptions.avoidsProxy = avoidsProxy
     }
     return true
