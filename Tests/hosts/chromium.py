@@ -131,16 +131,54 @@ class Chromium:
 
     def pictures(self, times: list[float], width: int, height: int) -> list[str]:
         """Returns the hash of the picture at each time, as the newest browser shows it: from screenshots."""
-        targets = self._call("Target.getTargets", {})["targetInfos"]
-        (target,) = [one["targetId"] for one in targets if one["url"].startswith(self.origin)]
-        session = self._call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
+        session = self._attach()
         area = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
         found = []
         for time in times:
-            self._call("Runtime.evaluate", {"expression": f"seek({time})", "awaitPromise": True}, session)
+            self._evaluate(f"seek({time})", session)
             picture = self._call("Page.captureScreenshot", {"format": "png", "clip": area}, session)["data"]
             found.append(hashlib.sha256(base64.b64decode(picture)).hexdigest())
         return found
+
+    def words(self) -> str:
+        """Returns what the viewer reads in the newest browser."""
+        found: str = self._evaluate("document.getElementById('words').innerText", self._attach())
+        return found
+
+    def count(self, selector: str) -> int:
+        """Returns how many elements of the page in the newest browser have this CSS selector."""
+        found: int = self._evaluate(f"document.querySelectorAll({json.dumps(selector)}).length", self._attach())
+        return found
+
+    def screenshot(self, file: Path) -> None:
+        """Writes what the newest browser shows as a PNG file."""
+        data = self._call("Page.captureScreenshot", {"format": "png"}, self._attach())["data"]
+        file.write_bytes(base64.b64decode(data))
+
+    def close_tab(self) -> None:
+        """Closes the page in the newest browser."""
+        self._call("Target.closeTarget", {"targetId": self._target()})
+
+    def kill(self) -> None:
+        """Kills the processes of the newest browser."""
+        os.killpg(self._started[-1].pid, signal.SIGKILL)
+        self._started[-1].wait()
+
+    def _target(self) -> str:
+        targets = self._call("Target.getTargets", {})["targetInfos"]
+        (target,) = [one["targetId"] for one in targets if one["url"].startswith(self.origin)]
+        found: str = target
+        return found
+
+    def _attach(self) -> str:
+        """Returns a session of the DevTools Protocol with the page in the newest browser."""
+        found: str = self._call("Target.attachToTarget", {"targetId": self._target(), "flatten": True})["sessionId"]
+        return found
+
+    def _evaluate(self, expression: str, session: str) -> Any:
+        """Returns the value of an expression in the page."""
+        arguments = {"expression": expression, "awaitPromise": True, "returnByValue": True}
+        return self._call("Runtime.evaluate", arguments, session)["result"].get("value")
 
     def _call(self, method: str, arguments: dict[str, Any], session: str | None = None) -> dict[str, Any]:
         """Calls a method of the Chrome DevTools Protocol: JSON with a NUL at its end, in both directions."""
@@ -165,7 +203,8 @@ class Chromium:
 
     def close(self) -> None:
         for process in self._started:
-            os.killpg(process.pid, signal.SIGKILL)
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         for pair in self._ours:
             for descriptor in pair:

@@ -51,6 +51,17 @@ def decoded(name: str | Path) -> str:
     return hashlib.sha256(done.stdout).hexdigest()
 
 
+def vlc(folder: Path) -> list[str]:
+    """Returns the command with which VLC writes each picture that it shows to a folder; it leaves out pictures that are
+    late."""
+    folder.mkdir(exist_ok=True)
+    scene = ["--video-filter=scene", "--scene-format=png", "--scene-ratio=1", f"--scene-path={folder}"]
+    words = ["vlc", "-I", "dummy", "--no-audio", "--vout=dummy", "--no-drop-late-frames", "--no-skip-frames", *scene]
+    # VLC refuses to run as root.
+    user = ["unshare", "--user", "--map-user=1000", "--map-group=1000"] if os.geteuid() == 0 else []
+    return [*user, "env", f"HOME={folder}", *words, "--play-and-exit"]
+
+
 class Reply:
     """The status, the headers and the body of a reply."""
 
@@ -95,10 +106,12 @@ class Gateway:
         *words: str | Path,
         environment: dict[str, str] | None = None,
         shell: str = 'exec "$@"',
+        terminal: int | None = None,
         **options: Any,
     ) -> None:
         """`words`: the clip and what follows it. An option with the value True has no value on the command line; None
-        leaves it out. `shell`: a script that runs the command, which is "$@"."""
+        leaves it out. `shell`: a script that runs the command, which is "$@". `terminal`: the descriptor of a pseudo
+        terminal that becomes its controlling terminal."""
         self.server = server
         token = folder / "token"
         token.write_text(server.content_token(content_id=content_id) + "\n")
@@ -107,14 +120,15 @@ class Gateway:
         given = [f"--{name}" + ("" if value is True else f"={value}") for name, value in values.items() if value]
         number = len(list(folder.glob("gateway-*.out")))
         self._out, self._errors = folder / f"gateway-{number}.out", folder / f"gateway-{number}.err"
+        command = ["sh", "-c", shell, "sh", str(program), "gateway", *given, *map(str, words)]
         with self._out.open("wb") as out, self._errors.open("wb") as errors:
             self.process = subprocess.Popen(
-                ["sh", "-c", shell, "sh", str(program), "gateway", *given, *map(str, words)],
+                command if terminal is None else ["setsid", "--ctty", *command],
                 env={**os.environ, **(environment or {})},
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL if terminal is None else terminal,
                 stdout=out,
                 stderr=errors,
-                start_new_session=True,
+                start_new_session=terminal is None,
             )
 
     @property
@@ -134,6 +148,17 @@ class Gateway:
             return lines[number] if len(lines) > number else ""
 
         found: str = until(find, f"the gateway prints URL {number}: {self.errors}")
+        return found
+
+    def child(self) -> int:
+        """Waits until the player runs. Returns its process id."""
+
+        def find() -> int:
+            assert self.process.poll() is None, self.errors
+            listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+            return int(listed[0]) if listed else 0
+
+        found: int = until(find, "the player runs")
         return found
 
     def wait(self) -> int:

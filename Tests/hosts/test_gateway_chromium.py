@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
+import pytest
 from hosts.chromium import Chromium
 from hosts.conftest import Clip, Row
-from hosts.gateway import HOST, Start
-from hosts.scene import until
+from hosts.gateway import HOST, Gateway, Start
+from hosts.scene import until, until_ended
 
-from usher.testing.headend import HeadEnd
+from usher.testing.headend import Fault, HeadEnd
 
+EME = f"{HOST}, Chromium (EME)"
 VIDEO = 'video/mp4; codecs="avc1.42c00b"'
+
+
+def page_url(gateway: Gateway) -> str:
+    """Returns the gateway's URL as the page needs it: without the last part."""
+    return gateway.url().rsplit("/", 1)[0]
 
 
 def test_gatewayChromium_isExact(
     server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row
 ) -> None:
-    """A page in Chromium decodes a clip by EME with licences of the gateway, exactly; it stops when the operator
-    kills the session."""
+    """A page in Chromium decodes a clip by EME with licences of the gateway, exactly. When the operator kills the
+    session, the page stops, and the viewer reads why."""
     clip = clips["cenc"]
     times = [second + 0.51 for second in range(6)]
     clear = chromium.play(chromium.fragmented(clip.clear), VIDEO)
@@ -24,34 +34,104 @@ def test_gatewayChromium_isExact(
     assert len(set(expected)) == len(times)
     assert clear["decoded"] == clip.content.frames
     gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin)
-    seen = chromium.play(clip.file, VIDEO, gateway.url().rsplit("/", 1)[0])
+    seen = chromium.play(clip.file, VIDEO, page_url(gateway))
     assert seen["decoded"] == clear["decoded"]
     assert chromium.pictures(times, 160, 90) == expected
     assert server.sessions.active()
+    assert chromium.words() == ""
     server.kill_account("account-1")
     ended = chromium.next_report()["ended"]
     assert len(ended) > 20
-    row("content", f"{HOST}, Chromium (EME)", clip.name, "every picture is decoded; screenshots are exact")
-    row("trouble", f"{HOST}, Chromium (EME)", "the operator ends the session", "the page hears why, and stops")
+    assert chromium.words() == ended
+    row("content", EME, clip.name, "every picture is decoded; screenshots are exact")
+    row("trouble", EME, "the operator ends the session", "the page stops, and shows why")
 
 
 def test_gatewayChromium_limit(
-    server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row
+    server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], tmp_path: Path, row: Row
 ) -> None:
-    """A page in Chromium gets words and no key when the limit is reached."""
+    """The limit is reached: a page in Chromium gets no key, and the viewer reads why."""
     clip = clips["cenc"]
     server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
     gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin)
-    seen = chromium.play(clip.file, VIDEO, gateway.url().rsplit("/", 1)[0])
+    seen = chromium.play(clip.file, VIDEO, page_url(gateway))
     assert seen["refused"] == 403
     assert "1007" in seen["words"]
-    row("trouble", f"{HOST}, Chromium (EME)", "the limit is reached", "the page gets the reason, and no key")
+    assert chromium.words().strip() == seen["words"].strip()
+    chromium.screenshot(tmp_path / "limit.png")
+    row("trouble", EME, "the limit is reached", "the page shows why, and gets no key")
+
+
+def test_gatewayChromium_license_isForOtherKeys(
+    server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row
+) -> None:
+    """The licence is for other keys: the viewer reads so, and sees no picture."""
+    clip = clips["cenc"]
+    other = {"keys": [{"kty": "oct", "kid": "AAAAAAAAAAAAAAAAAAAAAA", "k": "AAAAAAAAAAAAAAAAAAAAAA"}]}
+    server.faults.add("license", Fault.reply(200, body=other, processed=True), always=True)
+    gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin)
+    assert chromium.play(clip.file, VIDEO, page_url(gateway))["refused"] == 403
+    assert "other content" in chromium.words()
+    row("trouble", EME, "a licence for other keys", "the page shows why, and gets no key")
+
+
+@pytest.mark.parametrize(
+    ("route", "fault"), [("setup", Fault.html_page()), ("license", Fault.empty_body())], ids=["setup", "license"]
+)
+def test_gatewayChromium_garbage(
+    server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row, route: str, fault: Fault
+) -> None:
+    """The head-end sends an unusable reply: the viewer reads why the page does not play."""
+    clip = clips["cenc"]
+    server.faults.add(route, fault, always=True)
+    gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin)
+    assert chromium.play(clip.file, VIDEO, page_url(gateway))["refused"] == 502
+    assert len(chromium.words()) > 20
+    name = {"setup": "the set-up", "license": "the licence request"}[route]
+    row("trouble", EME, f"{name} gets: {fault.label}", "the page shows why, and gets no key")
+
+
+def test_gatewayChromium_slow_thenDead(
+    server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row
+) -> None:
+    """The head-end takes two seconds for each reply: the page plays four seconds later. Then the head-end dies: the
+    page stops when the session must have expired, and the viewer reads why."""
+    clip = clips["cenc"]
+    server.faults.add("setup", Fault.delay(2000))
+    server.faults.add("license", Fault.delay(2000))
+    gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin)
+    assert chromium.play(clip.file, VIDEO, page_url(gateway))["decoded"] == clip.content.frames
+    row("trouble", EME, "each reply takes two seconds", "the page plays four seconds later")
+    server.stop()
+    ended = chromium.next_report()["ended"]
+    assert len(ended) > 20
+    assert chromium.words() == ended
+    row("trouble", EME, "the head-end dies", "the page stops when the session must have expired, and shows why")
+
+
+@pytest.mark.parametrize("end", ["the tab is closed", "SIGKILL to the browser"])
+def test_gatewayChromium_isGone(
+    server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row, end: str
+) -> None:
+    """The viewer closes the tab, or the browser dies: the session ends after the time of --idle."""
+    clip = clips["cenc"]
+    gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin, idle=2)
+    assert "decoded" in chromium.play(clip.file, VIDEO, page_url(gateway))
+    assert server.sessions.active()
+    begin = time.monotonic()
+    if end == "the tab is closed":
+        chromium.close_tab()
+    else:
+        chromium.kill()
+    until_ended(server)
+    assert 1.9 < time.monotonic() - begin < 5
+    row("ends", EME, end, "the session, for the time of --idle; then nothing")
 
 
 def test_gatewayChromium_isElsewhere(server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip]) -> None:
     """A page in Chromium whose origin is not allowed gets nothing, though it knows the path."""
     clip = clips["cenc"]
     gateway = start(content_id=clip.content.content_id, allow_origin="https://tv.example")
-    chromium.open(clip.file, VIDEO, gateway.url().rsplit("/", 1)[0])
+    chromium.open(clip.file, VIDEO, page_url(gateway))
     until(lambda: chromium.origin in gateway.errors, "the gateway says which page it refused")
     assert not server.journal.entries()

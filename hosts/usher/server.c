@@ -70,7 +70,8 @@ static enum MHD_Result reply(
   MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
   MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
   MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
-  if (!request->is_joined) MHD_add_response_header(response, "Connection", "close");
+  /* A browser keeps connections after the viewer has closed the page: then the player would never be gone. */
+  if (!request->is_joined || request->origin) MHD_add_response_header(response, "Connection", "close");
   if (request->origin) {
     MHD_add_response_header(response, "Access-Control-Allow-Origin", request->origin);
     MHD_add_response_header(response, "Vary", "Origin");
