@@ -12,8 +12,8 @@
 /* How many cookies a jar has at most. If a server sets more, the jar forgets all of them. */
 #define CURL_SHIM_COOKIES_MOST 64
 
-/* As curl_shim_count_header(). Also empties the jar if it has too many cookies: libcurl alone would keep all cookies
- * that a server sets. */
+/* Does the same as curl_shim_count_header(). Also empties the jar if it has too many cookies: libcurl alone would keep
+ * all cookies that a server sets. */
 static inline size_t curl_shim_count_cookie(char *line, size_t size, size_t count, void *data) {
   static const char name[] = "set-cookie:";
   CURL *easy = ((struct curl_shim_headers *)data)->easy;

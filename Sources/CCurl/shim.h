@@ -52,9 +52,9 @@ static inline CURLcode curl_shim_set_close_callback(CURL *e, curl_shim_close_cal
   return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, data) : result;
 }
 #define CURL_SHIM_NONE_MADE (-2)
-/* Call this after a transfer that succeeded. Returns the socket of the connection that libcurl made for the transfer;
-   CURL_SOCKET_BAD if libcurl has closed this connection, because the server asked for it; CURL_SHIM_NONE_MADE if the
-   transfer used a kept connection. */
+/* Call this after a transfer that succeeded. Returns the socket of the connection that libcurl made for the transfer.
+   Returns CURL_SOCKET_BAD if libcurl has closed this connection because the server asked for that. Returns
+   CURL_SHIM_NONE_MADE if the transfer used a kept connection. */
 static inline curl_socket_t curl_shim_socket_made(CURL *e) {
   long made = 0;
   curl_socket_t found = CURL_SOCKET_BAD;

@@ -112,8 +112,8 @@ static int curl_shim_on_certificate_request(void *ssl, void *asked) {
 }
 
 /* libcurl calls this function for the TLS context of each new connection. `data`: the struct curl_shim_headers of the
- * transfer, or NULL. By default libcurl writes the keys of a
- * connection to the file that SSLKEYLOGFILE names; this function prevents that. */
+ * transfer, or NULL. By default libcurl writes the keys of a connection to the file that SSLKEYLOGFILE names; this
+ * function prevents that. */
 static CURLcode curl_shim_on_tls_context(CURL *e, void *context, void *data) {
   struct curl_shim_headers *transfer = (struct curl_shim_headers *)data;
   (void)e;

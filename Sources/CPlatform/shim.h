@@ -89,8 +89,8 @@ static inline void platform_cancel_restore(int before) {
   int unused;
   pthread_setcancelstate(before, &unused);
 }
-/* The first call of every thread of the library: names the thread, with at most 15 characters, and makes the host's
- * pthread_cancel() without effect. */
+/* The first call of every thread of the library: names the thread, with at most 15 characters. From then on,
+ * pthread_cancel() of the host has no effect on the thread. */
 static inline void platform_thread_begin(const void *name) {
   (void)platform_cancel_off();
   prctl(PR_SET_NAME, name, 0, 0, 0);

@@ -54,8 +54,8 @@ typedef uint64_t usher_completion;
  * this call exactly once; release `user_data` in it.
  * Threads: a callback thread of the context, or the thread that ends the context. If the function that took the
  * `user_data` fails: the calling thread, before the function returns. May call: every function whose comment says "In
- * callbacks: yes". Last call: this call itself. usher_context_free() waits for this call, with two exceptions: inside a
- * callback usher_context_free() does not wait at all; and if the function that took the `user_data` fails on another
+ * callbacks: yes". Last call: this call itself. usher_context_free() waits for this call, with two exceptions. Inside a
+ * callback, usher_context_free() does not wait at all. If the function that took the `user_data` fails on another
  * thread, usher_context_free() does not wait for that thread.
  *
  * @param user_data  as the host passed it.

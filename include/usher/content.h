@@ -144,14 +144,15 @@ typedef int64_t (*usher_read_fn)(uint64_t offset, uint8_t *buffer, size_t size, 
  * fragment of each encrypted track, in at most 8 fragments. It accepts at most 32768 boxes, and needs less than 2 MiB
  * of memory, whatever sizes the boxes claim.
  *
- * The function calls `fn` when it has read everything, first with USHER_PART_FILE, which is enough for most hosts:
- * `key_ids` has the key ids of all tracks (if these have none, those of the pssh boxes), `init_data` has all pssh boxes
- * one after another, `scheme`, `crypt_blocks` and `skip_blocks` are those of the first encrypted track, and
- * `content_id` comes from the first pssh box that has one. A file without encryption has no key ids and no `scheme`.
- * Then follows USHER_PART_TRACK for each encrypted track. If a track is encrypted by default, its first key id is the
- * default one; the other key ids come from further sample entries and from sample groups (`seig`). Last comes
- * USHER_PART_PSSH for each pssh box in moov and in these fragments, without duplicates. For key ids that later
- * fragments introduce, read these fragments with usher_read_pssh().
+ * When the function has read everything, it calls `fn` in this order:
+ * - Once with USHER_PART_FILE, which is enough for most hosts. `key_ids` has the key ids of all tracks; if the tracks
+ *   have none, those of the pssh boxes. `init_data` has all pssh boxes one after another. `scheme`, `crypt_blocks` and
+ *   `skip_blocks` are those of the first encrypted track. `content_id` is that of the first pssh box that has one. A
+ *   file without encryption has no key ids and no `scheme`.
+ * - With USHER_PART_TRACK for each encrypted track. If a track is encrypted by default, its first key id is the default
+ *   one; the other key ids come from further sample entries and from sample groups (`seig`).
+ * - With USHER_PART_PSSH for each pssh box in moov and in these fragments, without duplicates.
+ * Later fragments may introduce more key ids: read these fragments with usher_read_pssh().
  *
  * With a `FILE *` as `user_data`, this is the callback:
  *

@@ -53,7 +53,8 @@ typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
  * Refusal: says why a function returns USHER_E_INVALID_ARGUMENT, USHER_E_STATE, USHER_E_NO_DELEGATE or
  * USHER_E_WOULD_DEADLOCK, or why usher_context_new() fails. It runs before that function returns, so the host can add
  * the text to its own error or exception. The library does not call it if a request has failed (the response says why),
- * if the handle is invalid, or for the functions of clearkey.h, content.h and error.h, which use no context.
+ * or if the handle is invalid. The functions of clearkey.h, content.h and error.h never call it, because they use no
+ * context.
  * Threads: the thread that calls the function that refuses. May call: every function whose comment says "In callbacks:
  * yes"; if that function refuses, the library calls this callback again. Last call: during the host's last call of a
  * function of this context.
@@ -86,9 +87,9 @@ typedef struct usher_context_options {
   uint32_t connect_timeout_ms;
   /** Time limit for a whole request, ms. Default 10000. */
   uint32_t http_timeout_ms;
-  /** Largest reply body that the library accepts, bytes. Default 1 MiB. To read a JSON text of more than 4 KiB, the
-      library takes at most four times its size plus 64 KiB of memory (a Clear Key licence: plus 4 MiB); it refuses a
-      text that needs more. A shorter text may take 1.3 MB. */
+  /** Largest reply body that the library accepts, bytes. Default 1 MiB. For a JSON text of more than 4 KiB, the library
+      uses at most four times the size of the text plus 64 KiB of memory (for a Clear Key licence: plus 4 MiB). It
+      refuses a text that needs more. A shorter text may need 1.3 MB. */
   uint32_t max_response_bytes;
   /** How many requests to one origin (scheme, host and port) may be in flight. Further requests wait in a queue,
       keep-alives first. Default: 16 to an origin that replies within a few milliseconds, up to 512 to an origin that
@@ -309,7 +310,7 @@ USHER_API int32_t usher_context_resume(usher_context *context);
 
 /**
  * Tells the library that the network came back or changed. The library forgets the addresses of servers, closes idle
- * connections, opens new ones for new requests, and at once retries the keep-alives that failed; without this call, the
+ * connections, opens new ones for new requests, and at once retries the keep-alives that failed. Without this call, the
  * library retries them when the next retry or period is due. Requests in flight continue until their reply or their
  * time-out.
  *

@@ -48,8 +48,8 @@ typedef struct usher_customer_request {
  *
  * While renewals keep the session alive (USHER_RENEW_ENFORCED), the library calls this callback again each period with
  * the type USHER_LICENSE_RENEWAL. The payload of a renewal comes from the payload callback of the playback. Without
- * that callback it is the payload of the last request that the host made for this playback, also if that request was
- * for another track or was itself a renewal; `key_system` is that of the same request, and `asset_id` is NULL.
+ * that callback, the library uses the payload and the `key_system` of the last request that the host made for this
+ * playback, and `asset_id` is NULL. That last request may be one for another track, or a renewal.
  *
  * The callbacks and observers of one playback run one at a time. So if this callback blocks longer than its time limit,
  * observers receive the events of the time-out only after it has returned. The same is true for the callbacks below.
@@ -226,11 +226,15 @@ USHER_API int32_t usher_delegate_set_customer_callbacks(
     usher_delegate *delegate, const usher_customer_callbacks *callbacks, void *user_data, usher_destroy_fn destroy);
 
 /**
- * Answers a licence callback. If the answer to a renewal of the library has no licence, the library retries the renewal
- * as long as the option `retry_permille` allows: if `http_status` is 429 or 500 and more (with or without a service
- * code), if there is neither HTTP status nor service code, or if the answer does not come in time. Any other answer
- * without a licence, for example with HTTP status 404 or with only a service code, is final: the library reports
- * USHER_EVENT_HEARTBEAT_ERROR at once, and the session has failed.
+ * Answers a licence callback.
+ *
+ * If the answer to a renewal of the library has no licence, the library retries the renewal as long as the option
+ * `retry_permille` allows, in three cases:
+ * - `http_status` is 429, or 500 and more, with or without a service code;
+ * - the answer has neither an HTTP status nor a service code;
+ * - the answer does not come in time.
+ * Any other answer without a licence, for example with HTTP status 404 or with only a service code, is final: the
+ * library reports USHER_EVENT_HEARTBEAT_ERROR at once, and the session has failed.
  *
  * @param completion  the id that the callback received.
  * @param license     copied. NULL: the host has no licence; the request fails with USHER_E_CALLBACK.

@@ -64,8 +64,8 @@ extern "C" {
 #define USHER_SUSPEND_PAUSE 1
 
 /**
- * Token callback (OTVSSPTokenCallback.token()): asks the host for a fresh content token, because the playback requested
- * a further licence, started without a token, or got a denial (401 or 403) with the token that it has. Answer with
+ * Token callback (OTVSSPTokenCallback.token()): asks the host for a fresh content token. There are three reasons: the
+ * playback started without a token; it needs a further licence; or a server denied its token (401 or 403). Answer with
  * usher_complete_token(), in the callback or later, within the delegate's `token_timeout_ms`.
  * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
  * "In callbacks: yes". Last call: before `destroy`.
@@ -148,11 +148,11 @@ typedef struct usher_ssp_options {
       random share of at most this value, and sends all keep-alives of the playback early by that share of the period.
       Default 50 (5 %); USHER_OFF: not early. At most 500. */
   uint32_t jitter_permille;
-  /** If a keep-alive fails in transport, with 5xx or with 429, the library retries it until one period plus this many
-      thousandths of a period have passed since the last keep-alive that the server answered. Default 1000: two periods,
-      which the library assumes to be the length of the session's lease. The library may make one or two more attempts
-      within a second after this time, because the server's lease ends a moment later. At most 1000; USHER_OFF: no
-      retry. */
+  /** How long the library retries a keep-alive that failed in transport, with 5xx or with 429. The time counts from the
+      last keep-alive that the server answered: one period, plus this many thousandths of a period. Default 1000: two
+      periods, which the library assumes to be the length of the session's lease. The library may make one or two more
+      attempts within a second after this time, because the server's lease ends a moment later. At most 1000; USHER_OFF:
+      no retry. */
   uint32_t retry_permille;
   /** After this many periods without an answered keep-alive the library stops trying. Default 10; USHER_OFF: it never
       stops. */
@@ -185,8 +185,8 @@ typedef struct usher_ssp_options {
   uint32_t keep_alive_timeout_ms;
   /** How long the library waits for a slot, ms, if the server refuses set-up because the account has too many sessions
       (code 1007). The library reports USHER_EVENT_WAITING_FOR_SLOT once, and repeats the set-up after 1 s, 2 s, 4 s and
-      then every 5 s; if the server asks for a longer pause (`Retry-After`), after that pause. The last try is at the
-      end of this time; if the pause would end later, set-up fails at once. USHER_EVENT_SESSION_STARTED or
+      then every 5 s. If the server asks for a longer pause (`Retry-After`), the library waits for that pause. The last
+      try is at the end of this time; if the pause would end later, set-up fails at once. USHER_EVENT_SESSION_STARTED or
       USHER_EVENT_SETUP_ERROR follows; a close or a zap ends the wait. Licence requests wait too: if the `timeout_ms` of
       a request passes during this wait, this time begins again. Default 0: the refusal fails set-up at once. */
   uint32_t slot_wait_ms;

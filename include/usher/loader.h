@@ -297,9 +297,9 @@ USHER_API int32_t usher_complete_entitlement(usher_completion completion, const 
 USHER_API int32_t usher_loader_free(usher_loader *loader);
 
 /**
- * Loads the resource of a URL, the CKC, if a loader is registered for the URL's scheme: gets the certificate, asks the
- * host for the SPC, and gets the CKC from the key server. USHER_OK means that the library handles the request: `fn`
- * then runs exactly once, with the CKC or with an error.
+ * Loads the resource of a URL, the CKC, if a loader is registered for the URL's scheme. The library gets the
+ * certificate, asks the host for the SPC, and gets the CKC from the key server. USHER_OK means that the library handles
+ * the request: `fn` then runs exactly once, with the CKC or with an error.
  *
  * @param playback    the playback that needs the key. If it closes, the request completes with USHER_E_CLOSED.
  * @param url         1 byte to 64 kB. Not NULL.

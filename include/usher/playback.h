@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/** Do what the kind of delegate does by default: with SSM v1 the library tears the session down; with customer SSM it
-    calls the teardown callback, if you set one; with SSP V2 it leaves the session to expire, but tears it down on a
+/** Do what is the default for the kind of delegate. With SSM v1 the library tears the session down. With customer SSM
+    it calls the teardown callback, if you set one. With SSP V2 it leaves the session to expire, but tears it down on a
     zap (see usher_ssp_v2_options). */
 #define USHER_CLOSE_DEFAULT 0
 /** Tear the session down. */
@@ -25,8 +25,8 @@ extern "C" {
 /** The playback has no session: its delegate has no SSM, the item is clear, or (SSP V2) the last licence reply had no
     session token (USHER_EVENT_NO_SESSION). */
 #define USHER_SESSION_NONE 0
-/** There is no session yet: set-up is under way, or the playback waits for a content token, for its first licence (SSP
-    V2, customer SSM), or until the player has closed the earlier playback. */
+/** There is no session yet: set-up is under way, or the playback waits. It may wait for a content token, for its first
+    licence (SSP V2, customer SSM), or until the player has closed the earlier playback. */
 #define USHER_SESSION_PENDING 1
 /** The session is set up and kept alive. */
 #define USHER_SESSION_ACTIVE 2
@@ -52,9 +52,10 @@ extern "C" {
  * to expire. When this teardown has ended, USHER_EVENT_SESSION_ENDED follows again, now with `left` = 0. If the
  * teardown failed, or no reply brought the session token, USHER_EVENT_TEARDOWN_ERROR comes first.
  *
- * Returns at once. With a sync delegate (option `sync_setup_teardown`) this function waits at most
- * `teardown_timeout_ms`: until the playback is closed or, if the call tears down a session that was left, until that
- * teardown has ended. It returns USHER_OK even if that time has passed: closing then continues in the background.
+ * Returns at once. With a sync delegate (option `sync_setup_teardown`) this function waits until the playback is
+ * closed, at most `teardown_timeout_ms`. If the call tears down a session that was left to expire, the function waits
+ * until that teardown has ended. It returns USHER_OK even if that time has passed: closing then continues in the
+ * background.
  *
  * @param playback  the playback to close.
  * @param mode      USHER_CLOSE_...

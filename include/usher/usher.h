@@ -38,7 +38,7 @@
  * busy. Callbacks run on the context's callback threads, at most `callback_threads_max`: callbacks of one playback in
  * order and one at a time, those of different playbacks in parallel. With USHER_CALLBACKS_PUMPED there are no callback
  * threads: callbacks run only inside usher_context_pump() (and inside a usher_player_play() that waits), on the thread
- * of your own loop, and a file descriptor is readable while callbacks are due. Inside a callback, a function that waits
+ * of your own loop. A file descriptor is readable while callbacks are due. Inside a callback, a function that waits
  * returns USHER_E_WOULD_DEADLOCK, since it may wait for something that happens only after this callback. The comment of
  * such a function has the word "Waits:". Many of these functions return this error also outside callbacks, on the
  * thread that pumps; their comments have "Pumping thread: no".
@@ -53,10 +53,10 @@
  * Functions return int32_t: USHER_OK (0) or a negative USHER_E_... The library has no function that returns a "last
  * error". Every function that takes a handle may return USHER_E_INVALID_HANDLE. Every function returns
  * USHER_E_INVALID_ARGUMENT if an argument is not as its comment requires. For an error of a server or of the network,
- * the event or response has a usher_error: status, origin (which server answered), operation, HTTP status, the server's
- * own code and message, and whether playback must stop. usher_error_explain() explains a usher_error in words for a
- * support desk. If the system has no memory for the library itself, no function returns an error: the process ends, by
- * SIGILL or SIGABRT.
+ * the event or response has a usher_error. It has the status, the origin (which server answered), the operation, the
+ * HTTP status, the server's own code and message, and whether playback must stop. usher_error_explain() explains a
+ * usher_error in words for a support desk. If the system has no memory for the library itself, no function returns an
+ * error: the process ends, by SIGILL or SIGABRT.
  *
  * OPTION STRUCTS
  * Each begins with `size_t struct_size` and has a ..._INIT macro. If a field is 0 or NULL, the library uses the default

@@ -52,7 +52,7 @@ private func customerPolicy(_ given: usher_customer_options) throws(UsherError) 
   policy.opening = .customer
   policy.needsToken = false
   policy.resetup = .never
-  // The period comes from the host, not from a server.
+  // The host chooses the period, so the limits for the periods of servers do not apply.
   policy.periodMin = 50
   policy.periodMax = 1_000_000_000_000
   // The teardown callback runs only once.

@@ -132,7 +132,7 @@ private func contentID(
   }
 }
 
-/// The time limit of a certificate and of a content identifier.
+/// The default time limit of a request for a certificate or a content identifier.
 private let standardTimeout: Milliseconds = 10_000
 
 /// Returns the content identifier by which the token map finds the token of an asset; empty for a delegate without a

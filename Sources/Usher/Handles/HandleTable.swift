@@ -8,7 +8,7 @@ internal import UsherEngine
 class HandleObject {
   /// Returns whether the handle becomes stale when `context` is freed.
   func ends(with context: ContextObject) -> Bool { false }
-  /// The engine that tells the host why a function with this handle refuses to do what it asks.
+  /// The engine that tells the host why a function refuses a call with this handle.
   var teller: Engine? { nil }
 }
 

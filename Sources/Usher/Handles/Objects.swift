@@ -35,7 +35,7 @@ final class ContextObject: HandleObject {
   func give(_ object: HandleObject) throws(UsherError) -> UInt {
     let handle = handles.give(object)
     // First add the handle, then test. `endHandles` works in the other order: it sets `isFreed` and then removes the
-    // handles in the table. So one of the two notices the other.
+    // handles in the table. So at least one of the two functions sees what the other has done.
     if !monitor.locked({ isFreed }) { return handle }
     _ = handles.release(handle)
     throw UsherError(.invalidHandle)

@@ -78,7 +78,8 @@ private func waitForAnswer(
   try giveResponse(wait.wait(), object.context, out)
 }
 
-/// Gives the host a response, if it wants one, and throws the error of the answer, which is no refusal.
+/// Gives the host a response, if the host wants one. Throws the error of the answer; this error is not a refusal of the
+/// call.
 @inline(never)
 func giveResponse(
   _ answer: RequestResult, _ context: ContextObject, _ out: UnsafeMutablePointer<OpaquePointer?>?

@@ -11,8 +11,8 @@ var isTooLarge: StaticText { ": too large" }
 var isTooLateToTearDown: StaticText { ": the library no longer has the token of the session that was left" }
 private var isTooLong: StaticText { ": too long" }
 
-/// Reads the option struct behind a pointer. Throws if its size is smaller than that of the first release, or if bytes
-/// that the library does not know are not 0.
+/// Reads the option struct behind a pointer. Throws if its size is smaller than that of the first release, or if the
+/// struct has bytes other than 0 after the last field that the library knows.
 func options<Options>(_ pointer: UnsafePointer<Options>?) throws(UsherError) -> Options {
   guard let pointer else { throw refused("options or request", isMissing) }
   try checkSize(UnsafeRawPointer(pointer), known: MemoryLayout<Options>.size)

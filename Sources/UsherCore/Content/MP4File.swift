@@ -1,5 +1,6 @@
 /// Reads how an MP4 file is protected. It reads the file in small pieces at any offsets, and skips all boxes that say
-/// nothing about protection, so the memory and the number of reads do not depend on the sizes that boxes claim.
+/// nothing about protection. So the sizes that boxes claim change neither the memory that it needs nor the number of
+/// reads.
 package final class MP4File {
   /// Reads bytes of the file from an offset. Returns how many bytes it read; 0 at the end of the file, and a negative
   /// number if it failed.

@@ -1,6 +1,6 @@
 /// Finds the words of a request's body, or of a payload, that count as secrets. A word is a run of token bytes
 /// (`isTokenByte`) and `%`. A word that contains a digit is a secret if it has at least 8 bytes. A word without a digit
-/// is a secret if it has at least 12 bytes, or at least 16 if it is the name of a JSON member or of an XML element.
+/// is a secret if it has at least 12 bytes; if it is the name of a JSON member or of an XML element, at least 16.
 /// Shorter words also occur in ordinary messages.
 struct BodyWords {
   private let body: UnsafeBufferPointer<UInt8>

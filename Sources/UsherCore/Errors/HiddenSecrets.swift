@@ -24,8 +24,8 @@ package final class HiddenSecrets {
     work += 4 * token.count
   }
 
-  /// Adds the value of a header or a part of a URL, if it counts as a secret: it has at least 8 bytes, or it has at
-  /// least 4 letters or digits and one of them is a digit. Other values are ordinary words and numbers.
+  /// Adds the value of a header or a part of a URL, if the value counts as a secret. It counts if it has at least 8
+  /// bytes, or at least 4 letters and digits of which one is a digit. Other values are ordinary words and numbers.
   private func addValue(_ value: UnsafeBufferPointer<UInt8>) {
     if value.count >= Self.part || (hasDigit(value) && lettersCount(value) >= 4) { add(Secret(value)) }
   }

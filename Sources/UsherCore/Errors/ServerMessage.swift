@@ -1,8 +1,8 @@
 extension HiddenSecrets {
-  /// Makes a text of a server safe to show: one visible line of at most 512 bytes, without any part of a secret and
-  /// without any other word that looks like a token. If a character of the text is coded (`%41`, `\u0041`, `&#65;`),
-  /// the result only says that the text was withheld: the library does not decode the text, so it cannot tell whether
-  /// the text repeats a secret.
+  /// Makes a text of a server safe to show. The result is one visible line of at most 512 bytes. It has no part of a
+  /// secret, and no other word that looks like a token. If a character of the text is coded (`%41`, `\u0041`, `&#65;`),
+  /// the result only says that the library withholds the text. The library does not decode the text, so it cannot know
+  /// whether the text repeats a secret.
   package func cleaned(_ whole: UnsafeBufferPointer<UInt8>) -> String {
     var text = visible(UnsafeBufferPointer(rebasing: whole.prefix(1024)))
     defer { wipe(&text) }

@@ -37,8 +37,8 @@ package struct SSMSession {
   /// The state of the next beat. A beat is one keep-alive: a heartbeat, or a licence renewal that serves as one. The
   /// lines with the arrows list the states that may follow, as in `Phase`.
   enum Beat {
-    /// No beat is due or in flight: the session is not active, it has no period, the CDM renews the licence itself, or
-    /// the session is just handling the reply to a beat.
+    /// No beat is due or in flight. There are four reasons: the session is not active; it has no period; the CDM renews
+    /// the licence itself; or the session is just handling the reply to a beat.
     /// → off, waiting, inFlight, refused, retrying, asked
     case off
     /// → off, waiting, inFlight, asked

@@ -7,7 +7,8 @@ extension Engine {
   /// - Parameters:
   ///   - question: the question to a hook; nil if no hook is asked.
   ///   - deadline: how much time the host has to answer.
-  ///   - put: calls the host's callback, on a thread that runs host code. Not called if the question has ended before.
+  ///   - put: calls the host's callback, on a thread that runs host code. The engine does not call it if the question
+  ///     has ended before.
   @discardableResult
   func askHost(
     _ entry: PlaybackEntry, _ kind: HostQuestion.Kind, _ question: HookQuestion? = nil, atMost deadline: Milliseconds,
@@ -24,7 +25,7 @@ extension Engine {
     ask.timer = timers.set(at: clock.now.adding(deadline), .ask(ask))
     let host = entry.host
     // While the call waited in the lane, the playback may have closed or the deadline may have passed. Then the
-    // question accepts no answer, and the host is not asked.
+    // question accepts no answer, so do not ask the host.
     calls.run(id) { if ask.isOpen { put(ask, host) } }
     return ask
   }

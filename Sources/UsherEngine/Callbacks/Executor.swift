@@ -4,7 +4,7 @@ internal import Synchronization
 /// Runs host code. Each playback has a lane: jobs of one lane run in order, different lanes run in parallel. The I/O
 /// thread only enqueues jobs.
 package protocol CallbackExecutor: AnyObject {
-  /// Any thread. Returns false after `shutDown`; then the caller runs the job if it must run.
+  /// Any thread. Returns false after `shutDown`; if the job must run, the caller then runs it.
   func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
   /// The number of jobs queued or running.
   var pending: Int { get }
@@ -16,8 +16,8 @@ package protocol CallbackExecutor: AnyObject {
 }
 
 /// Runs host code on callback threads. A new thread starts when all others are busy, up to a limit. If the system does
-/// not start a thread, the running threads run the jobs. Perhaps no thread runs at all, so the owner calls
-/// `startThreads` again later.
+/// not start a thread, the running threads run the jobs. If no thread runs, the jobs wait until the owner calls
+/// `startThreads` again.
 final class ThreadedExecutor: CallbackExecutor {
   private final class Lane {
     var jobs = Fifo<() -> Void>()
@@ -72,8 +72,8 @@ final class ThreadedExecutor: CallbackExecutor {
 
   private enum Help { case none, waking, starting }
 
-  /// Call inside the lock. Decides whether a thread must be woken or started for the ready lanes; `bring` then wakes or
-  /// starts it.
+  /// Call inside the lock. Decides whether the ready lanes need one more thread; `bring` then wakes or starts that
+  /// thread.
   private func sendForOne() -> Help {
     guard !isComing, !ready.isEmpty, idle > 0 || threads < cap else { return .none }
     isComing = true
@@ -201,8 +201,8 @@ final class ThreadedExecutor: CallbackExecutor {
     return ready.isEmpty ? nil : sendForOne()
   }
 
-  /// Runs the queued jobs on the calling thread, if no thread runs because the system does not start any. Called when
-  /// the context ends.
+  /// Runs the queued jobs on the calling thread, if no thread runs because the system does not start any. The thread
+  /// that ends the context calls this function.
   private func workHereIfNoThreadRuns() {
     let isAlone = monitor.locked { () -> Bool in
       guard threads == 0 else { return false }

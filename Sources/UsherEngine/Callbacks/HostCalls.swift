@@ -23,16 +23,16 @@ package final class HostCalls {
     userData = AcceptedUserData(executor: executor)
   }
 
-  /// Callback threads run the host code.
+  /// Makes an object whose host code runs on callback threads.
   convenience init(threadsMax: Int, _ idle: IdleMonitor) {
     let threads = ThreadedExecutor(cap: threadsMax, onChange: { idle.callbackEnded(left: $0) })
     self.init(threads, pump: nil, threads: threads, idle)
   }
 
-  /// The host code runs when the host pumps.
+  /// Makes an object whose host code runs when the host pumps.
   convenience init(pump: PumpedExecutor, _ idle: IdleMonitor) { self.init(pump, pump: pump, threads: nil, idle) }
 
-  /// An executor of a test runs the host code.
+  /// Makes an object whose host code runs in the executor of a test.
   convenience init(executor: any CallbackExecutor, _ idle: IdleMonitor) {
     self.init(executor, pump: nil, threads: nil, idle)
   }

@@ -59,13 +59,13 @@ package final class HostQuestion {
   package private(set) var number: UInt64 = 0
   package let engine: Engine
   private let playback: PlaybackShared
-  /// The state of the question. 0: open; 1: answered; 2: closed, so later answers are refused.
+  /// The state of the question. 0: open; 1: answered; 2: closed, so the question refuses later answers.
   private let state = Atomic<UInt8>(0)
   private let deliver: (HostQuestion, HostAnswer, Status) -> Void
   var timer: UInt64?
 
-  /// - Parameter deliver: gets the answer, or a status that says why the question has no answer. Runs once, on the I/O
-  ///   thread.
+  /// - Parameter deliver: gets the answer, or a status that says why the question has no answer. It runs once, on the
+  ///   I/O thread.
   init(
     _ kind: Kind, engine: Engine, playback: PlaybackShared, question: HookQuestion? = nil,
     deliver: @escaping (HostQuestion, HostAnswer, Status) -> Void

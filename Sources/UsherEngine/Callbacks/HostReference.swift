@@ -38,7 +38,7 @@ package final class HostReference {
   }
 }
 
-/// One `user_data` of the host. It is stored as the closure that calls its `destroy`.
+/// One `user_data` of the host. The object stores only the closure that calls `destroy` with the `user_data`.
 private final class HostUserData {
   enum State { case new, accepted, ended }
 

@@ -16,7 +16,7 @@ package final class PumpedExecutor: CallbackExecutor {
   private var isRunningJob = false
   /// Whether a thread has a turn now. Only one thread at a time may have one.
   private var isTurn = false
-  /// The number of the thread that pumped last; before the first pump, of the thread that made the context.
+  /// The number of the thread that pumped last; before the first pump, the number of the thread that made the context.
   private var pumper = threadNumber()
   private var hasPumped = false
   private var isEnded = false
@@ -197,8 +197,8 @@ package final class PumpedExecutor: CallbackExecutor {
     return taken > 0
   }
 
-  /// Runs due jobs, and those that become due, while `isWaiting` returns true. Called by the thread that frees the
-  /// context.
+  /// Runs due jobs, and those that become due, while `isWaiting` returns true. The thread that frees the context calls
+  /// this function.
   package func serve(while isWaiting: () -> Bool) {
     while isWaiting() {
       if !runDue() { monitor.locked { if jobs.isEmpty, isWaiting() { monitor.wait() } } }

@@ -1,8 +1,8 @@
 internal import Synchronization
 package import UsherCore
 
-/// One certificate. It is fetched once, for all requests that wait for it, and then kept. Only the I/O thread uses this
-/// object, except where a comment says otherwise.
+/// One certificate. The engine fetches it once, for all requests that wait for it, and this object then keeps it. Only
+/// the I/O thread uses this object, except where a comment says otherwise.
 package final class CertificateSource {
   private let endpoint: Endpoint?
   private let headers: [Secret]

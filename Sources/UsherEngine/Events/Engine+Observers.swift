@@ -11,13 +11,14 @@ extension Engine {
     submit { self.events.removeObserver(id) }
   }
 
-  /// Any thread: a function refuses a call. Tells the host before the function returns, and writes a line to the log.
+  /// Any thread: called when a function refuses a call. Tells the host before that function returns, and writes a line
+  /// to the log.
   package func tellRefusal(_ error: UsherError) {
     options.tellRefusal?(error.status, error.message)
     submit { if self.events.logs(.warning) { self.events.write(.warning, LogLine(error)) } }
   }
 
-  /// Any thread: sets the function that gets the log lines. Must be called before any other command is submitted.
+  /// Any thread: sets the function that gets the log lines. Call this before you submit any other command.
   package func setLog(_ sink: @escaping (LogLevel, String) -> Void) {
     submit {
       let events = self.events

@@ -41,7 +41,8 @@ extension EventSink {
   @inline(never)
   func forgetUnobservedPlayers() { observedPlayers.removeAll { $0.observers.isEmpty } }
 
-  /// Passes an event of a playback to its notices, and the notice that may follow to the observers of its player.
+  /// Passes an event of a playback to the source of its notices. If the source returns a notice, passes the notice to
+  /// the observers of the player.
   @inline(never)
   func tellNotice(
     _ source: NoticeSource, _ kind: EventKind, _ entry: PlaybackEntry, isLeft: Bool, _ given: UsherError?

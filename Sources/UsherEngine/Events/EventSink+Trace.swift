@@ -69,8 +69,8 @@ extension EventSink {
 }
 
 extension [UInt8] {
-  /// Returns the bytes before the slash with this number, and before any query: of a URL before the third slash,
-  /// scheme, host and port. A URL without a path may have a query, and the query may have secrets.
+  /// Returns the bytes before the slash with this number. In a URL, scheme, host and port come before the third slash.
+  /// The result has no part of the query, because a query may have secrets, and a URL without a path may have a query.
   fileprivate func prefix(upToSlash number: Int) -> ArraySlice<UInt8> {
     var left = number
     return prefix { byte in

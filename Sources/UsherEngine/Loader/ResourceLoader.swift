@@ -33,7 +33,7 @@ package final class ResourceLoader {
     package let url: [UInt8]
   }
 
-  /// The question which server gets the SPC, as the host's callback receives it.
+  /// The question that the host's callback receives: which server gets the SPC?
   package struct ServerQuestion {
     package let url: [UInt8]
     package let contentIdentifier: [UInt8]

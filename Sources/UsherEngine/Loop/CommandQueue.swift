@@ -11,7 +11,7 @@ final class CommandQueue {
   private var taken = Fifo<() -> Void>()
   /// The command that the I/O thread performs part by part. Only the I/O thread uses it.
   private var round: CommandRound?
-  /// The I/O thread. It does not wait in `append`, because no other thread makes room.
+  /// The I/O thread. It must not wait in `append`, because only this thread takes commands out of the queue.
   private var consumer: UInt64?
   private var waiters = 0
   private var isClosed = false
@@ -46,8 +46,8 @@ final class CommandQueue {
   /// Any thread: whether no command waits. The commands that the I/O thread has taken do not count.
   var isEmpty: Bool { monitor.locked { commands.isEmpty } }
 
-  /// I/O thread: takes all commands that wait; `runNext` runs them one by one. Does nothing if commands of the last
-  /// take have not run yet.
+  /// I/O thread: takes all commands that wait; `runNext` runs them one by one. Does nothing if it has taken commands
+  /// before that have not run yet.
   func take() {
     guard taken.isEmpty else { return }
     let mustSignal = monitor.locked { () -> Bool in
@@ -75,8 +75,8 @@ final class CommandQueue {
     return true
   }
 
-  /// Called only by a command: `perform` is called for some of these playbacks in each turn of the loop. Later commands
-  /// wait until it has been called for all.
+  /// Only a command calls this. In each turn, the loop performs the round for some of its playbacks. Later commands
+  /// wait until the loop has done so for all.
   func begin(_ round: CommandRound) { self.round = round }
 
   /// Refuses further commands. The threads that wait in `append` return.

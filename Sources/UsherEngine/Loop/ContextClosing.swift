@@ -5,7 +5,7 @@ internal import UsherCore
 /// for it. Only the I/O thread uses this object, except the properties and functions marked "any thread".
 final class ContextClosing {
   private(set) var hasBegun = false
-  /// The I/O thread has ended. Playbacks that were still open then stay in `openCount`.
+  /// Whether the I/O thread has ended. `openCount` then still counts the playbacks that were open at that time.
   private var hasEnded = false
   /// How many playbacks are open. A playback counts as open until it is closed, and again while it tears down a session
   /// whose token came after its close.
@@ -15,8 +15,8 @@ final class ContextClosing {
   private let timers: Timers
   private let clock: Clock
   private var waits: [Wait<Status>] = []
-  /// When the time limit of the host's last call for closing passes, on the context's clock; `never`: the host has
-  /// asked to close without a time limit; 0: it has not asked.
+  /// When the context must be closed by the host's last call to close it, on the context's clock. `never`: that call
+  /// has no time limit. 0: the host has made no such call.
   private let end = Atomic<Milliseconds>(0)
   /// The default time limit: long enough for one reply and one teardown at their default time limits.
   private static var standardLimit: Milliseconds { 6000 }

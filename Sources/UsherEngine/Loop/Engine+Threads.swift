@@ -46,7 +46,7 @@ extension Engine {
 
   // MARK: The end
 
-  /// Not in a callback: closes all playbacks, then ends the engine.
+  /// Closes all playbacks, then ends the engine. Must not be called in a callback.
   package func end() {
     finishClosing()
     stop()

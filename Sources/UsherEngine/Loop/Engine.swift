@@ -5,8 +5,8 @@ package struct EngineOptions {
   package var isManualClock = false
   package var isPumped = false
   package var callbackThreadsMax = 16
-  /// The limits of requests in flight to one origin: the lowest applies if the origin replies at once, the highest if
-  /// it is slow.
+  /// How many requests to one origin may be in flight: the first number applies to an origin that replies at once, the
+  /// second to a slow origin.
   package var requestsPerOriginMin = 16
   package var requestsPerOriginMax = 512
   /// How many requests of the context may be in flight, and how many connections it may have.
@@ -23,9 +23,9 @@ package struct EngineOptions {
   package init() {}
 }
 
-/// One context and its I/O thread. All changes of its players and playbacks are made on this thread, one at a time;
-/// other threads only `submit` commands to it. The engine has the loop, the clock, the timers and the tables of players
-/// and playbacks; commands, replies, requests, host code, secrets, slots, events and closing belong to separate types.
+/// One context and its I/O thread. Only this thread changes the players and playbacks of the context; other threads
+/// `submit` commands to it. The engine has the loop, the clock, the timers and the tables of players and playbacks;
+/// commands, replies, requests, host code, secrets, slots, events and closing belong to separate types.
 package final class Engine {
   package let options: EngineOptions
   let clock: Clock
@@ -75,7 +75,7 @@ package final class Engine {
     return Engine(options, transport, idle, HostCalls(pump: pump, idle))
   }
 
-  /// For tests, which bring their own transport and may bring their own executor.
+  /// Makes an engine for a test, which supplies the transport and may supply the executor.
   convenience init(_ options: EngineOptions, _ transport: any Transport, executor: (any CallbackExecutor)? = nil) {
     let idle = IdleMonitor()
     let threadsMax = options.callbackThreadsMax
@@ -146,9 +146,9 @@ package final class Engine {
     submit(if: { isOpen(playback) }, command)
   }
 
-  /// Any thread: whether the host has not asked to close the playback, and has not asked to close the context. A caller
-  /// that then queues a command must hold the lock of the command queue, so that the answer is still true for the
-  /// command.
+  /// Any thread: whether the playback is open for the host: the host has asked to close neither the playback nor the
+  /// context. A caller that then queues a command must hold the lock of the command queue. Otherwise the host may ask
+  /// to close before the command is in the queue.
   package func isOpen(_ playback: PlaybackShared) -> Bool { !playback.isCloseRequested && !closing.isRequested }
 
   /// Runs a command that was submitted after the I/O thread had ended. The engine has no playbacks or players any more,
@@ -199,7 +199,7 @@ package final class Engine {
     for _ in 0..<most where !commands.runNext() { return }
   }
 
-  /// Called only by a command. The loop calls `body` for some of these playbacks in each turn. Later commands wait
+  /// Only a command calls this. The loop calls `body` for some of these playbacks in each turn. Later commands wait
   /// until it has called `body` for all.
   func perform(on ids: [PlaybackID], _ body: @escaping (PlaybackEntry) -> Void) {
     guard !ids.isEmpty else { return }

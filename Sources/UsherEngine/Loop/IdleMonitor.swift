@@ -1,7 +1,8 @@
 internal import Synchronization
 
 /// Notices when a context has nothing left to do, so that tests can wait for this and need not sleep. It wakes a
-/// waiting thread only if that thread's condition may hold; otherwise the I/O thread would lose time by waking testers.
+/// waiting thread only if that thread's condition may hold; otherwise the I/O thread would lose time by waking test
+/// threads.
 package final class IdleMonitor {
   private struct Condition {
     let id: UInt64
@@ -69,9 +70,9 @@ package final class IdleMonitor {
     }
     while true {
       let seen = monitor.locked { changes }
-      // Ask for waiting commands before reading `isIdle`. When the I/O thread has taken a command, the queue may be
-      // empty, but `isIdle` is false until the command has run. In the other order, a command that the I/O thread takes
-      // between the two reads would be missed.
+      // Check first whether commands wait, and then read `isIdle`. When the I/O thread has taken a command, the queue
+      // may be empty, but `isIdle` is false until the command has run. In the other order, this thread would miss a
+      // command that the I/O thread takes between the two reads.
       let before = activity.load(ordering: .sequentiallyConsistent)
       let callbacksNow = callbacks()
       let hasCommands = commandsWaiting()

@@ -1,6 +1,6 @@
 internal import CPlatform
 
-/// A lock with a condition. Not reentrant.
+/// A lock with a condition. A thread that holds the lock must not lock it again.
 package final class Monitor {
   private let raw: UnsafeMutablePointer<platform_monitor>
 

@@ -6,9 +6,9 @@ internal import UsherCore
 final class ReplyReader {
   private let transport: any Transport
   private let clock: Clock
-  /// All replies that had arrived at this instant have been handled.
+  /// The engine has handled all replies that had arrived at this instant.
   private(set) var readUntil: Milliseconds = 0
-  /// How many long replies were handled so far.
+  /// How many long replies the engine has handled so far.
   private var longHandled = 0
   /// For how many milliseconds `handle` handles long replies before the loop does other work: it then sends the
   /// keep-alives that are due, and handles the short replies that have arrived.
@@ -22,7 +22,7 @@ final class ReplyReader {
   /// Waits until replies arrive or another thread wakes the transport.
   /// - Parameters:
   ///   - end: the boot time at which the wait ends at the latest; nil: no limit.
-  ///   - timer: the timer whose instant `end` is; nil: `end` is the instant of something else.
+  ///   - timer: the instant of the timer that is due at `end`; nil: the wait ends at `end` for another reason.
   func wait(until end: Int64?, _ timer: Milliseconds?) {
     let isRead = transport.wait(until: end)
     if isRead, transport.longCount == 0, let timer { readUntil = max(readUntil, timer) }

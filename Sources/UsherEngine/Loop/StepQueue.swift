@@ -4,7 +4,7 @@ struct StepQueue {
   private var waiting = Fifo<() -> Void>()
   private var isPerforming = false
 
-  /// - Returns: false if the actions of another step are being performed; then `append` the step.
+  /// - Returns: false if the engine performs the actions of another step now; then `append` the new step.
   mutating func begin() -> Bool {
     if isPerforming { return false }
     isPerforming = true

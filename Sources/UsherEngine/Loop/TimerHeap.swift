@@ -41,7 +41,7 @@ struct TimerHeap<Target> {
     return live.remove(first.id)
   }
 
-  /// Looks at all timers.
+  /// Calls `body` for each timer that is due. The time of this call grows with the number of all timers.
   func forEachDue(now: Milliseconds, _ body: (Target) -> Void) {
     for entry in heap where entry.at <= now { if let target = live[entry.id] { body(target) } }
   }

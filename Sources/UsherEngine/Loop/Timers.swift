@@ -27,11 +27,11 @@ final class Timers {
 
   /// If a time limit is checked more than this time after its end, the I/O thread did not run in between.
   private static var lateness: Milliseconds { 100 }
-  /// The most time that a time limit gets back after the I/O thread was late.
+  /// How much longer a time limit may become because the I/O thread was late.
   static var extensionMax: Milliseconds { 1000 }
 
   /// Returns the new end of a time limit that ended at `due`, if the I/O thread was late; otherwise nil. While the
-  /// thread did not run, it could not read or send anything, so the limit gets the lost time back.
+  /// thread did not run, it could not read or send anything, so this function adds the lost time to the limit.
   static func extended(_ due: Milliseconds, now: Milliseconds, atMost: Milliseconds = extensionMax) -> Milliseconds? {
     let late = now.since(due)
     return late > lateness ? now.adding(min(late, atMost)) : nil
@@ -45,8 +45,8 @@ final class Timers {
   /// Returns the instant of the soonest timer.
   func next() -> Milliseconds? { heap.next() }
 
-  /// Moves the soonest timer, which was due at `due`, if two things are true: it limits how long the host waits for a
-  /// reply, and the I/O thread was late, so the reply may still be on its way. Returns whether it has moved the timer.
+  /// Moves the soonest timer, which was due at `due`, if it limits how long the host waits for a reply and the I/O
+  /// thread was late. The reply may then have arrived already. Returns whether it has moved the timer.
   func postpone(dueAt due: Milliseconds, now: Milliseconds) -> Bool {
     guard let again = Self.extended(due, now: now), heap.first?.isLimitOfReply == true else { return false }
     // The request gets the same additional time. This timer fires one millisecond after the request's time limit. So if

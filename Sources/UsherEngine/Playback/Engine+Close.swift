@@ -69,8 +69,8 @@ extension Engine {
     // Publish the state first, so that all later callbacks see the playback as ended.
     entry.shared.publish(.ended)
     if !entry.machine.isClosing { endSetupWaits(entry, status) }
-    // The commands are in order: every answer that the host gave before it asked to close has been handled by now. From
-    // here on the questions refuse answers, except those that stay open.
+    // The queue keeps the commands in order, so the engine has handled every answer that the host gave before it asked
+    // to close. From here on the questions refuse answers, except those that stay open.
     let questions = entry.questions.filter { $0.atClose != .staysOpen && $0.shut() }
     let queued =
       entry.jobs.values.map { $0.transfer } + entry.abandoned.values.map { $0.transfer } + [entry.callTransfer]
@@ -96,7 +96,8 @@ extension Engine {
     entry.lastPayload = nil
   }
 
-  /// Reports the end of a playback that is still closing when the context ends: its teardown was not answered in time.
+  /// Reports the end of a playback that is still closing when the context ends: its server has not answered the
+  /// teardown in time.
   func reportUnfinished(_ entry: PlaybackEntry) {
     guard !entry.machine.isClosed || entry.tearsDownLeft else { return }
     let session = entry.machine.session

@@ -33,8 +33,8 @@ extension Engine {
         return current
       }
       answer.end(self.tearDownLeft(newest))
-      // If the newest playback left its session, it is closed, so the player has no current playback. Wait for the late
-      // teardown of that session instead.
+      // A playback that has left its session is closed. So if the newest playback has left its session, the player has
+      // no current playback: wait for the late teardown of that session instead.
       return self.playbacks[newest.id]?.tearsDownLeft == true ? newest.id : current
     }
     return answer?.wait() ?? true

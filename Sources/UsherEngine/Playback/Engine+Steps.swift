@@ -3,8 +3,8 @@ internal import UsherCore
 /// Handles everything that happens to a playback: the engine passes the event to the playback's machine, the machine
 /// returns actions, and the engine performs them in order.
 extension Engine {
-  /// Passes an event to a playback's machine and performs the actions that it returns. If the actions of another step
-  /// are being performed, the step waits until those are done, so that actions keep their order.
+  /// Passes an event to a playback's machine and performs the actions that it returns. If the engine performs the
+  /// actions of another step now, the new step waits until it has performed them all. So the actions keep their order.
   func step(_ entry: PlaybackEntry, _ happen: @escaping (inout PlaybackMachine) -> [PlaybackMachine.Action]) {
     guard steps.begin() else { return steps.append { self.stepNow(entry, happen) } }
     stepNow(entry, happen)

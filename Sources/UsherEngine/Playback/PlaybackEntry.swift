@@ -14,7 +14,8 @@ package final class PlaybackShared {
 
   package var sessionState: Int32 { state.load(ordering: .acquiring) }
   /// Whether a call of the host has asked to close this playback: a close of the playback, a stop of its player, or the
-  /// next item on its player. A close of the whole context is not noted here; `Engine.isOpen` checks both.
+  /// next item on its player. It does not say whether the host has asked to close the whole context; `Engine.isOpen`
+  /// checks both.
   var isCloseRequested: Bool { closeRequested.load(ordering: .acquiring) }
   /// Call under the lock of the command queue, when queueing the command that closes the playback.
   func requestClose() { closeRequested.store(true, ordering: .releasing) }
@@ -214,7 +215,7 @@ final class LicenseJob {
   let assetID: [UInt8]
   /// Whether the request is for a licence of the item: not for other content, and not for the service certificate.
   var isOfItem = true
-  /// Gets the answer. Called once, on the I/O thread, so it may only pass the answer on to another thread.
+  /// Gets the answer. It is called once, on the I/O thread, so it may only pass the answer on to another thread.
   private var complete: ((RequestResult) -> Void)?
   var timer: UInt64?
   /// The time limit for which `timer` is set.

@@ -8,7 +8,7 @@ package enum BodyFailure: Error, Equatable, Sendable {
   case markup
   case text
   case utf16
-  /// gzip, zlib or zstd that libcurl has not decoded, because the reply does not declare it or declares something else.
+  /// gzip, zlib or zstd that libcurl has not decoded, because the reply declares no compression or another one.
   case compressed
   case noElement
   case notBase64
@@ -81,7 +81,8 @@ package enum BodyFailure: Error, Equatable, Sendable {
   /// Every licence, CKC and certificate has at least this many bytes.
   private static var shortest: Int { 16 }
 
-  /// Checks what base64 in a reply decodes to. The type of the reply is that of the base64, not of these bytes.
+  /// Checks the bytes that base64 in a reply decodes to. It does not use the reply's `Content-Type`, which describes
+  /// the base64 and not these bytes.
   static func isBinary(_ decoded: Secret) -> Bool { decoded.withBytes { ofBinary($0) } == nil }
 
   /// Checks a body that should be JSON or XML and is neither. Returns what the body is, or `other` if the library does
@@ -143,9 +144,10 @@ package enum BodyFailure: Error, Equatable, Sendable {
     return isUTF16(body, high: 0) || isUTF16(body, high: 1)
   }
 
-  /// Whether the bytes have no control character of two bytes, and enough of the characters that only text has often:
-  /// a sixteenth from Latin-1, and at least six (a quarter in a short text, and at least three); or three quarters
-  /// below U+1000, such as Greek, Cyrillic or Arabic. With fewer, a short licence could count as text by chance.
+  /// Whether the bytes are text in characters of two bytes. The text must have no control character, and must have many
+  /// characters that are frequent only in text. Enough are: a sixteenth from Latin-1, and at least six; in a short text
+  /// a quarter from Latin-1, and at least three; or three quarters below U+1000, such as Greek, Cyrillic or Arabic.
+  /// With lower limits, the bytes of a short licence could look like text by chance.
   /// - Parameter high: 0 if the first byte of each character is the high byte; otherwise 1.
   private static func isUTF16(_ body: UnsafeBufferPointer<UInt8>, high: Int) -> Bool {
     let count = body.count / 2

@@ -3,7 +3,7 @@ package import UsherCore
 extension SEESRequest {
   package enum Refusal: Error, Equatable, Sendable {
     case notJSON
-    /// The reply has another message id than the request. It counts as a denial.
+    /// The reply has another message id than the request. The library treats such a reply as a denial.
     case otherMessage
     /// The version of the reply's format is newer than the library knows.
     case otherVersion

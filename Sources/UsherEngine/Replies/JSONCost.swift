@@ -1,13 +1,13 @@
 /// Counts an upper bound of the memory that json-c takes for a JSON text. A text of many small values takes up to 300
 /// times its size, so the library counts the values before it lets json-c build them.
 struct JSONCost {
-  /// Texts of at most this size are parsed without counting; such a text takes at most 1.3 MB.
+  /// The library parses texts of at most this size without counting; such a text takes at most 1.3 MB.
   private static var uncounted: Int { 4096 }
   /// json-c's parser takes as much memory as the text. The values may take three times the size of the text, plus this
   /// many bytes.
   static var allowance: Int { 1 << 16 }
 
-  // The sizes below: what json-c 0.16 to 0.18 allocates on a 64-bit system, with malloc's overhead, rounded up.
+  // The sizes below are what json-c 0.16 to 0.18 allocates on a 64-bit system, with malloc's overhead, rounded up.
   private static var object: Int { 800 }
   /// The part of an object's table that one member takes, with the free entries that the table has after it has grown.
   /// The member's value and the bytes of its name are counted separately.

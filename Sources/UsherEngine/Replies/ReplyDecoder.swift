@@ -87,8 +87,8 @@ enum ReplyDecoder {
       message: message(root, response, names, secrets))
   }
 
-  /// Says where a redirect leads, without the query and without secrets; nothing if the URL may contain a password, or
-  /// is empty without its query.
+  /// Returns a text with the URL of a redirect, without the query and without secrets. The text is empty if the URL may
+  /// contain a password, or if it has nothing before its query.
   private static func redirect(to location: Secret, _ secrets: ReplySecrets) -> String {
     let start: StaticString = "the server redirects to "
     let text = location.withBytes { url in

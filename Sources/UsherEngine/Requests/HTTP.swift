@@ -7,7 +7,8 @@ package typealias TransferID = UInt64
 /// A NUL-terminated URL, checked when it was made, and its origin.
 package final class Endpoint {
   package let url: [UInt8]
-  /// Names scheme, host and port in fewer bytes than the URL. Requests in flight are limited for each origin.
+  /// Identifies scheme, host and port in fewer bytes than the URL. The library limits the requests in flight to each
+  /// origin.
   package let origin: [UInt8]
   /// Whether the host is this machine: then plain http is allowed, and the request must not go through a proxy.
   package let isLoopback: Bool
@@ -16,7 +17,7 @@ package final class Endpoint {
   /// The URL as libcurl has parsed it; nil: libcurl parses it for each request.
   let parsed: OpaquePointer?
 
-  /// Whether its requests use TLS.
+  /// Whether requests to this endpoint use TLS.
   var isHTTPS: Bool { origin.first == 0x73 }
 
   /// - Parameter parsed: the endpoint frees it.
@@ -35,7 +36,8 @@ package final class Endpoint {
   deinit { curl_url_cleanup(parsed) }
 }
 
-/// A class, so that the dispatcher and the transport share one request. Nobody changes it once it is sent.
+/// One HTTP request. It is a class, so that the dispatcher and the transport share one object. No code changes the
+/// request after it was sent.
 package final class HTTPRequest {
   package enum Method { case get, post }
   package let method: Method
@@ -49,11 +51,11 @@ package final class HTTPRequest {
   package let tokens: [Secret]
   /// The name of the reply header that may carry the session token; NUL-terminated.
   package let replyHeader: [UInt8]?
-  /// Whether it may open a session. If its reply is lost, the server may hold a session of which the library has no
-  /// token. So it uses kept connections only if its origin is known to keep connections.
+  /// Whether the request may open a session. If its reply is lost, the server may hold a session of which the library
+  /// has no token. So the request uses kept connections only if its origin is known to keep connections.
   package var opensSession: Bool
-  /// Whether it repeats a keep-alive that failed. Then it uses a kept connection only if the server has answered on
-  /// that connection within the last two seconds.
+  /// Whether the request repeats a keep-alive that failed. Such a request uses a kept connection only if the server has
+  /// answered on that connection within the last two seconds.
   package var isRetry = false
 
   package init(
@@ -93,8 +95,8 @@ package final class HTTPResponse {
   package let location: Secret?
   /// What the `Content-Type` header says about the body. It is read only if the body does not begin like a JSON object.
   package let media: MediaType
-  /// The reply has no body, and its headers do not say how long the body is. So the connection may have ended too
-  /// early.
+  /// Whether the reply has no body, and its headers do not say how long the body is. The connection may then have ended
+  /// too early.
   package let mayBeCut: Bool
 
   package init(
@@ -128,8 +130,8 @@ package protocol Transport: AnyObject {
   /// - Parameter isFresh: whether to use a new connection, because earlier connections to this origin failed.
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool)
   /// Ends a request without reporting an outcome. Does not use its connection again. If the server has received only a
-  /// part of the request, the rest is not sent. Otherwise the complete request could reach the server after its retry,
-  /// and the server would replace the token that it issued for the retry.
+  /// part of the request, the transport does not send the rest. Otherwise the complete request could reach the server
+  /// after its retry, and the server would replace the token that it issued for the retry.
   /// - Returns: whether the server may have read the request.
   @discardableResult
   func cancel(_ id: TransferID) -> Bool
@@ -156,12 +158,13 @@ package protocol Transport: AnyObject {
   func wake()
   /// Whether a connection to the origin has stayed open for some time after its first reply.
   func hasLastingConnection(to origin: [UInt8]) -> Bool
-  /// Returns the requests that have ended since the last call. A long reply takes the I/O thread some time. So long
-  /// replies are returned one at a time, after all other replies.
+  /// Returns the requests that have ended since the last call. The I/O thread needs some time for a long reply.
+  /// Therefore this function returns long replies one at a time, after all other replies.
   func takeFinished() -> [FinishedTransfer]
   /// How many long replies `takeFinished` has not returned yet.
   var longCount: Int { get }
-  /// The network changed: no connection that is idle now, and no address of a server, may be used again.
+  /// Called when the network changed: the transport uses neither the connections that are idle now nor the known
+  /// addresses of servers again.
   func networkChanged()
   /// Ends all connections.
   func shutDown()

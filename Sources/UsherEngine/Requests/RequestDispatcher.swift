@@ -365,7 +365,7 @@ final class RequestDispatcher {
   }
 
   /// Called when a request failed. If the origin has answered no other request since this one was sent, its other
-  /// connections may be dead too, and are not used any more.
+  /// connections may be dead too, so later requests do not use them.
   private func suspect(_ transfer: Transfer) {
     if !queue.hasAnswered(transfer.origin, since: transfer.sentAt.adding(1)) { distrust(transfer.origin) }
   }

@@ -5,9 +5,9 @@ internal import UsherCore
 /// that hangs does not delay keep-alives.
 ///
 /// All requests in flight, with and without a permit, have at most `connectionsMax` connections. An origin cannot take
-/// all of them. It gets another connection for a non-urgent request only while it has less than twice as many
-/// connections as are free, and for an urgent request while it has less than four times as many. So a server that hangs
-/// blocks neither other servers nor its own keep-alives.
+/// all of them: it gets another connection only while it has few connections in comparison with the free ones. For a
+/// non-urgent request the limit is twice the number of free connections, for an urgent request four times this number.
+/// So a server that hangs blocks neither other servers nor its own keep-alives.
 ///
 /// The number of permits of an origin adapts to the time in which it replies. Few connections are best for an origin
 /// that replies within a few milliseconds, but too few for one that is far away. While requests are queued, each reply

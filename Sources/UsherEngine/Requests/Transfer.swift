@@ -25,7 +25,7 @@ package final class Transfer {
   var isQueued = false
   /// How long the request waited in the queue.
   var queueDelay: Milliseconds = 0
-  /// Whether the deadline was moved because the I/O thread was late.
+  /// Whether the dispatcher has moved the deadline because the I/O thread was late.
   var isExtended = false
   /// Whether the request holds a permit of its origin.
   var hasPermit = true
@@ -34,7 +34,7 @@ package final class Transfer {
   var connectsAgainFrom: Milliseconds
   /// Whether the request has opened more than one connection.
   var hasConnectedAgain = false
-  /// Whether it was queued again because the system had no file descriptor for it.
+  /// Whether the dispatcher has queued the request again because the system had no file descriptor for it.
   var lacksDescriptor = false
 
   init(

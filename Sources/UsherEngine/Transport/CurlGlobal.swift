@@ -4,8 +4,8 @@ internal import Synchronization
 package import UsherCore
 
 nonisolated(unsafe) private let curlMonitor = Monitor()
-/// Under `curlMonitor`: whether libcurl is initialised. libcurl counts its initialisations, so a host may initialise it
-/// too.
+/// Whether libcurl is initialised; the lock `curlMonitor` guards this variable. libcurl counts its initialisations, so
+/// a host may initialise it too.
 nonisolated(unsafe) private var isCurlReady = false
 
 /// Initialises libcurl with memory functions that wipe what they free, once per process.

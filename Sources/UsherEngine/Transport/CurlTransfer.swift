@@ -209,7 +209,7 @@ final class CurlTransfer {
     return true
   }
 
-  /// Changes how long libcurl may take to connect. Nothing changes if it has sent the request.
+  /// Changes how long libcurl may take to connect. Changes nothing if libcurl has already sent the request.
   func setMoreTimeToConnect(_ more: Milliseconds, besides usual: Milliseconds) {
     let all = more == 0 ? 0 : moreTimeToConnect.adding(more)
     guard all != moreTimeToConnect, more == 0 || attempts == 0 else { return }
@@ -454,7 +454,7 @@ final class CurlTransfer {
   }
 
   private func media(_ body: Secret) -> MediaType {
-    // The library judges JSON without its type.
+    // The library recognises JSON by its first bytes and does not need the type.
     let isJSON = body.withBytes { $0.count > 1 && $0[0] == 0x7B && $0[1] != 0 }
     guard !isJSON, let type = header("Content-Type") else { return .other }
     return MediaType(type)
@@ -469,8 +469,8 @@ final class CurlTransfer {
   /// libcurl's description of a result.
   static func words(_ code: CURLcode) -> String { curl_easy_strerror(code).map { String(cString: $0) } ?? "" }
 
-  /// A connection that was not made in time is a time-out, whichever time limit passes first: `connect_timeout_ms` or
-  /// that of the request.
+  /// Returns the status for a result of libcurl. If libcurl could not connect in time, the status is `timeout`: either
+  /// `connect_timeout_ms` has passed, or the time limit of the request.
   static func status(_ code: CURLcode) -> Status {
     switch code {
     case CURLE_OPERATION_TIMEDOUT: return .timeout

@@ -328,7 +328,7 @@ final class CurlTransport: Transport {
       collect()
       if round.sockets.isEmpty { quietAt = round.now }
       // If the time of this part is over, another round follows only if more sockets may be ready. In that round, the
-      // sockets of fast servers get no turn, but bytes that no request asked for are found; see `ready`.
+      // sockets of fast servers get no turn, but the transport finds bytes that no request asked for; see `ready`.
       let mayHaveMore = round.isFull || (!sweep.isPartOver && (isExhaustive || poller.hasFired))
       hasMore = !round.sockets.isEmpty && mayHaveMore
       until = 0

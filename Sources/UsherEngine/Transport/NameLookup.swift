@@ -1,7 +1,7 @@
 internal import CPlatform
 
-/// One lookup of a host name, on a separate thread that no other thread waits for: if the name server does not answer,
-/// the system's resolver may keep this thread busy for a long time.
+/// One lookup of a host name, on a separate thread. If the name server does not answer, the system's resolver may keep
+/// this thread busy for a long time, so no other thread waits for it.
 final class NameLookup {
   let name: HostAndPort
   /// The value of `NameTable.generation` when the lookup began.

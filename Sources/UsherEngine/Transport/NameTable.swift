@@ -100,9 +100,9 @@ struct NameTable {
     }
   }
 
-  /// When `takeOverdue` must be called next: when the first waiting request reaches its time limit, or when a waiting
-  /// name may get a thread, because a running lookup begins to count as slow, or because the waiting name no longer
-  /// counts as slow. nil: no request waits.
+  /// When the transport must call `takeOverdue` next; nil: no request waits. That is when the first waiting request
+  /// reaches its time limit, or when a waiting name may get a thread. A waiting name may get one when a running lookup
+  /// begins to count as slow, or when the name itself no longer counts as slow.
   var nextDeadline: Int64? {
     var next: Int64?
     for entry in entries {

@@ -1,5 +1,6 @@
-/// A sweep gives each ready socket a turn. If this takes long, the sweep is made in parts, and between two parts the
-/// engine can send keep-alives. Sockets of slow servers get their turns after all others, at least one in each part.
+/// A sweep gives each ready socket a turn. If this takes long, the transport makes the sweep in parts, and between two
+/// parts the engine can send keep-alives. Sockets of slow servers get their turns after all others, at least one in
+/// each part.
 struct Sweep {
   /// After this many milliseconds, a part ends as soon as the turn in progress ends.
   private static var partTime: Int64 { 10 }
@@ -13,7 +14,7 @@ struct Sweep {
   private var isContinued = false
   private var hasServedFast = false
 
-  // Of the current part:
+  // The state of the current part:
   private var isOver = false
   private var hasServedSlow = false
   private var leavesFast = false

@@ -84,7 +84,7 @@ final class TransferPool {
     guard let easy = curl_easy_init() else { return nil }
     _ = curl_shim_set_long(easy, CURLOPT_QUICK_EXIT, 1)
     // Without one of these options, libcurl would reveal a secret or repeat a request. If libcurl refuses an option,
-    // the handle is not used.
+    // the pool does not use the handle.
     let isSafe =
       curl_shim_set_long(easy, CURLOPT_NOSIGNAL, 1) == CURLE_OK
       && curl_shim_set_long(easy, CURLOPT_FOLLOWLOCATION, 0) == CURLE_OK

@@ -91,9 +91,9 @@ class Origin(OpenIntEnum):
     """USHER_ORIGIN_...: the server that replied. The same service code means different things at different origins."""
 
     LOCAL = 0
-    """The library itself or the host. If a callback of a customer SSM delegate is missing, fails, answers with a
-    failure or does not answer in time, the origin is not LOCAL but the server that the callback replaces: SSM for
-    heartbeats, teardowns and Widevine renewals, LICENSE for licences and other renewals."""
+    """The library itself or the host. But for a failure in a callback of a customer SSM delegate (it is missing, fails,
+    answers with a failure, or does not answer in time), the origin is the server that the callback replaces. This is
+    SSM for heartbeats, teardowns and Widevine renewals, and LICENSE for licences and other renewals."""
     SSM = 1
     """The Secure Session Manager."""
     LICENSE = 2
@@ -232,8 +232,8 @@ class SessionState(OpenIntEnum):
     """The playback has no session: its delegate has no SSM, the item is clear, or (SSP V2) the last licence reply had
     no session token (EventType.NO_SESSION)."""
     PENDING = 1
-    """There is no session yet: set-up is under way, or the playback waits for a content token, for its first licence
-    (SSP V2, customer SSM), or until the player has closed the earlier playback."""
+    """There is no session yet: set-up is under way, or the playback waits. It may wait for a content token, for its
+    first licence (SSP V2, customer SSM), or until the player has closed the earlier playback."""
     ACTIVE = 2
     """The session is set up and kept alive."""
     DOUBTFUL = 3
@@ -250,9 +250,9 @@ class CloseMode(IntEnum):
     """USHER_CLOSE_...: what closing does to the session."""
 
     DEFAULT = 0
-    """Do what the kind of delegate does by default: with SSM v1 the library tears the session down; with customer SSM
-    it calls the teardown callback, if you set one; with SSP V2 it leaves the session to expire, but tears it down on a
-    zap (see usher_ssp_v2_options)."""
+    """Do what is the default for the kind of delegate. With SSM v1 the library tears the session down. With customer
+    SSM it calls the teardown callback, if you set one. With SSP V2 it leaves the session to expire, but tears it down
+    on a zap (see usher_ssp_v2_options)."""
     TEARDOWN = 1
     """Tear the session down."""
     LEAVE = 2
