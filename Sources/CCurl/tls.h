@@ -97,8 +97,8 @@ static inline void curl_shim_limit_key_exchange(void *context) {
   ERR_pop_to_mark();
 }
 
-/* For each of the newest connections of the process: whether the server has asked for a client certificate. This memory
- * is never freed, because a connection may live longer than its transfer. */
+/* For each of the newest connections of the process: whether the server has asked for a client certificate. The library
+ * never frees this memory, because a connection may live longer than its transfer. */
 typedef struct curl_shim_handshakes {
   uint32_t next;
   uint8_t asked[1024];
@@ -127,8 +127,8 @@ static CURLcode curl_shim_on_tls_context(CURL *e, void *context, void *data) {
   curl_shim_limit_key_exchange(context);
   return CURLE_OK;
 }
-/* Whether libcurl has a file with the system's certificate authorities. Then the folder of authorities is not used:
- * with both, libcurl would parse the file again for each connection. */
+/* Whether libcurl has a file with the system's certificate authorities. If so, the library does not use the folder of
+ * authorities: with both, libcurl would parse the file again for each connection. */
 static inline int curl_shim_has_authorities_file(void) {
   const curl_version_info_data *version = curl_version_info(CURLVERSION_NOW);
   return version->age >= CURLVERSION_SEVENTH && version->cainfo != NULL && access(version->cainfo, R_OK) == 0;

@@ -181,8 +181,8 @@ static inline int platform_maps_ipv4(void) {
  * how many bytes it wrote; 0 if the lookup failed.
  *
  * libcurl tries IPv4 and IPv6 addresses at the same time, 0.2 s apart. But it tries the addresses of one family one
- * after the other, each for half of the time that is left. So if all addresses are IPv4, every second one is written as
- * an IPv6 address that maps it ("::ffff:192.0.2.1"). */
+ * after another, each for half of the time that is left. So if all addresses are IPv4, this function writes every
+ * second one as an IPv6 address that maps it ("::ffff:192.0.2.1"). */
 static inline uint64_t platform_look_up(const void *host, void *out, uint64_t room) {
   struct addrinfo hints, *found = NULL, *each;
   char *text = (char *)out;

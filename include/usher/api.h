@@ -156,7 +156,7 @@ typedef const usher_api *(*usher_get_api_fn)(uint32_t major);
 /**
  * Returns the table of all functions.
  *
- * @param major  USHER_VERSION_MAJOR of the header the host was built with.
+ * @param major  USHER_VERSION_MAJOR of the header with which you built the host.
  * @return static storage; NULL if the library has another major version.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

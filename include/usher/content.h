@@ -86,7 +86,7 @@ typedef struct usher_protection {
 } usher_protection;
 
 /**
- * Receives each protection that was found, in order.
+ * Receives each protection that the function finds, in order.
  * Threads: the calling thread, before the function returns. May call: any function. Last call: before the function
  * returns.
  *
@@ -102,7 +102,7 @@ typedef void (*usher_protection_fn)(const usher_protection *protection, void *us
  * @param size       their length in bytes.
  * @param fn         receives each box. Not NULL.
  * @param user_data  passed to `fn`.
- * @param out_count  how many boxes were found. May be NULL.
+ * @param out_count  how many boxes the function found. May be NULL.
  * @return USHER_OK, also if it found none; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -116,7 +116,7 @@ USHER_API int32_t usher_read_pssh(
  * @param size       their length in bytes.
  * @param fn         receives each box. Not NULL.
  * @param user_data  passed to `fn`.
- * @param out_count  how many boxes were found. May be NULL.
+ * @param out_count  how many boxes the function found. May be NULL.
  * @return USHER_OK, also if it found none; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -163,7 +163,7 @@ typedef int64_t (*usher_read_fn)(uint64_t offset, uint8_t *buffer, size_t size, 
  *     }
  *
  * @param read          reads bytes of the file. Not NULL.
- * @param fn            receives what was found; not called on failure. Not NULL.
+ * @param fn            receives each protection; on failure the function does not call it. Not NULL.
  * @param user_data     passed to `read` and `fn`.
  * @param message       receives one line that says why the function failed: the path of the malformed box and what is
  *                      wrong, for example `moov/trak[1]/mdia/minf/stbl/stsd/encv/sinf: no tenc box`; empty on success.
@@ -187,7 +187,7 @@ USHER_API int32_t usher_read_mp4(
  * @param size       its length in bytes.
  * @param fn         receives each line. Not NULL.
  * @param user_data  passed to `fn`.
- * @param out_count  how many lines were found. May be NULL.
+ * @param out_count  how many lines the function found. May be NULL.
  * @return USHER_OK, also if it found none; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -201,7 +201,7 @@ USHER_API int32_t usher_read_hls_keys(
  * @param size       its length in bytes.
  * @param fn         receives each element. Not NULL.
  * @param user_data  passed to `fn`.
- * @param out_count  how many elements were found. May be NULL.
+ * @param out_count  how many elements the function found. May be NULL.
  * @return USHER_OK, also if it found none; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

@@ -60,7 +60,7 @@ extern "C" {
 /* suspend */
 /** Keep-alives continue while the host is suspended. */
 #define USHER_SUSPEND_KEEP 0
-/** The library sends no keep-alives until the host is resumed. */
+/** The library sends no keep-alives until the host resumes. */
 #define USHER_SUSPEND_PAUSE 1
 
 /**

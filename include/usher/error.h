@@ -45,7 +45,7 @@ extern "C" {
 #define USHER_E_STATE (-12)
 /** No HTTP reply: connection refused or reset, host unreachable, name not resolved, or proxy failed. */
 #define USHER_E_TRANSPORT (-20)
-/** No HTTP reply: the TLS handshake failed or the server's certificate was not accepted. */
+/** No HTTP reply: the TLS handshake failed, or the library did not accept the server's certificate. */
 #define USHER_E_TLS (-21)
 /** The server replied with an HTTP status that is not a success, and without a service code. */
 #define USHER_E_HTTP (-22)
@@ -65,7 +65,8 @@ extern "C" {
 /** The server replied with a redirect; `message` has the URL of the redirect, without the query. The library follows no
     redirects, so that a token goes only to the configured server. */
 #define USHER_E_REDIRECT (-28)
-/** The session is over (the SSM ended it, it expired, or it was not kept alive). The licence request was not sent. */
+/** The session is over: the SSM ended it, it expired, or the library could not keep it alive. The library did not send
+    the licence request. */
 #define USHER_E_SESSION (-29)
 /** A licence renewal was due, and a whole period has passed without it. */
 #define USHER_E_RENEWAL_MISSED (-30)
@@ -229,7 +230,7 @@ USHER_API const char *usher_operation_name(int32_t operation);
 /**
  * Translates an error into the numbers of other players.
  *
- * @param error  from an event or a response; its message is ignored. Not NULL.
+ * @param error  from an event or a response; the function ignores its message. Not NULL.
  * @param out    filled. Not NULL.
  * @return USHER_OK or USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
@@ -241,7 +242,7 @@ USHER_API int32_t usher_error_legacy_codes(const usher_error *error, usher_legac
  * origin. At set-up, one code of the SSM has another meaning, so the function also reads the operation. If the code is
  * not in the table, the function makes the words from the HTTP status, the TLS fault and the status.
  *
- * @param error  from an event or a response; its message is ignored. Not NULL.
+ * @param error  from an event or a response; the function ignores its message. Not NULL.
  * @param out    filled; its strings are static. Not NULL.
  * @return USHER_OK, or USHER_E_INVALID_ARGUMENT, also for an unknown origin.
  * Threads: any. In callbacks: yes. Since: 0.1

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/** The session was set up; `period_ms` is its keep-alive period (0: none). */
+/** The library has set the session up; `period_ms` is its keep-alive period (0: none). */
 #define USHER_EVENT_SESSION_STARTED 1
 /** Set-up failed: the playback gets no licence and must stop (OTVSSMSetupErrorNotification). */
 #define USHER_EVENT_SETUP_ERROR 2

@@ -98,8 +98,8 @@ typedef struct usher_response_info {
 
 /**
  * Completion of a request for a licence, a certificate, a content identifier or a resource; runs exactly once for each
- * request that was accepted. Also the type of `renewed` in usher_playback_options, which runs once for each renewed
- * licence.
+ * request that the library accepted. Also the type of `renewed` in usher_playback_options, which runs once for each
+ * renewed licence.
  * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
  * "In callbacks: yes". Last call: a completion runs only once; the last call of `renewed` comes before `destroy`.
  *
@@ -138,8 +138,8 @@ USHER_API int32_t usher_playback_request_license(usher_playback *playback, const
  * @param playback  the playback that needs the licence.
  * @param request   copied. Not NULL. Its `timeout_ms` limits the wait; the comment of that field says what
  *                  `slot_wait_ms` changes.
- * @param out       a response to free with usher_response_free(), also if the answer is an error; NULL if the call
- *                  itself was refused. May be NULL.
+ * @param out       a response to free with usher_response_free(), also if the answer is an error; NULL if the
+ *                  function refused the call. May be NULL.
  * @return USHER_OK, or the status of the error as in usher_playback_request_license(); USHER_E_WOULD_DEADLOCK in a
  *         callback or on the pumping thread.
  * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1

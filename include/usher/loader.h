@@ -330,8 +330,8 @@ USHER_API int32_t usher_playback_load_resource(usher_playback *playback, const u
  * @param url_size    its length in bytes.
  * @param timeout_ms  time limit on the context's clock, ms. 0: 20000; USHER_OFF: only the time
  *                    limits of the single steps apply.
- * @param out         a response to free with usher_response_free(), also if the answer is an error; NULL if the call
- *                    itself was refused. May be NULL.
+ * @param out         a response to free with usher_response_free(), also if the answer is an error; NULL if the
+ *                    function refused the call. May be NULL.
  * @return as usher_playback_load_resource(), and the errors that its `fn` receives; USHER_E_WOULD_DEADLOCK in a
  *         callback or on the pumping thread.
  * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1

@@ -28,7 +28,7 @@ extern "C" {
 /** There is no session yet: set-up is under way, or the playback waits. It may wait for a content token, for its first
     licence (SSP V2, customer SSM), or until the player has closed the earlier playback. */
 #define USHER_SESSION_PENDING 1
-/** The session is set up and kept alive. */
+/** The session is set up, and the library keeps it alive. */
 #define USHER_SESSION_ACTIVE 2
 /** The session may have ended: a keep-alive is overdue (USHER_EVENT_SESSION_DOUBTFUL), or an outage continues that
     USHER_EVENT_HEARTBEAT_ERROR reported. While the library retries a failed keep-alive before that event, the state
@@ -84,8 +84,8 @@ USHER_API int32_t usher_playback_free(usher_playback *playback);
  * @param timeout_ms  longest wait on the context's clock, ms. 0: the delegate's `setup_timeout_ms` (customer
  *                    SSM: 5000).
  * @param out         a response without data, whose `error` has HTTP status, code and message of the server; free it
- *                    with usher_response_free(). You get it also on USHER_OK and on USHER_E_TIMEOUT. NULL if the call
- *                    itself is refused. May be NULL.
+ *                    with usher_response_free(). You get it also on USHER_OK and on USHER_E_TIMEOUT. NULL if the
+ *                    function refuses the call. May be NULL.
  * @return USHER_OK: the session is active, or the playback needs none. USHER_E_TIMEOUT: set-up is still under way.
  *         USHER_E_STATE: there is no such licence request yet. USHER_E_INVALID_HANDLE. USHER_E_WOULD_DEADLOCK: in a
  *         callback or on the pumping thread. Otherwise the reason why set-up failed or the playback ended:

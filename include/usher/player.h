@@ -102,8 +102,8 @@ USHER_API int32_t usher_player_new(usher_context *context, usher_player **out);
  * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_INVALID_ARGUMENT; USHER_E_NO_DELEGATE; USHER_E_CLOSED after
  *         usher_context_close() began; USHER_E_WOULD_DEADLOCK with a sync delegate, in a callback or on the pumping
  *         thread. On the pumping thread the function returns this error only if the content token is not known:
- *         `content_token` is NULL, and the delegate's token map has no token for `content_id`. After an error no
- *         playback was started.
+ *         `content_token` is NULL, and the delegate's token map has no token for `content_id`. After an error, the
+ *         function has started no playback.
  * Threads: any. In callbacks: yes; with a sync delegate no (USHER_E_WOULD_DEADLOCK). Waits: with a sync delegate.
  * Pumping thread: yes; with a sync delegate only if the content token is known (otherwise USHER_E_WOULD_DEADLOCK).
  * Since: 0.1

@@ -8,7 +8,7 @@
  *   auto playback = player.play(item);
  *   auto licence = playback.get_license(request);          // waits; throws usher::error
  *
- * The parts are in hpp/; each may be included alone.
+ * The parts are in hpp/; you may include each part alone.
  *
  * Read <usher/usher.h> for what the functions do. This file describes only the differences.
  *
@@ -40,7 +40,7 @@
  *
  * TIMES
  * They are std::chrono::milliseconds. Zero means the default of the C header; usher::off means "none" in the options
- * that allow it. A time longer than 49 days is shortened to 49 days.
+ * that allow it. The wrapper shortens a time of more than 49 days to 49 days.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

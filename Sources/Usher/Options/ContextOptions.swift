@@ -63,8 +63,8 @@ func wipesFreedMemory(_ pointer: UnsafePointer<usher_context_options>?) throws(U
   return try options(pointer).wipe_freed_memory == 1
 }
 
-/// The default limit of connections. Half of the file descriptors that the process may open are left to the host, and a
-/// context needs a few others besides its connections.
+/// The default limit of connections. The library leaves half of the file descriptors that the process may open to the
+/// host, and needs a few for other purposes than connections.
 private func connectionsMaxDefault() -> Int { min(4096, max(4, Int(platform_descriptors_max()) / 2 - 8)) }
 
 /// The `log_destroy` of options with a valid size. It must run even if the context cannot be created.

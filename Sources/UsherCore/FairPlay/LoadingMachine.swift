@@ -1,8 +1,8 @@
 /// One loading request of a FairPlay resource loader, as a value with no I/O: the steps from a URL to the CKC.
 ///
-/// The first steps find the key server: the host names it, its URL is known, or an entitlement server returns it. The
-/// next steps get the certificate, ask for the SPC, and send the key request. `Server` is the type that describes a
-/// server.
+/// The first steps find the key server: the host names it, the loader knows its URL, or an entitlement server returns
+/// the URL. The next steps get the certificate, ask for the SPC, and send the key request. `Server` is the type that
+/// describes a server.
 package struct LoadingMachine<Server> {
   /// The result of looking for a server. The URL of the server comes from the loader's options, from the content or
   /// from an entitlement server.
@@ -85,7 +85,7 @@ package struct LoadingMachine<Server> {
     case gettingCertificate(Server)
     /// → requestingKey, ended
     case askingSPC(Server)
-    /// The key request is in flight. `isRepeat`: it was sent once before.
+    /// The key request is in flight. `isRepeat`: the engine sends it for the second time.
     /// → requestingKey, ended
     case requestingKey(Server, spc: Secret, isRepeat: Bool)
     /// → nothing
@@ -204,7 +204,7 @@ package struct LoadingMachine<Server> {
   }
 
   /// Ends the loading request; later calls do nothing.
-  /// - Returns: false if the loading request had ended before; its completion was called at that time.
+  /// - Returns: false if the loading request had ended before; the engine has called its completion at that time.
   package mutating func end(_ ending: Ending) -> Bool {
     switch (phase, ending) {
     case (.ended, _): return false

@@ -1,5 +1,5 @@
-/// A request that asks an entitlement server (SEES) whether this content may be played here. The reply has the URL of a
-/// licence token.
+/// A request that asks an entitlement server (SEES) whether this device may play this content. The reply has the URL of
+/// a licence token.
 package struct SEESRequest: Sendable {
   package enum Kind: UInt8, Sendable, CaseIterable {
     case timeBased = 1

@@ -1,9 +1,9 @@
 extension PlaybackMachine {
   /// Handles a licence request of the host, or the library's own request for a renewal whose payload has arrived.
   /// - Parameters:
-  ///   - isRaw: the reply will be binary, so it cannot say how the session is kept alive.
+  ///   - isRaw: the reply will be binary, so it cannot say what keeps the session alive.
   ///   - isAuxiliary: the request is not for a licence but for data that the CDM needs first (the Widevine service
-  ///     certificate). Its reply does not decide how the session is kept alive.
+  ///     certificate). Its reply does not decide what keeps the session alive.
   ///   - token: the content token from the token map for the request's content; nil if the map has no token for it.
   ///   - isForPlayingItem: whether the request is for the content that plays, and not for additional content.
   package mutating func requestLicense(

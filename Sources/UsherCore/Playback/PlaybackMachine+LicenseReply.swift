@@ -139,8 +139,8 @@ extension PlaybackMachine {
     case .opening: return opened(license, request, fields, ownTeardowns: ownTeardowns, now: now)
     case .carriesToken(let generation): return continued(license, fields, request, generation, now: now)
     case .sessionless:
-      // This request was sent without a session, so its reply normally has no session token. Only the reply to a
-      // request for the service certificate may have one; this token then opens the session.
+      // The library sent this request without a session, so the reply normally has no session token. Only the reply to
+      // a request for the service certificate may have one; this token then opens the session.
       guard fields.token != nil, hasSSM else { return [] }
       guard session.canOpen else {
         mayHaveOrphan = true

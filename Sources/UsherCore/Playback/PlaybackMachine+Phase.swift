@@ -81,7 +81,7 @@ extension PlaybackMachine {
     return false
   }
 
-  /// Whether licence requests are sent with a session.
+  /// Whether licence requests use the session.
   var usesSession: Bool { hasSSM && !isSessionless }
 
   package var sessionState: SessionState {

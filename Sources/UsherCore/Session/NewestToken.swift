@@ -20,7 +20,8 @@ struct NewestToken {
   private var isInTeardown = false
   /// The generation of the token that the server refused as unknown.
   private var refused: UInt32?
-  /// Requests with this id and later ones were sent after the library had lost a reply.
+  /// The library sent the request with this id, and all later ones, after it had lost a reply. nil: no lost reply
+  /// matters.
   private var sentAfterLoss: RequestID?
 
   private static var variantBits: UInt32 { 15 }

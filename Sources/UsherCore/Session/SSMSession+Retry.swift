@@ -11,9 +11,9 @@ extension SSMSession {
   /// The pauses double. The first is one second, or an eighth of the period if that is shorter. No pause is longer than
   /// a quarter of the lease that is left, so the pauses become shorter towards the end of the lease. The shortest pause
   /// is half of the first one, but at most half a second. If the server asks for a pause (`Retry-After`), the session
-  /// uses this pause instead; if it exceeds the lease, the last retry is sent when the lease ends. The session sends
-  /// retries until shortly after the end that it assumes for the lease. The server's lease ends a moment later than
-  /// that, because it began when the server had read the last keep-alive.
+  /// uses this pause instead; if the pause would end after the lease, the session sends the last retry when the lease
+  /// ends. The session sends retries until shortly after the end that it assumes for the lease. The server's lease ends
+  /// a moment later than that, because it began when the server had read the last keep-alive.
   ///
   /// In the last second of the lease, a session does not pause after an attempt that got no reply in time: the next
   /// attempt follows at once. But from the beginning of one attempt to the beginning of the next, at least 0.3 s pass

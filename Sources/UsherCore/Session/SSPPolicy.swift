@@ -25,7 +25,7 @@ package struct SSPPolicy: Sendable {
   package var periodMin: Milliseconds = 1000
   package var periodMax: Milliseconds = 86_400_000
   package var periodUpdates = false
-  /// How early a keep-alive may be sent at most, in thousandths of the period.
+  /// How early the library may send a keep-alive at most, in thousandths of the period.
   package var jitter: UInt32 = 50
   /// How long the library retries a failed keep-alive, in thousandths of the period; 1000: until the lease ends; 0: the
   /// library does not retry it.
@@ -40,7 +40,7 @@ package struct SSPPolicy: Sendable {
   package var resetup = Resetup.callbackOnly
   package var hasSSM = true
   package var opening = Opening.setup
-  /// Whether a licence request is sent only with a content token.
+  /// Whether the library sends a licence request only with a content token.
   package var needsToken = true
   /// How long a playback waits for a content token from the host if it has neither a token nor a token callback; 0: it
   /// does not wait.

@@ -126,7 +126,7 @@ final class ThreadedExecutor: CallbackExecutor {
     if let before { platform_thread_join(before) }
   }
 
-  /// Runs one job. When it returns, the job and everything that only the job held are freed.
+  /// Runs one job. When it returns, it has freed the job and everything that only the job held.
   private func runOne(_ before: inout UInt64?, isNew: Bool) -> UInt64? {
     guard let (lane, job) = next(&before, isNew: isNew) else { return nil }
     job()

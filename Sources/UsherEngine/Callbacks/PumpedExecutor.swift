@@ -162,8 +162,8 @@ package final class PumpedExecutor: CallbackExecutor {
     for work in after { work() }
   }
 
-  /// Runs one job. When it returns, the job and everything that only the job held are freed, so that no `destroy` runs
-  /// after the turn.
+  /// Runs one job. When it returns, it has freed the job and everything that only the job held, so that no `destroy`
+  /// runs after the turn.
   private func runOne() -> Bool {
     let next = monitor.locked { () -> (() -> Void)? in
       let job = due.popFirst()

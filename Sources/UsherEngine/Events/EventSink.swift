@@ -16,7 +16,8 @@ final class EventSink {
   var observedPlayers: [PlayerShared] = []
   private var log: ((LogLevel, String) -> Void)?
   private var lastSequence: UInt64 = 0
-  /// How many KEPT_ALIVE events and log lines were dropped since the last log line that reported such a number.
+  /// How many KEPT_ALIVE events and log lines the library has dropped since the last log line that reported such a
+  /// number.
   private var dropped: UInt64 = 0
   /// If more callbacks than this wait, the library drops KEPT_ALIVE events. It also drops log lines that are less
   /// important than a warning.

@@ -15,8 +15,8 @@ final class ContextClosing {
   private let timers: Timers
   private let clock: Clock
   private var waits: [Wait<Status>] = []
-  /// When the context must be closed by the host's last call to close it, on the context's clock. `never`: that call
-  /// has no time limit. 0: the host has made no such call.
+  /// The deadline of the host's last call to close the context, on the context's clock. `never`: that call has no
+  /// deadline. 0: the host has made no such call.
   private let end = Atomic<Milliseconds>(0)
   /// The default time limit: long enough for one reply and one teardown at their default time limits.
   private static var standardLimit: Milliseconds { 6000 }

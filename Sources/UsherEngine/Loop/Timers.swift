@@ -25,7 +25,7 @@ enum TimerTarget {
 final class Timers {
   private var heap = TimerHeap<TimerTarget>()
 
-  /// If a time limit is checked more than this time after its end, the I/O thread did not run in between.
+  /// If the I/O thread handles a time limit more than this time after its end, the thread did not run in between.
   private static var lateness: Milliseconds { 100 }
   /// How much longer a time limit may become because the I/O thread was late.
   static var extensionMax: Milliseconds { 1000 }

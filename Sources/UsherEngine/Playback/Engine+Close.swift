@@ -168,9 +168,9 @@ extension Engine {
     return wait.failure ?? UsherError(status)
   }
 
-  /// Ends the wait of a thread that waits for the close of the playback. The end of the wait is queued in the
-  /// playback's lane, so that its observers have got all events before the thread continues. In pumped mode observers
-  /// run only when the host pumps, so there the wait ends at once.
+  /// Ends the wait of a thread that waits for the close of the playback. The engine queues the end of the wait in the
+  /// playback's lane, so that the observers have received all events before the thread continues. In pumped mode
+  /// observers run only when the host pumps, so there the wait ends at once.
   private func endCloseWait(_ wait: Wait<Status>, _ id: PlaybackID) {
     guard calls.executor.isBusy(id) else { return end(wait, .ok) }
     calls.run(id) {

@@ -19,7 +19,7 @@ package final class PlaybackShared {
   var isCloseRequested: Bool { closeRequested.load(ordering: .acquiring) }
   /// Call under the lock of the command queue, when queueing the command that closes the playback.
   func requestClose() { closeRequested.store(true, ordering: .releasing) }
-  /// Whether the session was left at the head-end, and the library no longer has its token.
+  /// Whether the session was left at the head-end, and the library no longer has the token of that session.
   var isLeftForGood: Bool { leftForGood.load(ordering: .acquiring) }
   func noteLeftForGood() { leftForGood.store(true, ordering: .releasing) }
   func publish(_ new: PlaybackMachine.SessionState) { state.store(new.rawValue, ordering: .releasing) }

@@ -90,8 +90,8 @@ final class RequestDispatcher {
     transport.start(id, transfer.request, isFresh: needsNewConnection(transfer))
   }
 
-  /// Whether the request must use a new connection. That is so if the kept connections to its origin may be dead. It is
-  /// also so if the request cannot be repeated, and nothing shows that the origin keeps connections open.
+  /// Whether the request must use a new connection. There are two reasons: the kept connections to its origin may be
+  /// dead; or the library must not repeat the request, and the origin has not shown that it keeps connections open.
   private func needsNewConnection(_ transfer: Transfer) -> Bool {
     let origin = transfer.origin
     if queue.isDistrusted(origin) { return true }
@@ -111,10 +111,10 @@ final class RequestDispatcher {
 
   /// Called when a keep-alive has waited in the queue for `keepAliveWait`. If the origin has replied to other requests
   /// meanwhile, the keep-alive waits longer, up to `keepAliveWaitMax`: the server is only slow, and more connections
-  /// would make it slower. If the origin has not replied, the keep-alive is sent without a permit. If there is no free
-  /// connection for it, this function ends a stalled request, and the keep-alive uses the connection of that request;
-  /// see `makeRoom`. If there is no such request either, the keep-alive waits for the next free connection.
-  /// - Returns: the failure of the request that was ended; nil if none was ended.
+  /// would make it slower. If the origin has not replied, this function sends the keep-alive without a permit. If there
+  /// is no free connection for it, this function ends a stalled request, and the keep-alive uses the connection of that
+  /// request; see `makeRoom`. If there is no such request either, the keep-alive waits for the next free connection.
+  /// - Returns: the failure of the request that this function has ended; nil if it has ended none.
   private func keepAliveWaited(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) -> Reply? {
     let last = transfer.askedAt.adding(min(Self.keepAliveWaitMax, transfer.timeout / 4))
     if now < last, queue.hasAnswered(transfer.origin, since: now.since(Self.keepAliveWait)) {
@@ -194,8 +194,8 @@ final class RequestDispatcher {
   }
 
   /// Called when the system had no file descriptor for a request. Queues the request until another one ends, and lowers
-  /// the limit of connections. If no other request is in flight, the request is sent once more at once: libcurl then
-  /// closes a kept connection, which frees a descriptor.
+  /// the limit of connections. If no other request is in flight, this function sends the request once more at once:
+  /// libcurl then closes a kept connection, which frees a descriptor.
   /// - Returns: false if the request has failed.
   private func putBack(_ id: TransferID, _ transfer: Transfer) -> Bool {
     let others = inFlightCount - 1
@@ -228,8 +228,8 @@ final class RequestDispatcher {
       if hasStalled { transfer.hasPermit = false }
       setTimer(id, transfer, now)
       if hasStalled { stalled(transfer.origin) }
-      // This request has stalled. If an overdue keep-alive waits for a connection, a stalled request may be ended for
-      // it.
+      // This request has stalled. If an overdue keep-alive waits for a connection, end a stalled request so that the
+      // keep-alive gets one.
       return isOld ? queue.overdueOrigin.flatMap { makeRoom(for: $0, now) } : nil
     }
     if !transfer.isQueued, now >= transfer.connectsAgainFrom, !transport.isConnecting(id) {

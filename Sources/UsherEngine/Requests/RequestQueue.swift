@@ -129,8 +129,8 @@ struct RequestQueue {
     return true
   }
 
-  /// Returns whether an overdue keep-alive may take the connection of a request to `other`, which is ended for this
-  /// purpose. An origin may always take its own connections.
+  /// Returns whether an overdue keep-alive may take the connection of a request to `other`; the dispatcher then ends
+  /// that request. An origin may always take its own connections.
   mutating func mayTakeOver(_ origin: [UInt8], from other: [UInt8]) -> Bool {
     origin == other || find(origin).map { hasConnection($0, isUrgent: true, freed: 1) } ?? false
   }
@@ -191,8 +191,8 @@ struct RequestQueue {
   }
 
   /// Called when a request takes so long that it loses its permit. While urgent requests are queued, the limit grows as
-  /// it does with a reply, because an unsent teardown keeps its slot taken. For other requests the limit does not grow,
-  /// since they do not justify a hundred connections to a hanging server.
+  /// it does with a reply, because a teardown that waits in the queue frees no slot. For other requests the limit does
+  /// not grow, since they do not justify a hundred connections to a hanging server.
   mutating func stalled(_ origin: [UInt8]) {
     guard let queue = find(origin), queue.hasUrgent else { return }
     queue.limit = min(queue.limit + 2, most)

@@ -25,7 +25,7 @@ struct Contenders {
 
   /// Connects one more socket. Does not do so if the process would have no free file descriptor then, because a request
   /// may need one.
-  /// - Parameter hasRoom: whether one more connection is allowed; if not, the oldest socket is closed first.
+  /// - Parameter hasRoom: whether one more connection is allowed; if not, this function first closes the oldest socket.
   mutating func add(_ request: TransferID, to address: curl_shim_address, hasRoom: Bool) {
     if !hasRoom {
       guard !all.isEmpty else { return }

@@ -11,7 +11,7 @@ nonisolated(unsafe) private var isCurlReady = false
 /// Initialises libcurl with memory functions that wipe what they free, once per process.
 private let isCurlWiping: Bool = curl_shim_wipe_freed_memory() != 0
 
-/// Initialises libcurl once per process. An initialisation that failed is tried again at the next call.
+/// Initialises libcurl once per process. If the initialisation fails, the next call tries again.
 /// - Parameter wiping: whether libcurl and OpenSSL must wipe the memory that they free.
 package func ensureCurl(wiping: Bool) throws(UsherError) {
   if wiping, !isCurlWiping { throw UsherError(.state) }

@@ -2,8 +2,8 @@ internal import CCurl
 internal import CPlatform
 internal import UsherCore
 
-/// One easy handle of libcurl, and the request in flight on it. If the handle is reused, options that are the same for
-/// all requests to an endpoint are set only once.
+/// One easy handle of libcurl, and the request in flight on it. If the next request on the handle goes to the same
+/// endpoint, this type does not set the options of the endpoint again.
 final class CurlTransfer {
   private(set) var easy: UnsafeMutableRawPointer
   private(set) var id: TransferID = 0
@@ -63,7 +63,7 @@ final class CurlTransfer {
     var isUsedUp = false
   }
 
-  /// - Parameter easy: a copy of the template, with `setCallbackData` still to be called.
+  /// - Parameter easy: a copy of the template; the caller must still call `setCallbackData`.
   init(easy: UnsafeMutableRawPointer, limit: Int, cookies: UnsafeMutablePointer<curl_shim_jars>?) {
     self.easy = easy
     self.limit = limit

@@ -10,7 +10,7 @@ package struct TransportOptions {
   package var tls: TLSOptions?
   /// Whether https requests may use HTTP/2.
   package var allowsHTTP2 = false
-  /// Whether the cookies of replies are kept and sent back to their origin.
+  /// Whether the context keeps the cookies of replies and sends them back to their origin.
   package var keepsCookies = false
   /// For tests: whether requests use HTTP/2 without asking the server, also in plain http.
   package var speaksHTTP2WithoutTLS = false
@@ -122,8 +122,8 @@ final class CurlTransport: Transport {
     }
     running.removeAll()
     contenders.removeAll()
-    // libcurl would call OpenSSL, which may have ended. So this object, and everything that belongs to libcurl, is
-    // never freed.
+    // libcurl would call OpenSSL, which may have ended. So the library never frees this object and the objects of
+    // libcurl.
     _ = Unmanaged.passRetained(self)
   }
 

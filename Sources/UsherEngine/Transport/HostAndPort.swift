@@ -1,6 +1,6 @@
 internal import UsherCore
 
-/// The name of a server that must be looked up before the first connection, with the port.
+/// The name of a server, which the library must look up before the first connection, and the port.
 package final class HostAndPort: Sendable {
   /// `host:port`, as in CURLOPT_RESOLVE.
   package let text: [UInt8]

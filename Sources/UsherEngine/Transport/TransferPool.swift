@@ -14,7 +14,7 @@ final class TransferPool {
   private let connections: Connections
   /// The cookies of each origin; nil: the context keeps no cookies.
   private let cookies: UnsafeMutablePointer<curl_shim_jars>?
-  /// How many handles are kept: at most one for each connection that may be kept.
+  /// How many handles the pool keeps: at most one for each connection that libcurl may keep.
   private let keptMax: Int
   private var idle: [CurlTransfer] = []
   /// A handle with the options that never change; it sends no request. nil: no request has needed it yet.

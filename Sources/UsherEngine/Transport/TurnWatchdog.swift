@@ -175,8 +175,8 @@ final class TurnWatchdog {
     }
   }
 
-  /// Returns the socket from which the most bytes were read since the watchdog began to count; nil if no socket has too
-  /// many.
+  /// Returns the socket from which the I/O thread has read the most bytes since the watchdog began to count; nil if no
+  /// socket has too many.
   private func flood(isLong: Bool) -> Socket? {
     var (found, most): (Socket?, UInt64) = (nil, allowed(isLong: isLong))
     for socket in sockets {
@@ -187,8 +187,8 @@ final class TurnWatchdog {
     return found
   }
 
-  /// Returns how many bytes of one connection may be read in a turn. If requests are in flight, the limit is higher,
-  /// because the replies to all of them may arrive in one turn.
+  /// Returns how many bytes of one connection the I/O thread may read in a turn. If requests are in flight, the limit
+  /// is higher, because the replies to all of them may arrive in one turn.
   private func allowed(isLong: Bool) -> UInt64 {
     let most = Self.bytesMost &+ UInt64(clamping: inFlight.load(ordering: .relaxed)) &* 4096
     return isLong ? most / 16 : most

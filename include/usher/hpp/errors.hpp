@@ -44,8 +44,8 @@ inline std::string message_of(usher::status s) {
 }
 } // namespace words
 
-/** A usher_error that owns its message. If the C function returned only a status, only `status` and `message` are
-    set. */
+/** A usher_error that owns its message. If the C function returned only a status, this object has only `status` and
+    `message`. */
 struct error_detail {
   usher::status status = usher::status::ok;
   usher::origin origin = usher::origin::local;

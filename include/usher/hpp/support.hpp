@@ -78,7 +78,7 @@ bool are_valid(const Texts &...texts) noexcept {
 
 #if defined(__cpp_exceptions)
 /** A callback that runs on this thread. If an exception leaves the callback and thereby destroys a question, this
-    object refuses the question later, after the exception was stored. So a host that sees the refusal can find the
+    object refuses the question later, after it has stored the exception. So a host that sees the refusal can find the
     exception with context::take_exception(). */
 struct running {
   running() noexcept : outer(std::exchange(now(), this)) {}

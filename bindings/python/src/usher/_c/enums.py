@@ -55,7 +55,7 @@ class Status(OpenIntEnum):
     TRANSPORT = -20
     """No HTTP reply: connection refused or reset, host unreachable, name not resolved, or proxy failed."""
     TLS = -21
-    """No HTTP reply: the TLS handshake failed or the server's certificate was not accepted."""
+    """No HTTP reply: the TLS handshake failed, or the library did not accept the server's certificate."""
     HTTP = -22
     """The server replied with an HTTP status that is not a success, and without a service code."""
     REFUSED = -23
@@ -75,8 +75,8 @@ class Status(OpenIntEnum):
     """The server replied with a redirect; `message` has the URL of the redirect, without the query. The library follows
     no redirects, so that a token goes only to the configured server."""
     SESSION = -29
-    """The session is over (the SSM ended it, it expired, or it was not kept alive). The licence request was not
-    sent."""
+    """The session is over: the SSM ended it, it expired, or the library could not keep it alive. The library did not
+    send the licence request."""
     RENEWAL_MISSED = -30
     """A licence renewal was due, and a whole period has passed without it."""
     DECLINED = -31
@@ -149,7 +149,7 @@ class EventType(OpenIntEnum):
     """USHER_EVENT_...: what happened."""
 
     SESSION_STARTED = 1
-    """The session was set up; `period_ms` is its keep-alive period (0: none)."""
+    """The library has set the session up; `period_ms` is its keep-alive period (0: none)."""
     SETUP_ERROR = 2
     """Set-up failed: the playback gets no licence and must stop (OTVSSMSetupErrorNotification)."""
     HEARTBEAT_ERROR = 3
@@ -235,7 +235,7 @@ class SessionState(OpenIntEnum):
     """There is no session yet: set-up is under way, or the playback waits. It may wait for a content token, for its
     first licence (SSP V2, customer SSM), or until the player has closed the earlier playback."""
     ACTIVE = 2
-    """The session is set up and kept alive."""
+    """The session is set up, and the library keeps it alive."""
     DOUBTFUL = 3
     """The session may have ended: a keep-alive is overdue (EventType.SESSION_DOUBTFUL), or an outage continues that
     EventType.HEARTBEAT_ERROR reported. While the library retries a failed keep-alive before that event, the state stays
@@ -398,7 +398,7 @@ class Suspend(OpenIntEnum):
     KEEP = 0
     """Keep-alives continue while the host is suspended."""
     PAUSE = 1
-    """The library sends no keep-alives until the host is resumed."""
+    """The library sends no keep-alives until the host resumes."""
 
 
 class Hook(OpenIntEnum):
