@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hosts.calls import LIMIT_MS, Calls
 from hosts.conftest import Clip, Row
+from hosts.damage import damaged
 from hosts.mpv import Mpv, image_output, options, pictures
 from hosts.scene import PATIENCE_S, Scene, until
 from hosts.terminal import Terminal
@@ -490,26 +491,6 @@ def test_options_areMissingOrWrong(
     assert named in player.text
     assert pictures(target)[0] == 0
     row("trouble", HOST, f"{named} is missing or wrong", "names the option, shows no picture")
-
-
-def damaged(kind: str, clip: Clip, folder: Path) -> Path:
-    """Writes a file that is damaged in the way that `kind` names."""
-    data = bytearray(clip.file.read_bytes())
-    moov = data.find(b"moov") - 4
-    tenc = data.find(b"tenc") - 4
-    file = folder / f"{kind}.mp4"
-    if kind == "cut":
-        del data[moov + 200 :]
-    elif kind == "moov-of-200-MB":
-        data[moov : moov + 4] = (200_000_000).to_bytes(4, "big")
-    elif kind == "lying-tenc":
-        data[tenc : tenc + 4] = (4_000_000).to_bytes(4, "big")
-    elif kind == "other-key-id":
-        data[tenc + 16 : tenc + 32] = bytes(range(16))
-    elif kind == "text":
-        data[:] = b"This is no film.\n" * 100
-    file.write_bytes(data)
-    return file
 
 
 @pytest.mark.parametrize("kind", ["cut", "moov-of-200-MB", "lying-tenc", "other-key-id", "text"])

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from hosts.conftest import Clip, Row
+from hosts.damage import damaged, huge_moov
 from hosts.mpv import QUIET, image_output, pictures
 from hosts.runs import Runs
 from hosts.scene import PATIENCE_S, until
@@ -53,6 +54,7 @@ def test_ffmpeg_isExact(runs: Runs, clips: dict[str, Clip], row: Row, name: str)
     assert [route for route in runs.server.journal.routes() if route != "heartbeat"] == ["setup", "license", "teardown"]
     runs.server.assert_clean()
     row("content", f"{HOST}, ffmpeg", clip.name, "exact")
+    row("ends", HOST, "end of file", "nothing: the player ends, then the session is torn down")
 
 
 @pytest.mark.quick
@@ -306,6 +308,88 @@ def test_license_isForOtherKeys(runs: Runs, clips: dict[str, Clip], row: Row) ->
     assert "started" not in runs.text(process)
     runs.until_ended()
     row("trouble", HOST, "a licence for other keys", "says so, starts no player; exit code 3")
+
+
+@pytest.mark.parametrize("kind", ["cut", "moov-of-200-MB", "lying-tenc", "other-key-id"])
+def test_file_isDamaged(runs: Runs, clips: dict[str, Clip], row: Row, kind: str) -> None:
+    """`usher run` says why it does not play a damaged file, and starts no player; no session remains."""
+    clip = clips["progressive"]
+    file = damaged(kind, clip, runs.folder)
+    process = runs.start(file, clip.content.content_id, "sh", "-c", "echo started", "{clip}")
+    assert process.wait(PATIENCE_S) == 3
+    assert len(runs.text(process).split("usher: ")[1]) > 20, runs.text(process)
+    assert "started" not in runs.text(process)
+    until(lambda: not runs.server.sessions.active(), "no session is left")
+    words = "says so, starts no player; exit code 3"
+    row("trouble", HOST, f"a file that is damaged: {kind.replace('-', ' ')}", words)
+
+
+def test_file_isText(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
+    """`usher run` says that a text file is no encrypted film, and starts the player without a session; the player says
+    why it does not play."""
+    file = damaged("text", clips["progressive"], runs.folder)
+    process = runs.start(file, "any", "ffmpeg", "-v", "error", "-i", "{clip}", "-f", "null", "-")
+    assert process.wait(PATIENCE_S) == 1
+    assert "it plays without a session" in runs.text(process)
+    assert "Invalid data found" in runs.text(process)
+    assert not runs.server.journal.entries()
+    row("trouble", HOST, "a file that is damaged: text", "starts the player without a session; the player says why")
+
+
+def test_moov_isHuge_memoryIsBounded(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
+    """`usher run` needs no more memory for a film whose moov box has 200 MB than for the same film with a small one;
+    both play exactly."""
+    clip, raw = clips["progressive"], runs.folder / "raw.yuv"
+    peaks_kb = []
+    for file in (clip.file, huge_moov(clip, runs.folder)):
+        script = 'grep VmHWM /proc/$PPID/status; exec ffmpeg -v error -y "$@"'
+        words = ["sh", "-c", script, "x", "-i", "{clip}", "-map", "0:v", *RAW, raw]
+        process = runs.start(file, clip.content.content_id, *words, player="ffmpeg")
+        assert process.wait(PATIENCE_S) == 0, runs.text(process)
+        assert hashlib.sha256(raw.read_bytes()).hexdigest() == decoded(clip.clear), runs.text(process)
+        found = re.search(r"VmHWM:\s*(\d+) kB", runs.text(process))
+        assert found, runs.text(process)
+        peaks_kb.append(int(found[1]))
+    assert peaks_kb[1] - peaks_kb[0] < 2048, peaks_kb
+    row("content", f"{HOST}, ffmpeg", "progressive MP4, cenc, moov of 200 MB", "exact; needs no memory for the moov")
+
+
+GARBAGE = [
+    *[("setup", fault) for fault in (Fault.html_page(), Fault.non_json(), Fault.status(503), Fault.drop())],
+    *[
+        ("license", fault)
+        for fault in (Fault.html_page(), Fault.empty_body(), Fault.status(403), Fault.reply(200, body={}))
+    ],
+]
+
+
+@pytest.mark.parametrize(("route", "fault"), GARBAGE, ids=[f"{route}-{fault.label}" for route, fault in GARBAGE])
+def test_garbage_isSaidInWords(runs: Runs, clips: dict[str, Clip], row: Row, route: str, fault: Fault) -> None:
+    """`usher run` says why it does not play when the head-end sends an unusable reply, starts no player, and leaves no
+    session."""
+    clip = clips["progressive"]
+    runs.server.faults.add(route, fault, always=True)
+    process = runs.start(clip.file, clip.content.content_id, "sh", "-c", "echo started", "{clip}")
+    assert process.wait(PATIENCE_S) == 3, runs.text(process)
+    assert len(runs.text(process).split("usher: ")[1]) > 20, runs.text(process)
+    assert "started" not in runs.text(process)
+    until(lambda: not runs.server.sessions.active(), "no session is left")
+    name = {"setup": "the set-up", "license": "the licence request"}[route]
+    row("trouble", HOST, f"{name} gets: {fault.label}", "says so, starts no player; exit code 3")
+
+
+def test_slow_playsLater(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
+    """`usher run` starts the player four seconds later when the head-end takes two seconds for each reply."""
+    clip = clips["progressive"]
+    runs.server.faults.add("setup", Fault.delay(2000))
+    runs.server.faults.add("license", Fault.delay(2000))
+    begin = time.monotonic()
+    process = runs.start(clip.file, clip.content.content_id, "sh", "-c", "echo started", "{clip}")
+    assert process.wait(PATIENCE_S) == 0, runs.text(process)
+    assert time.monotonic() - begin >= 4
+    assert "started" in runs.text(process)
+    runs.until_ended()
+    row("trouble", HOST, "each reply takes two seconds", "starts the player four seconds later")
 
 
 @pytest.mark.parametrize(

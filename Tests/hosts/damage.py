@@ -1,0 +1,46 @@
+"""Files that a player must refuse, and one that needs much memory if a player reads it in the wrong way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hosts.conftest import Clip
+
+HUGE = 200_000_000
+"""The size of the moov box in huge_moov(), in bytes."""
+
+
+def damaged(kind: str, clip: Clip, folder: Path) -> Path:
+    """Writes a file that is damaged in the way that `kind` names."""
+    data = bytearray(clip.file.read_bytes())
+    moov = data.find(b"moov") - 4
+    tenc = data.find(b"tenc") - 4
+    file = folder / f"{kind}.mp4"
+    if kind == "cut":
+        del data[moov + 200 :]
+    elif kind == "moov-of-200-MB":
+        data[moov : moov + 4] = HUGE.to_bytes(4, "big")
+    elif kind == "lying-tenc":
+        data[tenc : tenc + 4] = (4_000_000).to_bytes(4, "big")
+    elif kind == "other-key-id":
+        data[tenc + 16 : tenc + 32] = bytes(range(16))
+    elif kind == "text":
+        data[:] = b"This is no film.\n" * 100
+    file.write_bytes(data)
+    return file
+
+
+def huge_moov(clip: Clip, folder: Path) -> Path:
+    """Writes a film that plays: its moov box really has HUGE bytes, nearly all in a box `free` before the others. The
+    file is sparse."""
+    data = clip.file.read_bytes()
+    moov = data.find(b"moov") - 4
+    assert int.from_bytes(data[moov : moov + 4], "big") == len(data) - moov, "moov is the last box"
+    free = HUGE - (len(data) - moov)
+    file = folder / "huge-moov.mp4"
+    with file.open("wb") as out:
+        out.write(data[:moov] + HUGE.to_bytes(4, "big") + b"moov" + free.to_bytes(4, "big") + b"free")
+        out.seek(free - 8, 1)
+        out.write(data[moov + 8 :])
+    assert file.stat().st_size == len(data) + free
+    return file
