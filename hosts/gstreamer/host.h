@@ -43,8 +43,8 @@ void usher_host_unref(UsherHost *host);
  * be made, the next call tries again. @return a new reference; NULL: `status` says why. */
 UsherHost *usher_host_get(GstElement *top, const UsherSettings *settings, int32_t *status);
 
-/** Returns why libusher has refused a call of this thread since the last call of this function: "setting: reason". NULL:
- * it has not, or the context is the application's own. Free it. */
+/** Returns why libusher has refused a call of this thread since the last call of this function: "setting: reason".
+ * Returns NULL if it has refused none, or if the context is the application's own. Free the result. */
 gchar *usher_host_take_refusal(void);
 
 /** Posts an element message on the bus of the top element. Takes the structure. */

@@ -16,8 +16,8 @@ G_BEGIN_DECLS
 /** The environment variable that names the options file. */
 #define USHER_OPTIONS_VARIABLE "USHER_GSTREAMER_OPTIONS"
 
-/** All settings, with the names that libusher's structures have. A string that is NULL and a number that is negative are
- * not set. */
+/** All settings, with the names that libusher's structures have. A string that is NULL is not set. A number that is
+ * negative is not set. */
 typedef struct {
   gchar *license_url, *ssm_url, *content_token, *token_file, *token_header, *extra_headers, *ca_file, *screen;
   gint ssp_version, allow_http, license_timeout, slot_wait, close_timeout;
@@ -54,8 +54,8 @@ gboolean usher_settings_add_file(UsherSettings *to, GError **error);
  * @return FALSE with an `error` that names the setting. */
 gboolean usher_settings_complete(UsherSettings *settings, GError **error);
 
-/** Returns why libusher has refused an option, with the name of the setting in place of that of libusher's field. `text`
- * begins with the name of the field and a colon. Free the result. */
+/** Returns why libusher has refused an option, with the name of the setting in place of the name of libusher's field.
+ * `text` begins with the name of the field and a colon. Free the result. */
 gchar *usher_settings_rename(const gchar *text);
 
 void usher_settings_install(GObjectClass *klass);
