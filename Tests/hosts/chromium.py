@@ -1,4 +1,4 @@
-"""Runs Chromium without a screen on eme.html."""
+"""Runs Chromium without a screen, on the page with a player and on others."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from hosts.scene import PATIENCE_S
+from hosts.scene import PATIENCE_S, until
 
+HTML = "text/html; charset=utf-8"
 PAGE = Path(__file__).with_name("eme.html")
 
 
@@ -51,7 +52,7 @@ class Chromium:
             def do_GET(self) -> None:
                 file = outer._files.get(urlsplit(self.path).path)
                 self.send_response(200 if file else 404)
-                self.send_header("Content-Type", "text/html; charset=utf-8" if file == PAGE else "video/mp4")
+                self.send_header("Content-Type", "video/mp4" if file and file.suffix == ".mp4" else HTML)
                 self.end_headers()
                 self.wfile.write(file.read_bytes() if file else b"")
 
@@ -85,9 +86,21 @@ class Chromium:
 
     def open(self, clip: Path, codec: str, gateway: str = "") -> None:
         """Opens the page. `gateway`: the gateway's URL without the last part; "": the clip is clear."""
+        name = f"/{len(self._started)}.mp4"
+        self._files[name] = clip
+        query = f"clip={name}&codec={quote(codec)}" + (f"&gateway={quote(gateway, safe='')}" if gateway else "")
+        self._start(f"/?{query}")
+
+    def open_page(self, file: Path) -> None:
+        """Opens an HTML file, and waits until it is there."""
+        name = f"/{len(self._started)}.html"
+        self._files[name] = file
+        self._start(name)
+        until(lambda: self.evaluate(f"location.pathname == '{name}' && document.readyState == 'complete'"), name)
+
+    def _start(self, path: str) -> None:
+        """Starts another browser, which opens a page of the web server."""
         number = len(self._started)
-        self._files[f"/{number}.mp4"] = clip
-        query = f"clip=/{number}.mp4&codec={quote(codec)}" + (f"&gateway={quote(gateway, safe='')}" if gateway else "")
         ours, theirs = _pipes()
         words = [
             "--headless",
@@ -102,7 +115,7 @@ class Chromium:
         profile = f"--user-data-dir={self._folder / f'profile-{number}'}"
         with log.open("wb") as out:
             shell = ["bash", "-c", f'exec 3<&{theirs[0]} 4>&{theirs[1]}; exec "$@"', "bash"]
-            command = [*shell, "chromium", *words, profile, f"{self.origin}/?{query}"]
+            command = [*shell, "chromium", *words, profile, f"{self.origin}{path}"]
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -142,17 +155,19 @@ class Chromium:
 
     def words(self) -> str:
         """Returns what the viewer reads in the newest browser."""
-        found: str = self._evaluate("document.getElementById('words').innerText", self._attach())
+        found: str = self.evaluate("document.getElementById('words').innerText")
         return found
 
-    def count(self, selector: str) -> int:
-        """Returns how many elements of the page in the newest browser have this CSS selector."""
-        found: int = self._evaluate(f"document.querySelectorAll({json.dumps(selector)}).length", self._attach())
-        return found
+    def evaluate(self, expression: str) -> Any:
+        """Returns the value of an expression in the page of the newest browser."""
+        return self._evaluate(expression, self._attach())
 
-    def screenshot(self, file: Path) -> None:
-        """Writes what the newest browser shows as a PNG file."""
-        data = self._call("Page.captureScreenshot", {"format": "png"}, self._attach())["data"]
+    def screenshot(self, file: Path, width: int = 854, height: int = 480) -> None:
+        """Writes what the newest browser shows in a window of this size as a PNG file."""
+        session = self._attach()
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self._call("Emulation.setDeviceMetricsOverride", size, session)
+        data = self._call("Page.captureScreenshot", {"format": "png"}, session)["data"]
         file.write_bytes(base64.b64decode(data))
 
     def close_tab(self) -> None:

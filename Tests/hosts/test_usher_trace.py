@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hosts.chromium import Chromium
 from hosts.conftest import Clip
 from hosts.gst import Room
+from hosts.mpv import Mpv, options
 from hosts.runs import Runs
-from hosts.scene import PATIENCE_S
+from hosts.scene import PATIENCE_S, until, until_ended
+
+from usher.testing.headend import HeadEnd
 
 SESSION = [
     '{"t_ms":10,"kind":"context","unix_ms":1700000000010}',
@@ -85,6 +89,79 @@ def test_page_inABrowser_showsEachPlayback(built: Path, tmp_path: Path) -> None:
     assert dom.count("playback 1</text>") == 2
     assert dom.count('class="session"') == 2
     assert dom.count("<td>set-up: reply</td><td>HTTP 200, after 10 ms, 40 bytes</td>") == 2
+
+
+def bars(chromium: Chromium) -> dict[str, list[tuple[float, float]]]:
+    """Returns the bars of the page in the browser by their class: where each begins and ends, from left to right."""
+    rects = "[...document.querySelectorAll('svg rect')].map(one => [one.getAttribute('class'), one.getBoundingClientRect()])"
+    shown = chromium.evaluate(f"{rects}.map(([name, box]) => [name, box.left, box.right])")
+    found: dict[str, list[tuple[float, float]]] = {}
+    for name, left, right in sorted(shown, key=lambda bar: bar[1]):
+        found.setdefault(name, []).append((left, right))
+    return found
+
+
+def test_zap_inABrowser_isTwoSessions(
+    server: HeadEnd, chromium: Chromium, clips: dict[str, Clip], built: Path, tmp_path: Path
+) -> None:
+    """mpv zaps once and quits. The page of its trace has a bar for each request of the journal, and two sessions, one
+    after the other."""
+    first, second, file = clips["progressive"], clips["cbcs"], tmp_path / "zap.jsonl"
+    (tmp_path / "token").write_text(server.content_token(content_id=first.content.content_id) + "\n")
+    (tmp_path / "second").write_text(server.content_token(content_id=second.content.content_id) + "\n")
+    ours = options(server, tmp_path / "token", trace=file)
+    player = Mpv(tmp_path, f"--script={built / 'mpv' / 'usher.so'}", ours, "--vo=null", first.file)
+    try:
+        player.until_plays(first.file)
+        until(lambda: "heartbeat" in server.journal.routes(), "a heartbeat")
+        new = f"script-opts-append=usher-token-file={tmp_path / 'second'}"
+        player.command("loadfile", str(second.file), "replace", new)
+        player.until_plays(second.file)
+        player.command("quit")
+        assert player.wait() == 0
+    finally:
+        player.close()
+    until_ended(server)
+    page = tmp_path / "page.html"
+    page.write_text(trace(built, "view", file).stdout)
+    chromium.open_page(page)
+    found = bars(chromium)
+    routes = server.journal.routes()
+    assert set(found) == {"session", "request", "keep"}
+    assert len(found["keep"]) == routes.count("heartbeat")
+    assert len(found["request"]) == len(routes) - routes.count("heartbeat") == 6
+    assert len(found["session"]) == 2
+    assert found["session"][0][1] <= found["session"][1][0] + 1
+    chromium.screenshot(tmp_path / "zap.png", 1280, 720)
+
+
+def test_twoScreens_inABrowser_shareASlot(
+    runs: Runs, chromium: Chromium, clips: dict[str, Clip], built: Path, tmp_path: Path
+) -> None:
+    """Two screens play at a limit of one stream; the second waits for the slot. The page of both traces shows the
+    refused set-ups, and that the session of the second screen begins when that of the first has ended."""
+    clip, files = clips["progressive"], [tmp_path / "kitchen.jsonl", tmp_path / "tablet.jsonl"]
+    end = tmp_path / "end"
+    script = 'echo ready; while [ ! -e "$0" ]; do sleep 0.05; done'
+    first = runs.start(clip.file, clip.content.content_id, "sh", "-c", script, end, "{clip}", trace=files[0])
+    until(lambda: "ready" in runs.text(first), "the first screen plays")
+    second = runs.start(clip.file, clip.content.content_id, "true", "{clip}", trace=files[1], slot_wait=30)
+    until(lambda: "1007" in runs.text(second), "the second screen waits")
+    end.touch()
+    assert (first.wait(PATIENCE_S), second.wait(PATIENCE_S)) == (0, 0), runs.text(second)
+    runs.until_ended()
+    page = tmp_path / "page.html"
+    page.write_text(trace(built, "view", *files).stdout)
+    chromium.open_page(page)
+    found = bars(chromium)
+    refused = [entry for entry in runs.server.journal.entries(route="setup") if entry.status != 200]
+    assert len(found["bad"]) == len(refused) >= 1
+    assert sum(len(found.get(name, [])) for name in ("request", "keep", "bad")) == len(runs.server.journal.entries())
+    (of_first, of_second) = found["session"]
+    assert of_first[1] <= of_second[0] + 1
+    assert of_first[0] < found["bad"][0][0] < of_first[1]
+    assert chromium.evaluate("document.querySelectorAll('#charts > svg').length") == 2
+    chromium.screenshot(tmp_path / "screens.png", 1280, 720)
 
 
 @pytest.mark.quick
