@@ -19,8 +19,8 @@ static int interrupted(void *user_data) {
 
 static bool is_web(const char *url) { return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0; }
 
-/* @return the name that libavformat opens: "file:" and a path, or the URL itself; NULL for another kind of URL, and for
-   a pipe or a device, because the player would not get the bytes that are read here. */
+/* @return the name that libavformat opens: "file:" and a path, or the URL itself. Returns NULL for another kind of URL.
+   Also returns NULL for a pipe or a device: the player would not get the bytes that this program has read. */
 static char *name_for_libavformat(const char *url) {
   bool is_file = strncmp(url, "file://", 7) == 0;
   if (is_web(url)) return strdup(url);
@@ -72,7 +72,7 @@ char *content_location(AVIOContext *file, const char *url) {
   return av_free(found), copy;
 }
 
-/* What libusher's readers have found. */
+/* The data that the readers of libusher have found. */
 struct scan {
   AVIOContext *file;
   struct content *content;
@@ -137,7 +137,8 @@ char *content_resolve(const char *playlist, const char *uri, size_t size) {
   return is_outside ? free(whole), NULL : whole;
 }
 
-/* Finds the URI of the first variant, or that of the init segment (`tag` is then EXT-X-MAP). @return NULL: none. */
+/* Finds the URI of the first variant, or with `tag` EXT-X-MAP the URI of the init segment. @return NULL if there is
+   none. */
 static const char *find_uri(const char *text, const char *tag, size_t *size) {
   const char *line = strstr(text, tag);
   bool is_map = strcmp(tag, "#EXT-X-MAP:") == 0;

@@ -12,13 +12,13 @@
 #define CONTENT_WHY_MAX 300
 
 enum content_kind {
-  CONTENT_OTHER, /* neither MP4 nor DASH manifest, or a URL of another scheme: the player decides what to do with it */
+  CONTENT_OTHER, /* another kind of file, or a URL of another scheme: the player decides what to do with it */
   CONTENT_UNREADABLE, /* `why` has the reason */
   CONTENT_CLEAR,
   CONTENT_MP4, /* encrypted: progressive or fragmented MP4 */
   CONTENT_DASH, /* encrypted: a DASH manifest */
   CONTENT_UNSUPPORTED, /* encrypted in a way that libavformat cannot decrypt: HLS with encrypted samples */
-  CONTENT_UNUSABLE /* an MP4 or a manifest that is damaged, or names no key; `why` has the reason */
+  CONTENT_UNUSABLE /* the MP4 or manifest is damaged or names no key; `why` has the reason */
 };
 
 struct content {
@@ -28,37 +28,40 @@ struct content {
   char why[CONTENT_WHY_MAX];
 };
 
-/* How to read a URL. NULL: nothing special. */
+/* Options for reading a URL. A pointer that is NULL means the default. */
 struct content_reading {
   const char *user_agent;
   const char *headers; /* "Name: value\r\n" lines */
-  bool (*cancelled)(void *user_data); /* asked often; true: stop reading */
+  bool (*cancelled)(void *user_data); /* the reader calls it often; if it returns true, reading stops */
   void *user_data;
-  bool verifies; /* the certificates of https servers; libavformat's default is not to */
-  const char *ca_file; /* trusted besides those of the system; NULL: none */
+  bool verifies; /* whether to check https certificates; libavformat's default is not to check */
+  const char *ca_file; /* a file of authorities to trust in addition to the system's; NULL: none */
 };
 
-/* Reads a path, or a file:, http: or https: URL. Reads a few kB, also of a large file. */
+/* Reads the content at a path, or at a file:, http: or https: URL. Reads only a few kB, even of a large file. */
 void content_read(const char *url, const struct content_reading *reading, struct content *out);
 
-/* Opens what content_read() reads. `reading` must live until content_close(). NULL: `why` says it. */
+/* Opens a path or URL, as content_read() does. `reading` must live until content_close(). If this fails, returns NULL,
+   and `why` has the reason. */
 struct AVIOContext *content_open(const char *url, const struct content_reading *reading, char why[CONTENT_WHY_MAX]);
 void content_close(struct AVIOContext *file);
 
-/* Returns the URL of an open file, after redirects, from malloc(). `url`: the URL that was opened. */
+/* Returns the URL of an open file after redirects; the caller frees it. `url`: the URL that was opened. */
 char *content_location(struct AVIOContext *file, const char *url);
 
-/* Returns a URI of a playlist, made absolute, from malloc(). NULL: no memory, or a playlist that comes from a web
- * server names something else than a URL of a web server. */
+/* Makes a URI of a playlist absolute. Returns it; the caller frees it. Returns NULL if there is no memory, or if the
+   playlist comes from a web server and the URI is not the URL of a web server. */
 char *content_resolve(const char *playlist, const char *uri, size_t size);
 
-/* Why the installed libavformat cannot decrypt the content; NULL: it can. Before version 62 it takes one key only. */
+/* Returns why the installed libavformat cannot decrypt the content, or NULL if it can. Before version 62 libavformat
+   accepts only one key. */
 const char *content_obstacle(const struct content *content);
 
 /* Returns the name of libavformat's option for the keys: "decryption_key", "cenc_decryption_keys" ... */
 const char *content_option(const struct content *content);
 
-/* Returns the value of that option, from malloc(); wipe it. NULL: `keys` do not have all keys of the content. */
+/* Returns the value of that option; the caller wipes and frees it. Returns NULL if `keys` lacks a key of the
+   content. */
 char *content_option_value(const struct content *content, const usher_clearkey_key *keys, size_t count);
 
 #endif

@@ -10,7 +10,7 @@ static void on_license(usher_playback *playback, const usher_response_info *lice
   usher_clearkey_key keys[SESSION_KEYS_MAX];
   size_t count = SESSION_KEYS_MAX;
   if (!session->playback || tag != session->tag) return;
-  if (license->error.status) { /* on_notice() gets the reason, too, unless the item can play on */
+  if (license->error.status) { /* on_notice() reports the reason, unless the item can continue */
     if (session->unlicensed) session->unlicensed(&license->error, session->user_data);
     return;
   }

@@ -1,4 +1,4 @@
-/* session.h - how a host uses libusher: a session and a Clear Key licence for the item that a player plays.
+/* session.h - the calls of libusher in a host: a session and a Clear Key licence for the item that a player plays.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HOSTS_SESSION_H
 #define HOSTS_SESSION_H
@@ -14,7 +14,7 @@ struct session {
   usher_player *player;
   usher_playback *playback; /* NULL: nothing plays */
   uint64_t tag; /* the tag of the newest playback; no two playbacks have the same tag */
-  int fd; /* readable while usher_context_pump() has work; -1 before session_open() */
+  int fd; /* a descriptor, readable while callbacks are due; -1 before session_open() */
   uint8_t request[4096]; /* the newest Clear Key licence request */
   size_t request_size;
   bool closed; /* the context has closed */
@@ -29,13 +29,13 @@ struct session {
   void (*waiting)(const usher_notice *notice, void *user_data);
   /* The current item cannot play (USHER_NOTICE_REFUSED), or must stop (USHER_NOTICE_LOST). */
   void (*failed)(const usher_notice *notice, void *user_data);
-  /* The server may count a stream that has ended, of this item or an earlier one, for some more time. */
+  /* A teardown has failed: for some time the server may still count the stream of this item or of an earlier one. */
   void (*unconfirmed)(const usher_error *error, void *user_data);
 };
 
 int32_t session_open(struct session *session, const usher_context_options *options);
-/* Tears down the session of the earlier item, sets up another one, and requests a licence. Later `licensed` or `failed`
-   is called. */
+/* Tears down the session of the earlier item, sets up a new session, and requests a licence. Later it calls `licensed`
+   or `failed`. */
 int32_t session_play(struct session *session, const usher_ssp_options *ssp, const char *token, const uint8_t *key_ids,
     size_t count, uint32_t timeout_ms);
 /* Requests a licence for further keys of the newest item; `licensed` gets it. */

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <usher/usher.h>
 
-/* Empties or makes the file, and sets the log of `options`: the context writes to the file, and closes it. Does nothing
- * if `path` is NULL. On failure returns false; errno says why. */
+/* Makes the file, or empties an existing file. Sets the log of `options`, so that the context writes its trace to the
+   file and later closes the file. Does nothing if `path` is NULL. Returns false on failure; errno has the reason. */
 bool trace_to_file(usher_context_options *options, const char *path);
 
 #endif

@@ -27,7 +27,7 @@ char *words_first_line(const char *path) {
   size_t room = 0;
   FILE *file = fopen(path, "re");
   if (!file) return NULL;
-  errno = ENODATA; /* if the file is empty */
+  errno = ENODATA; /* for an empty file */
   ssize_t size = getline(&line, &room, file);
   int error = errno;
   fclose(file);

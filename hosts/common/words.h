@@ -1,4 +1,4 @@
-/* words.h - what a viewer reads about an error, and the token in a file.
+/* words.h - makes the texts about errors for the viewer, and reads the token file.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HOSTS_WORDS_H
 #define HOSTS_WORDS_H
@@ -9,13 +9,13 @@
 
 #define WORDS_OTHER_KEYS "The licence is for other content: it does not have the key of this one."
 
-/* Writes two or three lines: what has happened, what to do, and the server's code if it sent one. */
+/* Writes two or three lines: what has happened, what the viewer can do, and the code of the server, if any. */
 void words_of_error(const usher_error *error, char out[WORDS_MAX]);
 
-/* Writes the same, and that libusher repeats the set-up for at most `seconds`. */
+/* Writes the same lines, and a line which says that libusher repeats the set-up for at most `seconds`. */
 void words_of_wait(const usher_error *error, long seconds, char out[WORDS_MAX]);
 
-/* Returns the first line of a file, from malloc(). NULL: errno says why. */
+/* Returns the first line of a file; the caller frees it. If this fails, returns NULL, and errno has the reason. */
 char *words_first_line(const char *path);
 
 #endif

@@ -21,7 +21,7 @@ struct cenc_cipher {
 /* The position in the key stream of a sample (cenc). */
 struct counter {
   uint8_t block[16];
-  /** How many bytes the key stream has before the lower 64 bits of the counter overflow. */
+  /** The number of bytes of key stream until the lower 64 bits of the counter overflow. */
   uint64_t bytes_left;
 };
 
@@ -77,8 +77,9 @@ static int counter_begin(struct counter *counter, struct cenc_cipher *cipher, co
   return set_iv(cipher, counter->block);
 }
 
-/* One key stream covers all encrypted parts of a sample. Common Encryption counts in the lower 64 bits of the block
- * only; libcrypto counts in all 128 bits, so the counter starts anew where the lower half overflows. */
+/* One key stream covers all encrypted parts of a sample. Common Encryption counts only in the lower 64 bits of the
+   counter block, but libcrypto counts in all 128 bits. So this code sets the counter again where the lower half
+   overflows. */
 static int counter_update(struct counter *counter, struct cenc_cipher *cipher, uint8_t *data, size_t size) {
   if (size > counter->bytes_left) {
     size_t first = (size_t)counter->bytes_left;
@@ -95,7 +96,7 @@ static int counter_update(struct counter *counter, struct cenc_cipher *cipher, u
 
 /* ---- cbcs ------------------------------------------------------------------------------------------------------- */
 
-/* Each encrypted part begins with the IV. A rest of less than one block is clear. */
+/* Decryption of each encrypted part begins with the IV. A rest of less than one block is clear. */
 static int pattern_update(struct cenc_cipher *cipher, const struct cenc_sample *sample, uint8_t *data, size_t size) {
   size_t whole = size - size % BLOCK, crypt = sample->crypt_blocks * (size_t)BLOCK;
   size_t skip = sample->skip_blocks * (size_t)BLOCK;

@@ -20,20 +20,21 @@ struct cenc_sample {
   int scheme;
   uint8_t key_id[16];
   uint8_t iv[16];
-  /** 8 or 16. With 8, the rest of `iv` is 0. */
+  /** 8 or 16. If it is 8, the other bytes of `iv` are 0. */
   size_t iv_size;
-  /** cbcs: the pattern. Both 0: all blocks are encrypted. */
+  /** The pattern of cbcs. If both numbers are 0, all blocks are encrypted. */
   uint32_t crypt_blocks, skip_blocks;
-  /** 6 bytes each: length of the clear part (16 bits), length of the encrypted part (32 bits), both big-endian. */
+  /** Each subsample has 6 bytes: the length of the clear part (16 bits) and of the encrypted part (32 bits),
+   * big-endian. */
   const uint8_t *subsamples;
-  /** 0: the whole sample is one encrypted part. */
+  /** The number of subsamples. If it is 0, the whole sample is one encrypted part. */
   uint32_t subsample_count;
 };
 
-/** A cipher that is set up again only when key or scheme change. */
+/** A cipher of libcrypto. It is set up again only when the key or the scheme changes. */
 struct cenc_cipher;
 
-/** Returns NULL if there is no memory. */
+/** Makes a cipher. Returns NULL if there is no memory. */
 struct cenc_cipher *cenc_cipher_new(void);
 /** Wipes the key. NULL is a no-op. */
 void cenc_cipher_free(struct cenc_cipher *cipher);

@@ -1,8 +1,8 @@
 /*
  * decrypt.c - the element usherdecrypt: decrypts one stream with the keys of its session.
  *
- * The streaming thread waits only where it needs a key whose licence has not arrived yet; flushes and changes of state
- * end this wait.
+ * The streaming thread waits only for a key whose licence has not arrived yet; a flush or a change of state ends this
+ * wait.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,8 +26,8 @@ GST_DEBUG_CATEGORY(usher_decrypt_debug);
 #define SYSTEM_CLEARKEY "e2719d58-a985-b3c9-781a-b030af78d30e"
 #define PREFERRED_SYSTEM "drm-preferred-decryption-system-id"
 
-/* Why the streaming thread must not wait. Each cause has a bit of its own, because a flush may end while the element
- * stops. */
+/* The reasons for which the streaming thread must not wait. Each reason has its own bit, because a flush may end while
+   the element stops. */
 enum { STOPPING = 1, FLUSHING = 2 };
 
 struct _UsherDecrypt {
@@ -37,16 +37,17 @@ struct _UsherDecrypt {
   UsherSettings *settings;
   GstContext *context;
   UsherSession *session;
-  /** STOPPING and FLUSHING. Not 0: the streaming thread must not wait. */
+  /** The bits STOPPING and FLUSHING. If it is not 0, the streaming thread must not wait. */
   guint halted;
 
-  /* Only for the streaming thread. */
+  /* Only the streaming thread uses the members below. */
   guint group;
   struct cenc_cipher *cipher;
   int scheme;
-  /** The key ids of the newest fragment's pssh box: the only trace of a key that changes with each fragment. */
+  /** The key ids of the newest fragment's pssh box. If the key changes with each fragment, only this box names the new
+   * key. */
   GByteArray *fragment_key_ids;
-  /** Whether the stream was checked when it had its first sample without encryption data. */
+  /** Whether the element has checked the stream, which it does at the first sample without encryption data. */
   gboolean checked;
 };
 
@@ -61,7 +62,7 @@ static GstStaticPadTemplate src_template =
 /* ---- session ---------------------------------------------------------------------------------------------------- */
 
 
-/* Asks the neighbours, then the application, for the context with the settings. */
+/* Asks the neighbouring elements for the context with the settings, and then the application. */
 static void find_context(UsherDecrypt *self) {
   g_mutex_lock(&self->lock);
   gboolean known = self->context != NULL;
@@ -124,7 +125,8 @@ static void add_key_ids(const usher_protection *protection, void *user_data) {
     g_byte_array_append(user_data, protection->key_ids, 16 * (guint)protection->key_id_count);
 }
 
-/* The data is a pssh box, or a ContentProtection element of a DASH manifest. */
+/* Returns the key ids of a protection event. Its data is a pssh box, or a ContentProtection element of a DASH
+   manifest. */
 static GByteArray *read_key_ids(GstBuffer *data) {
   GByteArray *key_ids = g_byte_array_new();
   GstMapInfo map;
@@ -244,7 +246,7 @@ static gboolean set_caps(GstBaseTransform *transform, GstCaps *in, GstCaps *out)
   (void)out;
   self->scheme = scheme_of(gst_caps_get_structure(in, 0), CENC_SCHEME_CENC);
   self->checked = FALSE;
-  session_of(self); /* begins the session, so that the stream waits less for its first key */
+  session_of(self); /* the session begins early, so that the stream waits less */
   return TRUE;
 }
 
@@ -255,7 +257,7 @@ static GstFlowReturn flow_of(UsherKeyResult result) {
   case USHER_KEY_FOUND: return GST_FLOW_OK;
   case USHER_KEY_FAILED: return GST_FLOW_ERROR;
   case USHER_KEY_FLUSHING:
-  case USHER_KEY_FAILED_BEFORE: break; /* another error message would hide the one with the reason */
+  case USHER_KEY_FAILED_BEFORE: break; /* a second error message would hide the first one, which has the reason */
   }
   return GST_FLOW_FLUSHING;
 }
@@ -280,7 +282,7 @@ static void find_fragment_key_id(UsherDecrypt *self, guint8 *key_id) {
   if (ids->len == 16) memcpy(key_id, ids->data, 16);
 }
 
-/* @return NULL, or why the sample's description cannot be used. */
+/* @return NULL, or the reason why the sample's description cannot be used. */
 static const gchar *read_sample(UsherDecrypt *self, const GstStructure *info, struct cenc_sample *sample) {
   gsize size;
   sample->scheme = scheme_of(info, self->scheme);
@@ -314,7 +316,7 @@ static const gchar *decrypt(
 }
 
 /* Encrypted items may begin with clear samples. But the demuxer of GStreamer 1.22 finds encryption data only in
- * fragments, so that in other files encrypted samples look like clear ones. */
+   fragments. So in other files encrypted samples look like clear ones. */
 static gboolean may_be_clear(UsherDecrypt *self) {
   GstPad *pad = GST_BASE_TRANSFORM_SINK_PAD(self);
   GstCaps *caps = gst_pad_get_current_caps(pad);

@@ -1,5 +1,5 @@
 /*
- * fragments.h - whether a file is a fragmented MP4.
+ * fragments.h - finds out whether a file is a fragmented MP4.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@
 
 G_BEGIN_DECLS
 
-/** Whether a URI names a local MP4 file that has no fragments. FALSE also for other kinds of files and URIs. */
+/** Returns TRUE if the URI names a local MP4 file without fragments; FALSE for all other files and URIs. */
 gboolean usher_is_progressive(const gchar *uri);
 
 G_END_DECLS

@@ -1,8 +1,8 @@
 /*
  * host.c - see host.h.
  *
- * When the pipeline is freed, the close of the context begins, and the library frees it when its sessions are torn
- * down. If the process ends earlier, a handler of atexit() waits for the teardowns, at most `close-timeout`.
+ * When the pipeline is freed, the host begins to close the context. When the sessions are torn down, the host frees the
+ * context. If the process ends earlier, a handler of atexit() waits for the teardowns, at most `close-timeout`.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +15,7 @@
 
 GMutex usher_lock;
 static GPrivate refusal = G_PRIVATE_INIT(g_free);
-static GList *with_context; /* the hosts whose own context is not freed yet */
+static GList *with_context; /* the hosts that have made a context which is not freed yet */
 static gboolean exiting;
 
 UsherHost *usher_host_ref(UsherHost *host) {
@@ -43,7 +43,7 @@ void usher_host_post(UsherHost *host, GstStructure *structure) {
 
 /* ---- the end of a context --------------------------------------------------------------------------------------- */
 
-/* Takes the context out of its host, so that only one thread frees it. */
+/* Removes the context from its host and returns it, so that only one thread frees it. */
 static usher_context *take(UsherHost *host) {
   g_mutex_lock(&usher_lock);
   usher_context *context = host->context;
@@ -77,7 +77,7 @@ static void on_event(const usher_event *event, void *user_data) {
     g_mutex_unlock(&usher_lock);
     if (event->error.status)
       GST_WARNING("a session may still be held: the server has not answered its teardown in time");
-    if (!leave) usher_context_free(take(host)); /* in a callback: it does not wait */
+    if (!leave) usher_context_free(take(host)); /* this runs in a callback, so it does not wait */
   }
 }
 
@@ -93,7 +93,7 @@ static void on_log(int32_t level, const char *line, void *user_data) {
   GST_CAT_LEVEL_LOG(usher_decrypt_debug, to, NULL, "%s", line);
 }
 
-/* Runs on the thread that called the refused function, before that function returns. */
+/* The library calls this on the thread that called the refused function, before that function returns. */
 static void on_refusal(int32_t status, const char *text, void *user_data) {
   (void)status, (void)user_data;
   g_private_replace(&refusal, usher_settings_rename(text));
@@ -105,7 +105,8 @@ gchar *usher_host_take_refusal(void) {
   return text;
 }
 
-/* Runs before the handlers that libcurl and OpenSSL registered when the first context was made. */
+/* Exit handlers run in reverse order, so this one runs before those that libcurl and OpenSSL registered when the first
+   context was made. */
 static void at_exit(void) {
   g_mutex_lock(&usher_lock);
   exiting = TRUE;

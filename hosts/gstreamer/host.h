@@ -1,5 +1,5 @@
 /*
- * host.h - the usher context and player of one screen, and how they end.
+ * host.h - makes, shares and ends the usher context and player of one screen.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,16 +21,16 @@ typedef struct {
   GWeakRef top;
   gchar *screen, *ca_file;
   usher_context *context;
-  /** Stale when `closing` is TRUE: then only to compare with that of an event. */
+  /** When `closing` is TRUE, this handle is stale: use it only to compare it with the player of an event. */
   usher_player *player;
-  /** Whether the context is the application's own. */
+  /** Whether the application has made the context. */
   gboolean borrowed;
   gboolean closing;
   uint64_t observer;
   gint close_timeout, allow_http;
 } UsherHost;
 
-/** One lock for all hosts and sessions. It is never held during a call that waits or that posts a message. */
+/** One lock for all hosts and sessions. No thread holds it during a call that waits or posts a message. */
 extern GMutex usher_lock;
 
 /** Called for each event of the host's context, on a callback thread. */
@@ -39,15 +39,15 @@ void usher_session_event(UsherHost *host, const usher_event *event);
 UsherHost *usher_host_ref(UsherHost *host);
 void usher_host_unref(UsherHost *host);
 
-/** Finds or makes the host of a screen. Only one thread at a time may call it, without usher_lock. If the host cannot
- * be made, the next call tries again. @return a new reference; NULL: `status` says why. */
+/** Finds or makes the host of a screen. Only one thread at a time may call this, and it must not hold usher_lock. If
+ * this call fails, the next call tries again. @return a new reference; NULL on failure, with the reason in `status`. */
 UsherHost *usher_host_get(GstElement *top, const UsherSettings *settings, int32_t *status);
 
 /** Returns why libusher has refused a call of this thread since the last call of this function: "setting: reason".
  * Returns NULL if it has refused none, or if the context is the application's own. Free the result. */
 gchar *usher_host_take_refusal(void);
 
-/** Posts an element message on the bus of the top element. Takes the structure. */
+/** Posts an element message on the bus of the top element. Takes ownership of `structure`. */
 void usher_host_post(UsherHost *host, GstStructure *structure);
 
 G_END_DECLS

@@ -30,7 +30,7 @@ UsherKeys *usher_keys_new(void) { return g_hash_table_new_full(hash_key_id, equa
 void usher_keys_free(UsherKeys *keys) { g_hash_table_unref(keys); }
 void usher_keys_clear(UsherKeys *keys) { g_hash_table_remove_all(keys); }
 
-/* Returns the key's entry; makes a pending one if there is none. NULL: there are too many. */
+/* Returns the entry of a key. If there is none, makes a pending entry; returns NULL if there are too many entries. */
 static Key *entry(UsherKeys *keys, const guint8 *key_id) {
   Key *key = g_hash_table_lookup(keys, key_id);
   if (key || g_hash_table_size(keys) >= KEYS_MAX) return key;

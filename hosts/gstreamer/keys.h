@@ -1,5 +1,5 @@
 /*
- * keys.h - the keys of a session, and the Clear Key requests and licences that bring them.
+ * keys.h - the keys of a session, and the Clear Key requests and licences for them.
  *
  * The caller of every function with a UsherKeys holds usher_lock.
  *
@@ -17,12 +17,12 @@ G_BEGIN_DECLS
 typedef struct _GHashTable UsherKeys;
 
 typedef enum {
-  /** Nobody has asked for it, or there are too many keys. */
+  /** No element has asked for the key, or there are too many keys. */
   USHER_KEYS_UNKNOWN,
-  /** Its licence has been requested. */
+  /** A licence request for the key is in flight. */
   USHER_KEYS_PENDING,
   USHER_KEYS_READY,
-  /** Its licence has arrived without it. */
+  /** The licence has arrived, and does not contain the key. */
   USHER_KEYS_MISSING,
 } UsherKeyState;
 
@@ -31,21 +31,21 @@ void usher_keys_free(UsherKeys *keys);
 /** Wipes and removes all keys. */
 void usher_keys_clear(UsherKeys *keys);
 
-/** Adds a pending key. @return FALSE: the key id is known already, or there are too many. */
+/** Adds a pending key. @return FALSE if the key id is already known, or if there are too many keys. */
 gboolean usher_keys_expect(UsherKeys *keys, const guint8 *key_id);
 /** Adds the keys of a licence. */
 void usher_keys_add(UsherKeys *keys, const usher_clearkey_key *found, size_t count);
-/** Marks those of the key ids that are still pending as missing. */
+/** Of these key ids, marks those as missing that are still pending. */
 void usher_keys_give_up(UsherKeys *keys, const guint8 *key_ids, guint count);
-/** Copies the key if it is ready. */
+/** Returns the state of a key; copies the key if it is ready. */
 UsherKeyState usher_keys_find(UsherKeys *keys, const guint8 *key_id, guint8 *key);
-/** Returns all key ids; free it. */
+/** Returns all key ids; the caller frees the array. */
 GByteArray *usher_keys_ids(UsherKeys *keys);
 
-/** Makes a licence request. @return it; free it. NULL: libusher refused the key ids. */
+/** Makes a licence request. @return the request, which the caller frees; NULL if libusher refused the key ids. */
 guint8 *usher_keys_request(const guint8 *key_ids, gsize count, size_t *size);
-/** Reads a licence. @return its `*count` keys; wipe and free them with usher_keys_forget(). NULL: `*why` says why it
- * cannot be used; free that. */
+/** Reads a licence. @return its `*count` keys; free them with usher_keys_forget(), which also wipes them. If the
+ * licence cannot be used, returns NULL; the caller then frees `*why`, which has the reason. */
 usher_clearkey_key *usher_keys_read(const usher_response_info *license, size_t *count, gchar **why);
 void usher_keys_forget(usher_clearkey_key *found, size_t count);
 

@@ -1,6 +1,6 @@
 /*
- * messages.h - what the plug-in posts on the bus: a message for each event of a session, and one error message when an
- * item must stop. The README describes their fields.
+ * messages.h - makes the messages of the plug-in for the bus: one for each event of a session, and one error message
+ * when an item must stop. The README describes their fields.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,7 +16,7 @@ G_BEGIN_DECLS
 typedef struct UsherFailure UsherFailure;
 
 UsherFailure *usher_failure_new(GQuark domain, gint code, const gchar *text, const gchar *debug);
-/** The words for an error that libusher reports. */
+/** Makes the error message for an error that libusher reports. */
 UsherFailure *usher_failure_of(const usher_error *error);
 /** Posts the error message of an element, and frees it. */
 void usher_failure_post(UsherFailure *failure, GstElement *element);

@@ -30,7 +30,7 @@ typedef struct {
   GMainLoop *loop;
   GstElement *playbin;
   GstContext *context;
-  /* Sessions that have begun and not ended, by the number of the item. */
+  /* The sessions that have begun and not yet ended. The key is the number of the item. */
   GHashTable *open;
   Hash picture, sound;
   GstState wanted;
@@ -133,10 +133,10 @@ static gboolean on_message(GstBus *bus, GstMessage *message, gpointer user_data)
 static void open_item(Player *player, gchar **words) {
   GstBus *bus = gst_element_get_bus(player->playbin);
   GstMessage *message;
-  set_state(player, GST_STATE_NULL); /* in READY, playbin would play an item that had an error once more */
+  set_state(player, GST_STATE_NULL); /* from READY, playbin would play the failed item again */
   for (; (message = gst_bus_pop(bus)); gst_message_unref(message)) on_message(bus, message, player);
   gst_object_unref(bus);
-  player->failed = FALSE; /* all messages about the last item are read */
+  player->failed = FALSE; /* all messages about the last item have been read */
   say_hashes(player);
   for (gchar **setting = words + 1; *setting; setting++) add_setting(player, *setting);
   if (player->context) gst_element_set_context(player->playbin, player->context);
@@ -241,7 +241,7 @@ static gboolean on_time(gpointer user_data) {
   return TRUE;
 }
 
-/* Ends the item, and waits until its session is torn down, but not long. */
+/* Ends the item, and waits a short time until its session is torn down. */
 static void end(Player *player) {
   gboolean late = FALSE;
   gint64 begin = g_get_monotonic_time();
@@ -279,9 +279,9 @@ int main(int argc, char **argv) {
   player.open = g_hash_table_new(NULL, NULL);
   player.playbin = gst_element_factory_make(playbin ? playbin : "playbin", NULL);
   gst_object_ref_sink(player.playbin);
-  g_object_set(player.playbin, "auto-flush-bus", FALSE, NULL); /* keeps the messages about the last item */
+  g_object_set(player.playbin, "auto-flush-bus", FALSE, NULL); /* the bus keeps the messages about the last item */
   if (player.hash) {
-    g_object_set(player.playbin, "flags", 3 /* pictures and sound, no volume */, "video-sink",
+    g_object_set(player.playbin, "flags", 3 /* GST_PLAY_FLAG_VIDEO and _AUDIO */, "video-sink",
         hash_sink("videoconvert ! video/x-raw,format=I420 ! fakesink name=hash", player.fast, G_CALLBACK(on_picture),
             &player.picture),
         "audio-sink",

@@ -12,13 +12,14 @@
 #include <string.h>
 
 #define GST_CAT_DEFAULT usher_decrypt_debug
-/* How long a session without decryptors lives on: after a change of key or period, new decryptors join it. */
+/* How long a session without decryptors continues. After a change of key or period, new decryptors can join it in this
+   time. */
 #define LINGER (3 * GST_SECOND)
 
 struct UsherSession {
   gint refs;
-  gconstpointer top; /* the pipeline; only to compare */
-  UsherHost *host; /* NULL: the session could not begin, or uses the application's playback */
+  gconstpointer top; /* the pipeline; used only for comparison */
+  UsherHost *host; /* NULL if the session could not begin, or uses the application's playback */
   UsherSettings *asked, *used;
   guint group;
   guint64 tag;
@@ -27,18 +28,19 @@ struct UsherSession {
   UsherKeys *keys;
   GCond changed;
   GstClockID linger;
-  /* closed: its playback is closed. replaced: a newer item plays on the screen; the keys are still there, so that the
-   * last samples of this item can be decrypted. failed: the error was posted. */
+  /* closed: the playback of the session is closed. replaced: a newer item plays on the screen; the session keeps its
+     keys, so that elements can decrypt the last samples of this item. failed: the session has posted its error. */
   gboolean closed, replaced, failed;
-  /* The users that have had a sample. Before its first sample, decodebin may suppress the error messages of an element:
-   * if no user has had a sample, the error waits in `unposted` for the first one. */
+  /* The users that have had a sample. decodebin may suppress the error messages of an element that has not had a sample
+     yet. So if no user has had a sample, the error waits in `unposted` for the first sample. */
   GList *streams;
   UsherFailure *unposted;
 };
 
-static GMutex join_lock; /* one element joins at a time; taken before usher_lock */
-static GList *sessions; /* those that are not closed, and those that have failed and still have users */
-/* Tags of playbacks begin here, so that they differ from those of an application with which the context is shared. */
+static GMutex join_lock; /* held while an element joins; lock it before usher_lock */
+static GList *sessions; /* the open sessions, and the failed ones that still have users */
+/* The tags of the plug-in's playbacks begin here, so that they differ from the tags of an application that shares its
+   context. */
 #define FIRST_TAG G_GUINT64_CONSTANT(0x7573686572000000)
 static guint64 last_tag = FIRST_TAG;
 
@@ -61,7 +63,8 @@ static void session_unref(void *user_data) {
   g_free(session);
 }
 
-/* Takes what must be closed out of the session. The caller holds the lock, and calls close_playback() without it. */
+/* Marks the session as closed. Returns the playback that must be closed, or NULL. The caller holds the lock, and calls
+   close_playback() after it has released the lock. */
 static usher_playback *take_playback(UsherSession *session) {
   usher_playback *playback = session->used && session->used->playback ? NULL : session->playback;
   session->playback = NULL;
@@ -78,7 +81,7 @@ static void close_playback(usher_playback *playback) {
   usher_playback_free(playback);
 }
 
-/* Removes the session from the list; the caller holds the lock, and has another reference. */
+/* Removes the session from the list. The caller holds the lock, and has another reference to the session. */
 static void forget(UsherSession *session) {
   GList *link = g_list_find(sessions, session);
   if (!link) return;
@@ -97,7 +100,8 @@ static GstElement *top_of(GstElement *element) {
 
 /* ---- failing ---------------------------------------------------------------------------------------------------- */
 
-/* Ends the session with an error, unless it has ended before. Posts the error on the bus as soon as it may. */
+/* Ends the session with an error, unless it has already ended. Posts the error on the bus as soon as decodebin would
+   not suppress it. */
 static gboolean fail_with(UsherSession *session, UsherFailure *failure) {
   usher_playback *playback = NULL;
   GstElement *element = NULL;
@@ -122,7 +126,7 @@ UsherKeyResult usher_session_fail(
   return fail_with(session, usher_failure_new(domain, code, text, debug)) ? USHER_KEY_FAILED : USHER_KEY_FLUSHING;
 }
 
-/* Ends the session for an error that libusher reports. */
+/* Ends the session because of an error that libusher reports. */
 static void fail(UsherSession *session, const usher_error *error) { fail_with(session, usher_failure_of(error)); }
 
 /* ---- events ----------------------------------------------------------------------------------------------------- */
@@ -142,7 +146,7 @@ void usher_session_event(UsherHost *host, const usher_event *event) {
   UsherSession *session = find_by_event(host, event);
   gboolean ours = session || event->player == host->player;
   g_mutex_unlock(&usher_lock);
-  if (!ours) return; /* an item of the application or of another host, with which the context is shared */
+  if (!ours) return; /* this event belongs to another user of the context: the application or another host */
   guint64 item = event->tag - (event->tag < FIRST_TAG ? 0 : FIRST_TAG);
   usher_host_post(host, usher_message_new(event, item, host->screen));
   if (!session) return;
@@ -152,7 +156,7 @@ void usher_session_event(UsherHost *host, const usher_event *event) {
 
 /* ---- licences --------------------------------------------------------------------------------------------------- */
 
-/* A licence request under way. */
+/* A licence request that is in flight. */
 typedef struct {
   UsherSession *session;
   guint count;
@@ -165,7 +169,7 @@ static void free_request(void *user_data) {
   g_free(request);
 }
 
-/* Takes the keys of a licence. @return NULL, or why it cannot be used. */
+/* Stores the keys of a licence. @return NULL, or the reason why the licence cannot be used. */
 static gchar *take_keys(UsherSession *session, const usher_response_info *response) {
   size_t count;
   gchar *why = NULL;
@@ -178,7 +182,7 @@ static gchar *take_keys(UsherSession *session, const usher_response_info *respon
   return NULL;
 }
 
-/* No key comes any more for the key ids that still wait for one. */
+/* Marks the keys of this request that have not arrived as missing. */
 static void end_wait(UsherSession *session, const guint8 *key_ids, guint count) {
   g_mutex_lock(&usher_lock);
   usher_keys_give_up(session->keys, key_ids, count);
@@ -210,7 +214,7 @@ static void on_renewed(usher_playback *playback, const usher_response_info *resp
   g_free(why);
 }
 
-/* The library renews the licence and asks for a request with all keys. */
+/* The library renews the licence, and asks for a licence request for all keys. */
 static void on_payload(
     usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
   (void)playback, (void)key_system, (void)tag;
@@ -244,7 +248,7 @@ static void request_license(UsherSession *session, usher_playback *playback, con
     usher_error error = {0};
     error.status = status, error.http_status = -1, error.operation = USHER_OPERATION_LICENSE, error.must_stop = 1;
     error.message = usher_status_message(status);
-    fail(session, &error); /* does nothing if the plug-in itself has closed the playback */
+    fail(session, &error); /* does nothing if the plug-in has closed the playback */
     end_wait(session, key_ids, count);
   }
   session_unref(session);
@@ -271,8 +275,8 @@ static UsherKeyResult no_key(UsherSession *session, const guint8 *key_id) {
   return result;
 }
 
-/* The answer if the stream cannot continue, else USHER_KEY_FOUND. Takes the error that the caller must post. The caller
- * holds the lock. */
+/* Returns USHER_KEY_FOUND if the stream may continue, otherwise the reason. If the caller must post an error, moves the
+   error to `*unposted`. The caller holds the lock. */
 static UsherKeyResult stops(UsherSession *session, GstElement *element, const guint *halted, UsherFailure **unposted) {
   *unposted = NULL;
   if (!g_list_find(session->streams, element)) session->streams = g_list_prepend(session->streams, element);
@@ -378,7 +382,7 @@ static void fail_settings(UsherSession *session, const GError *wrong) {
   usher_session_fail(session, wrong->domain, wrong->code, wrong->message, "See the README of the plug-in.");
 }
 
-/* Ends the session because libusher refused one of the calls of start(). The caller is the thread of that call. */
+/* Ends the session because libusher refused a call that start() made on this thread. */
 static void fail_status(UsherSession *session, int32_t status) {
   gchar *refusal = usher_host_take_refusal();
   gchar *text = g_strdup_printf("The session cannot begin: %s.", refusal ? refusal : usher_status_message(status));
@@ -409,7 +413,7 @@ static UsherSession *find_shared(GstElement *element, const UsherSettings *asked
 static int32_t start(UsherSession *session, GstElement *element, GstElement *top) {
   usher_playback *playback = NULL;
   int32_t status = USHER_OK;
-  g_free(usher_host_take_refusal()); /* of an earlier session */
+  g_free(usher_host_take_refusal()); /* drops the refusal of an earlier session */
   if (session->used->context || !session->used->playback) session->host = usher_host_get(top, session->used, &status);
   g_mutex_lock(&usher_lock);
   session->playback = session->used->playback;
@@ -450,8 +454,8 @@ UsherSession *usher_session_join(GstElement *element, const UsherSettings *asked
       sessions = g_list_prepend(sessions, session_ref(session));
       g_mutex_unlock(&usher_lock);
     }
-    /* Before other elements join: they must not find a session without keys. It has no stream yet, so that nothing is
-     * posted here. */
+    /* The keys must be in the session before other elements join it. The session has no stream yet, so no error is
+       posted here. */
     if (error) fail_settings(session, error);
     else if (status) fail_status(session, status);
   }

@@ -1,5 +1,5 @@
 /*
- * session.h - one item that plays: its usher playback and its keys, shared by the decryptors of all its streams.
+ * session.h - one item that plays. The decryptors of all its streams share its usher playback and its keys.
  *
  * All decryptors below the same top element (the pipeline) that have the same `screen` share an usher_player. Those
  * that also have the same stream group and the same settings share a session. The session ends when the top element
@@ -23,7 +23,7 @@ typedef enum {
   USHER_KEY_FLUSHING,
   /** The session has failed; the error is on the bus. */
   USHER_KEY_FAILED,
-  /** As USHER_KEY_FAILED; another element has posted the error. */
+  /** The session has failed; another element has posted the error. */
   USHER_KEY_FAILED_BEFORE,
 } UsherKeyResult;
 
@@ -33,23 +33,24 @@ typedef enum {
  *
  * @param element  the decryptor.
  * @param asked    its settings; copied.
- * @param wrong    why its settings cannot be used, or NULL.
+ * @param wrong the reason why its settings cannot be used; NULL: they can.
  * @param group    the group id of its stream; 0: unknown.
  */
 UsherSession *usher_session_join(GstElement *element, const UsherSettings *asked, const GError *wrong, guint group);
-/** Leaves the session; never waits. The pointer is not valid any more. */
+/** Leaves the session, and never waits. Afterwards the pointer is not valid any more. */
 void usher_session_leave(UsherSession *session, GstElement *element);
 
 /** Requests the licence for keys that the stream will need. Does not wait. */
 void usher_session_announce(UsherSession *session, const guint8 *key_ids, gsize count);
-/** Gets a key; requests its licence if no one has, and waits for it until `*halted` is not 0. */
+/** Gets a key. If no element has requested its licence, requests it. Waits for the key until `*halted` is not 0. */
 UsherKeyResult usher_session_key(
     UsherSession *session, GstElement *element, const guint8 *key_id, const guint *halted, guint8 *key);
-/** Returns USHER_KEY_FOUND if the stream may continue, else the reason. The element calls it for each sample. */
+/** Returns USHER_KEY_FOUND if the stream may continue, otherwise the reason. The element calls this for each sample. */
 UsherKeyResult usher_session_state(UsherSession *session, GstElement *element, const guint *halted);
-/** Wakes the threads in usher_session_key() after a change of their `halted`. */
+/** Wakes the threads in usher_session_key(), so that they read `*halted` again. */
 void usher_session_wake(UsherSession *session);
-/** Ends the session because the element cannot continue; the error goes to the bus unless the session has ended. */
+/** Ends the session because the element cannot continue. Posts the error on the bus, unless the session has already
+ * ended. */
 UsherKeyResult usher_session_fail(
     UsherSession *session, GQuark domain, gint code, const gchar *text, const gchar *debug);
 

@@ -1,5 +1,5 @@
 /*
- * settings.h - what a session needs to know: servers, token, time limits. The same names serve as properties of the
+ * settings.h - the settings of a session: servers, token, time limits. The same names serve as properties of the
  * element, as fields of the GstContext and as lines of the options file.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -21,7 +21,7 @@ G_BEGIN_DECLS
 typedef struct {
   gchar *license_url, *ssm_url, *content_token, *token_file, *token_header, *extra_headers, *ca_file, *screen;
   gint ssp_version, allow_http, license_timeout, slot_wait, close_timeout;
-  /** From the GstContext only: an application's own objects, or 0. */
+  /** Only a GstContext can set these: objects that the application has made, or 0. */
   gpointer context, playback;
 } UsherSettings;
 
@@ -30,9 +30,9 @@ typedef struct {
   const gchar *name, *nick, *blurb;
   /** The name of the member of UsherSettings. */
   const gchar *member;
-  /** Where it is in UsherSettings. */
+  /** The offset of the setting in UsherSettings. */
   gsize offset;
-  /** For numbers; `max` is 0 for a string. */
+  /** The limits of a number; `max` is 0 if the setting is a string. */
   gint min, max, standard;
 } UsherSetting;
 
@@ -44,14 +44,16 @@ void usher_settings_free(UsherSettings *settings);
 /** Whether two items have the same settings. */
 gboolean usher_settings_equal(const UsherSettings *a, const UsherSettings *b);
 
-/** Adds the settings that `to` does not have. */
+/** Copies to `to` the settings that `to` does not have. */
 void usher_settings_add(UsherSettings *to, const UsherSettings *from);
-/** Adds the settings of a GstContext that `to` does not have. @return FALSE with `error` set for an unknown field. */
+/** Copies to `to` those settings of a GstContext that `to` does not have. @return FALSE, with `error` set, for an
+ * unknown field. */
 gboolean usher_settings_add_context(UsherSettings *to, GstContext *context, GError **error);
-/** Adds the lines of the options file, if there is one. @return FALSE with `error` set if it cannot be used. */
+/** Copies to `to` those settings of the options file that `to` does not have. @return FALSE, with `error` set, if the
+ * file cannot be used. */
 gboolean usher_settings_add_file(UsherSettings *to, GError **error);
-/** Checks that the settings suffice for a session, reads the token file, and fills in the standard values.
- * @return FALSE with an `error` that names the setting. */
+/** Checks that no setting is missing, reads the token file, and sets the default values. @return FALSE, with an `error`
+ * that names the setting, if a session cannot begin. */
 gboolean usher_settings_complete(UsherSettings *settings, GError **error);
 
 /** Returns why libusher has refused an option, with the name of the setting in place of the name of libusher's field.

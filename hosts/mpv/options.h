@@ -6,15 +6,15 @@
 #include <mpv/client.h>
 #include <stdbool.h>
 
-/* NULL or the default if an option is not set. README.md says what each of them does. */
+/* The values of the options; an option that is not set is NULL or has its default. README.md explains each option. */
 struct options {
   char *license, *ssm, *token, *token_file, *token_header, *headers, *ca_file, *trace_file;
   long timeout_s, slot_wait_s, quit_timeout_s, slate_s;
   bool allow_http, signals;
 };
 
-/* Reads the options of the current file: in mpv each file may have options of its own. Calls `complain` for each
- * mistake. */
+/* Reads the options of the current file, because in mpv each file may have other options. Calls `complain` for each
+   mistake. */
 void options_read(
     mpv_handle *mpv, struct options *out, void (*complain)(const char *words, void *user_data), void *mine);
 

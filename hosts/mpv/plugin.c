@@ -1,9 +1,9 @@
 /* plugin.c - a plug-in for mpv: encrypted MP4 and DASH play under the stream limit of an operator. README.md says how
- * to use it; common/session.c has everything that it asks of libusher.
+ * to use it; common/session.c contains most of its calls of libusher.
  *
  * mpv calls mpv_open_cplugin() on a thread of the plug-in. This thread waits in one poll() for mpv's events, for
- * libusher's callbacks and for signals, and never waits for a server. While mpv's hook `on_load` is open, mpv waits for
- * the licence and still obeys commands.
+ * libusher's callbacks and for signals, and never waits for a server. While mpv's hook `on_load` is open, mpv does not
+ * play the item yet, but still executes commands.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../common/content.h"
 #include "../common/session.h"
@@ -28,15 +28,15 @@
 struct plugin {
   mpv_handle *mpv;
   struct session session;
-  struct options options; /* as they were when the newest item was loaded */
-  uint64_t hook; /* the open hook on_load; 0: none */
-  struct content content; /* of the item that the hook loads */
+  struct options options; /* the options when mpv loaded the newest item */
+  uint64_t hook; /* the id of the open hook on_load; 0: none */
+  struct content content; /* the content of the item that the hook loads */
   bool waits; /* the screen shows that the item waits for a slot */
   int64_t entry; /* the item's playlist entry */
-  int64_t lost_entry; /* this entry has lost its session, and is loaded again to show `words`; 0: none */
-  char words[WORDS_MAX]; /* why the item does not play; "": nothing is known yet */
-  char *complaints[COMPLAINTS_MAX]; /* mistakes in options, each reported once */
-  int wake[2]; /* a pipe: mpv writes when it has events */
+  int64_t lost_entry; /* mpv loads this entry again to show why its session was lost; 0: none */
+  char words[WORDS_MAX]; /* why the item does not play; "": not known yet */
+  char *complaints[COMPLAINTS_MAX]; /* the mistakes in options that were reported */
+  int wake[2]; /* a pipe: mpv's callback writes to it when mpv has events */
   int signals;
 };
 
@@ -82,13 +82,14 @@ static void print_line(struct plugin *plugin, const char *words, void (*print)(c
   print(line, plugin);
 }
 
-/* Ends the hook so that mpv does not play the item: mpv shows `words` on a black picture, or fails to open the item. */
+/* Ends the hook so that mpv does not play the item: mpv shows `words` on a black picture, or reports that it cannot
+   open the item. */
 static void refuse(struct plugin *plugin, void (*print)(const char *line, void *plugin)) {
   char url[100] = "null://usher", message[WORDS_MAX + 10];
   print_line(plugin, plugin->words, print);
   if (plugin->options.slate_s > 0) {
     snprintf(url, sizeof url, "av://lavfi:color=c=black:s=1280x720:r=5:d=%ld", plugin->options.slate_s);
-    snprintf(message, sizeof message, "$>%s", plugin->words); /* "$>": mpv expands nothing in the rest */
+    snprintf(message, sizeof message, "$>%s", plugin->words); /* after "$>" mpv expands no ${...} */
     mpv_set_property_string(plugin->mpv, "file-local-options/osd-msg1", message);
     mpv_set_property_string(plugin->mpv, "file-local-options/osd-level", "1");
     mpv_set_property_string(plugin->mpv, "file-local-options/osd-font-size", "36");
@@ -108,7 +109,7 @@ static void refuse_for_option(struct plugin *plugin, const char *words) {
   refuse(plugin, complain_once);
 }
 
-/* Adds an option to those that mpv passes to libavformat for this file. The options of the user stay. */
+/* Adds an option to the options that mpv passes to libavformat for this file. Keeps the options of the user. */
 static bool add_demuxer_option(struct plugin *plugin, const char *name, char *value) {
   mpv_node now = {0}, values[64];
   char *keys[64];
@@ -125,7 +126,7 @@ static bool add_demuxer_option(struct plugin *plugin, const char *name, char *va
   return error >= 0;
 }
 
-/* Gives the keys of the item to libavformat. @return false: the licence does not have all of them. */
+/* Gives the keys of the item to libavformat. @return false if the licence does not have all keys. */
 static bool use_keys(struct plugin *plugin, const usher_clearkey_key *keys, size_t count) {
   char *value = content_option_value(&plugin->content, keys, count);
   bool used = value && add_demuxer_option(plugin, content_option(&plugin->content), value);
@@ -191,8 +192,8 @@ static bool has_own_key(struct plugin *plugin) {
   return mpv_free(options), has;
 }
 
-/* Called when libusher refuses an option. Puts the name of the option into `words`. `text` begins with the name of
- * libusher's field and a colon. */
+/* Called when libusher refuses an option. `text` begins with the name of libusher's field and a colon. Writes the name
+   of the plug-in's option to `words`. */
 static void on_refusal(int32_t status, const char *text, void *user_data) {
   static const char *const names[][2] = {{"license_url", "usher-license"}, {"ssm_url", "usher-ssm"},
       {"content_token", "usher-token"}, {"token_header", "usher-token-header"}, {"extra_headers", "usher-headers"},
@@ -302,7 +303,7 @@ static void check_hook(struct plugin *plugin) {
 
 static void on_wakeup(void *user_data) {
   const struct plugin *plugin = user_data;
-  if (write(plugin->wake[1], "", 1) < 0) return; /* the pipe is full: the plug-in will read it anyway */
+  if (write(plugin->wake[1], "", 1) < 0) return; /* if the pipe is full, the plug-in wakes anyway */
 }
 
 static void empty(int fd) {
@@ -310,7 +311,7 @@ static void empty(int fd) {
   while (read(fd, bytes, sizeof bytes) > 0) {}
 }
 
-/* @return false: mpv shuts down. */
+/* @return false if mpv shuts down. */
 static bool on_mpv_event(struct plugin *plugin, const mpv_event *event) {
   switch (event->event_id) {
   case MPV_EVENT_SHUTDOWN: return false;
@@ -336,7 +337,7 @@ static void run(struct plugin *plugin) {
     check_hook(plugin);
     if (due[2].revents) {
       empty(plugin->signals);
-      mpv_command(plugin->mpv, (const char *[]){"quit", "4", NULL}); /* 4: as mpv itself does after a signal */
+      mpv_command(plugin->mpv, (const char *[]){"quit", "4", NULL}); /* mpv itself uses 4 after a signal */
     }
   }
 }
@@ -351,7 +352,7 @@ int mpv_open_cplugin(mpv_handle *mpv) {
   options_read(mpv, &plugin->options, complain_once, plugin);
   if (plugin->options.signals) plugin->signals = signals_open();
   mpv_set_wakeup_callback(mpv, on_wakeup, plugin);
-  mpv_hook_add(mpv, 0, "on_load", 50); /* 50: after the scripts that change the URL */
+  mpv_hook_add(mpv, 0, "on_load", 50); /* with priority 50 it runs after the scripts that change the URL */
   run(plugin);
   session_close(&plugin->session, (uint32_t)plugin->options.quit_timeout_s * 1000);
   mpv_set_wakeup_callback(mpv, NULL, NULL);

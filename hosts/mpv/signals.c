@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
-static int ends[2] = {-1, -1}; /* a pipe: the handler writes, the plug-in reads */
+static int ends[2] = {-1, -1}; /* a pipe: the signal handler writes, the plug-in reads */
 
 static void on_signal(int number) {
   int error = errno;
-  if (write(ends[1], "", 1) < 0) (void)number; /* the pipe is full: the plug-in will read it anyway */
+  if (write(ends[1], "", 1) < 0) (void)number; /* if the pipe is full, the plug-in wakes anyway */
   errno = error;
 }
 

@@ -4,8 +4,9 @@
 #ifndef MPV_SIGNALS_H
 #define MPV_SIGNALS_H
 
-/* Handles each of these signals whose action is still the default one. A second signal of the same kind has the
- * default action again. @return a descriptor that is readable after a signal; -1: none. */
+/* Installs a handler for each of these signals that still has the default action. The handler runs once: a second
+   signal of the same kind has the default action. @return a descriptor that is readable after a signal; -1 on
+   failure. */
 int signals_open(void);
 
 /* Restores the default actions. */
