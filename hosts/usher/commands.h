@@ -1,4 +1,4 @@
-/* commands.h - the sub-commands of usher. Each gets the arguments from its own name on, and returns the exit code.
+/* commands.h - the sub-commands of usher. Each gets its name and the arguments after it, and returns the exit code.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef USHER_COMMANDS_H
 #define USHER_COMMANDS_H

@@ -1,4 +1,4 @@
-/* entries.h - everything that the gateway serves in one playback, by number.
+/* entries.h - the files and keys that the gateway serves in one playback; each entry has a number.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef USHER_ENTRIES_H
 #define USHER_ENTRIES_H
@@ -8,35 +8,36 @@
 #include <stdint.h>
 
 #define ENTRIES_MAX 100000
-#define ENTRIES_BYTES_MAX (64 * 1024 * 1024) /* the length of all URLs */
+#define ENTRIES_BYTES_MAX (64 * 1024 * 1024) /* the largest length of all URLs together */
 #define ENTRIES_NONE SIZE_MAX
 
-/* Something that the gateway serves. */
+/* A file or a key that the gateway serves. */
 struct served {
   char *url; /* the path or URL of a file, or the URI of a key */
   bool is_key;
-  bool has_key_id; /* false: a key, but its line in the playlist names no key id */
+  bool has_key_id; /* false for a key whose line in the playlist names no key id */
   uint8_t key_id[16];
 
   /* entries_add() sets these. */
   size_t number;
-  bool stays; /* it is a playlist, which players read again */
+  bool stays; /* whether it is a playlist, which players read again */
   struct served *newer;
 };
 
-/* A long live stream names new segments all the time, so the oldest entries make room for new ones. */
+/* A long live stream names new segments all the time, so new entries replace the oldest ones. */
 struct entries {
   void *by_content, *by_number; /* trees of tsearch() */
-  struct served *oldest, *newest; /* a list of the entries that can make room */
+  struct served *oldest, *newest; /* a list of the entries that new ones may replace */
   size_t count, stay_count, bytes, next_number;
 };
 
-/* Returns the number of the entry, which it adds if it is new. The first one has the number 0. ENTRIES_NONE: no memory,
- * or the URL is too long. An entry that has become old gets a new number, so that both are valid for some time. */
+/* Adds the entry if it is new. Returns its number; the first entry has the number 0. Returns ENTRIES_NONE if there is
+   no memory or the URL is too long. If the entry is old, it gets a second number, and both numbers are valid for some
+   time. */
 size_t entries_add(struct entries *entries, const struct served *entry);
-/* Returns NULL if there is no such entry, or no longer. */
+/* Returns the entry with this number; NULL if there is none, or if a newer entry has replaced it. */
 const struct served *entries_find(const struct entries *entries, size_t number);
-/* Keeps an entry for the whole playback. */
+/* Keeps an entry for the whole playback: no other entry replaces it. */
 void entries_keep(struct entries *entries, size_t number);
 void entries_clear(struct entries *entries);
 

@@ -33,13 +33,13 @@ enum {
   SECRET_BYTES = 24,
   SECRET_SIZE = 2 * SECRET_BYTES + 1,
   URL_SIZE = 300,
-  KEYS_KEPT = 1024, /* a long live stream has more, one after the other */
+  KEYS_KEPT = 1024, /* the newest keys; a long live stream uses more keys, one after the other */
   REFUSAL_HOLDS_MS = 2000,
-  PLAYER_CHECK_MS = 250 /* how often a thread that waits for a key looks whether its player has gone */
+  PLAYER_CHECK_MS = 250 /* how often a thread that waits for a key checks its connection */
 };
 
 struct gateway {
-  struct gateway_options options; /* they do not change after the start */
+  struct gateway_options options; /* constant after the start */
 
   /* The main thread's. */
   struct session session;
@@ -47,36 +47,36 @@ struct gateway {
   sigset_t mask; /* the signal mask that this process had at its start */
   sigset_t caught; /* the signals that `signals` reads */
   int signals;
-  pid_t pid; /* of the player; 0: there is none */
-  bool ended; /* nothing is left to wait for */
-  bool sending; /* a licence request has no reply yet */
+  pid_t pid; /* the process id of the player; 0: no player */
+  bool ended; /* the main thread has nothing left to do */
+  bool sending; /* a licence request is in flight */
   bool waits_for_slot; /* the limit is reached, and libusher repeats the set-up (--slot-wait) */
-  bool lost; /* the session has ended before the first licence came, for `words` */
-  unsigned lost_status; /* the HTTP status of this */
-  uint64_t sent_ticket; /* the newest ticket whose keys that licence request asks for */
-  int64_t kill_at_ms; /* when a player gets SIGKILL that has ignored SIGTERM; 0: never */
+  bool lost; /* the session ended before the first licence arrived; `words` has the reason */
+  unsigned lost_status; /* the HTTP status for a session that is lost in this way */
+  uint64_t sent_ticket; /* the newest ticket for which the licence request in flight requests keys */
+  int64_t kill_at_ms; /* the time for SIGKILL, if the player ignores SIGTERM; 0: never */
   char words[WORDS_MAX]; /* why the session or the licence failed */
   int code; /* the exit code */
 
-  /* Below: under the lock. */
+  /* The lock protects the members below. */
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  int wake; /* an eventfd: the main thread has something to do */
+  int wake; /* an eventfd, which wakes the main thread */
   bool closing;
   uint64_t playback; /* the number of the current playback */
-  char secret[SECRET_SIZE]; /* names it in paths */
+  char secret[SECRET_SIZE]; /* the name of the current playback in paths */
   uint64_t lost_playback; /* the newest playback whose session was lost; 0: none */
   char lost_secret[SECRET_SIZE];
   char lost_words[WORDS_MAX];
   struct entries entries;
-  size_t connections; /* of the current playback */
-  int64_t seen_ms; /* when it last had a connection */
-  uint8_t wanted[GATEWAY_KEYS_MAX][16]; /* key ids that the next licence request asks for */
+  size_t connections; /* the number of connections of the current playback */
+  int64_t seen_ms; /* when the current playback last had a connection */
+  uint8_t wanted[GATEWAY_KEYS_MAX][16]; /* the key ids for the next licence request */
   size_t wanted_count;
   size_t waiting; /* how many threads wait for keys, see `ticket` */
-  uint64_t ticket, done; /* a thread takes the next ticket and waits until `done` has reached it */
+  uint64_t ticket, done; /* a thread takes the next ticket, and waits until `done` is at least this ticket */
   usher_clearkey_key keys[KEYS_KEPT];
-  size_t key_count, next_key; /* the next new key takes the place of the oldest */
+  size_t key_count, next_key; /* next_key: the place for the next new key */
   unsigned refusal; /* the HTTP status if the newest licence request failed, else 0 */
   char refusal_words[WORDS_MAX];
   int64_t refused_ms;
@@ -98,8 +98,8 @@ static bool make_secret(char out[SECRET_SIZE]) {
   return is_random;
 }
 
-/* Ends the current playback: its path is no longer valid. Begins the next one. `words`: why its session was lost, or
- * NULL. @return false: the system has no random numbers, and no path is valid. */
+/* Ends the current playback, whose path is then no longer valid, and begins the next one. `words`: why the session of
+   the current playback was lost, or NULL. @return false if the system has no random numbers; then no path is valid. */
 static bool replace_playback(struct gateway *gateway, const char *words) {
   if (words) {
     memcpy(gateway->lost_secret, gateway->secret, SECRET_SIZE), gateway->lost_playback = gateway->playback;
@@ -122,7 +122,7 @@ static bool is_current(const struct gateway *gateway, uint64_t playback) {
 
 /* ---- for the server's threads ------------------------------------------------------------------------------------ */
 
-/* Compares in a time that does not depend on the content of `guess`. */
+/* Compares `guess` with the secret. The time that this takes does not depend on the content of `guess`. */
 static bool is_secret(const char secret[SECRET_SIZE], const char *guess) {
   volatile unsigned char differs = 0;
   if (!secret[0] || strlen(guess) != SECRET_SIZE - 1) return false;
@@ -189,10 +189,11 @@ static bool is_closed(int connection) {
   return poll(&end, 1, 0) > 0;
 }
 
-/* Waits for the main thread's answer. @return false: it did not come in time, or the player has gone. */
+/* Waits for the answer of the main thread. @return false if the answer does not come in time, or if the player closes
+   the connection. */
 static bool await(struct gateway *gateway, uint64_t playback, int connection) {
   uint64_t ticket = ++gateway->ticket;
-  /* Another licence request may be under way. */
+  /* The time limit allows for another licence request, which may be in flight. */
   int64_t end_ms = gateway_now_ms() + gateway->options.slot_wait_s * 1000 + 2 * gateway_timeout_ms(gateway) + 2000;
   bool is_gone = false;
   gateway->waiting++;
@@ -214,7 +215,7 @@ unsigned gateway_keys(struct gateway *gateway, uint64_t playback, int connection
   pthread_mutex_lock(&gateway->lock);
   bool room = true, in_time = true;
   bool refused =
-      gateway->refusal && gateway_now_ms() - gateway->refused_ms < REFUSAL_HOLDS_MS; /* some players ask at once */
+      gateway->refusal && gateway_now_ms() - gateway->refused_ms < REFUSAL_HOLDS_MS; /* players may ask at once */
   if (is_current(gateway, playback) && !refused && !has_keys(gateway, key_ids, count)) {
     for (size_t i = 0; i < count; i++) room = want(gateway, key_ids + 16 * i) && room;
     if (room) in_time = await(gateway, playback, connection);
@@ -278,7 +279,7 @@ const char *gateway_name(const char *url, char out[GATEWAY_NAME_MAX]) {
   return out;
 }
 
-/* Other people's words may have control characters, which a terminal would obey. */
+/* Texts of servers may contain control characters, which a terminal would execute. */
 static void say(struct gateway *gateway, const char *words) {
   char safe[WORDS_MAX];
   size_t size = 0;
@@ -311,15 +312,15 @@ static void finish(struct gateway *gateway, int code) {
   pthread_mutex_unlock(&gateway->lock);
 }
 
-/* Writes the URL that the player gets. */
+/* Writes the URL for the player. */
 static void make_url(const struct gateway *gateway, char out[URL_SIZE]) {
-  char clip[GATEWAY_NAME_MAX], *slash; /* without a query, which `ps` would show */
+  char clip[GATEWAY_NAME_MAX], *slash; /* without the query, because `ps` shows the URL */
   const char *name = gateway->options.clip ? gateway_name(gateway->options.clip, clip) : NULL;
   if (name && (slash = strrchr(clip, '/'))) name = slash + 1;
   int size = snprintf(out, URL_SIZE, "http://127.0.0.1:%u/%s/%s", server_port(gateway->server), gateway->secret,
       name ? "0/" : "license");
   for (; name && size + 1 < URL_SIZE && (isalnum((unsigned char)*name) || strchr("-._~", *name)) && *name; name++)
-    out[size++] = *name; /* the name is for the viewer only, so it can end early */
+    out[size++] = *name; /* only the viewer reads the name, so it may be cut */
   out[size] = 0;
 }
 
@@ -329,7 +330,7 @@ static void print_url(const struct gateway *gateway) {
   puts(url), fflush(stdout);
 }
 
-/* Ends the playback, and begins the next one. `words`: why the session was lost; NULL: the player is gone. */
+/* Ends the playback, and begins the next one. `words`: why the session was lost; NULL: the player has gone. */
 static void end_playback(struct gateway *gateway, const char *words) {
   session_stop(&gateway->session);
   gateway->sending = gateway->waits_for_slot = false, gateway->words[0] = 0;
@@ -353,7 +354,7 @@ static void answer(struct gateway *gateway, unsigned status, const char *words) 
   pthread_cond_broadcast(&gateway->changed);
   pthread_mutex_unlock(&gateway->lock);
   gateway->sending = gateway->waits_for_slot = false;
-  if (has_none) session_stop(&gateway->session); /* gives the slot back; the next request sets up another session */
+  if (has_none) session_stop(&gateway->session); /* this frees the slot; the next request sets up a new session */
 }
 
 static unsigned status_of(const usher_error *error) {
@@ -396,7 +397,7 @@ static void on_waiting(const usher_notice *notice, void *user_data) {
   gateway_say(gateway, words);
 }
 
-/* No player waits for a key any more: gives up the wait for a slot. */
+/* Stops waiting for a slot if no player waits for a key any more. */
 static void give_up(struct gateway *gateway) {
   pthread_mutex_lock(&gateway->lock);
   bool is_useless = gateway->waits_for_slot && gateway->waiting == 0;
@@ -415,7 +416,7 @@ static void on_failed(const usher_notice *notice, void *user_data) {
     end_playback(gateway, words);
     return;
   }
-  memcpy(gateway->words, words, WORDS_MAX); /* the reply to the licence request follows */
+  memcpy(gateway->words, words, WORDS_MAX); /* on_unlicensed() follows, and answers the threads */
   gateway->lost_status = status_of(&notice->error);
 }
 
@@ -437,7 +438,7 @@ static int32_t begin(struct gateway *gateway, const uint8_t *key_ids, size_t cou
   ssp.license_url = gateway->options.license, ssp.ssm_url = gateway->options.ssm;
   ssp.slot_wait_ms = (uint32_t)gateway->options.slot_wait_s * 1000;
   ssp.token_header = gateway->options.token_header, ssp.extra_headers = gateway->options.headers;
-  char *token = words_first_line(gateway->options.token_file); /* at each playback: tokens expire */
+  char *token = words_first_line(gateway->options.token_file); /* read for each playback, because tokens expire */
   if (!token) {
     snprintf(gateway->words, WORDS_MAX, "--token-file: %s: %s", gateway->options.token_file, strerror(errno));
     return USHER_E_NO_TOKEN;
@@ -448,17 +449,17 @@ static int32_t begin(struct gateway *gateway, const uint8_t *key_ids, size_t cou
   return status;
 }
 
-/* Sends a licence request for the keys that threads wait for, unless one is under way. */
+/* Sends a licence request for the keys that threads wait for, unless a licence request is in flight. */
 static void send_request(struct gateway *gateway) {
   uint8_t key_ids[GATEWAY_KEYS_MAX * 16];
   if (gateway->sending || gateway->ended) return;
   pthread_mutex_lock(&gateway->lock);
   size_t count = 0;
-  for (size_t i = 0; i < gateway->wanted_count; i++) /* a licence may have come meanwhile */
+  for (size_t i = 0; i < gateway->wanted_count; i++) /* leaves out the keys that have arrived meanwhile */
     if (!find_key(gateway, gateway->wanted[i])) memcpy(key_ids + 16 * count++, gateway->wanted[i], 16);
   gateway->wanted_count = 0, gateway->sent_ticket = gateway->ticket;
   if (count > 0) gateway->seen_ms = gateway_now_ms();
-  if (count == 0) gateway->done = gateway->ticket; /* the licence before has brought the keys */
+  if (count == 0) gateway->done = gateway->ticket; /* the last licence had all these keys */
   pthread_cond_broadcast(&gateway->changed);
   pthread_mutex_unlock(&gateway->lock);
   if (count == 0) return;
@@ -469,7 +470,8 @@ static void send_request(struct gateway *gateway) {
   if (status) answer(gateway, 502, gateway->words[0] ? gateway->words : usher_status_message(status));
 }
 
-/* @return after how many ms the player is gone, unless it comes back; -1: it is there, or no session is there. */
+/* @return the time in ms until the player counts as gone, unless it connects again; -1 if it is connected, or if there
+   is no session. */
 static int idle_ms(struct gateway *gateway) {
   pthread_mutex_lock(&gateway->lock);
   int64_t left = gateway->seen_ms + gateway->options.idle_s * 1000 - gateway_now_ms();
@@ -493,7 +495,7 @@ static void on_signal(struct gateway *gateway) {
     else if (gateway->ended) continue;
     else if (!gateway->pid) finish(gateway, 0);
     else if (info.ssi_code != SI_KERNEL)
-      kill(gateway->pid, number); /* SI_KERNEL: the terminal has sent it to the player, too */
+      kill(gateway->pid, number); /* with SI_KERNEL, the terminal has also sent it to the player */
   }
 }
 
@@ -521,11 +523,11 @@ static void catch_signals(struct gateway *gateway) {
   static const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
   sigemptyset(&gateway->caught);
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) sigaddset(&gateway->caught, numbers[i]);
-  signal(SIGCHLD, SIG_DFL); /* if it is ignored, nobody hears of the player's end */
-  sigaddset(&gateway->caught, SIGPIPE); /* blocked, not ignored: the player would inherit that */
-  sigprocmask(SIG_BLOCK, &gateway->caught, &gateway->mask); /* before libusher and the server start threads */
+  signal(SIGCHLD, SIG_DFL); /* if SIGCHLD were ignored, waitpid() would not return the exit code of the player */
+  sigaddset(&gateway->caught, SIGPIPE); /* blocked: the player would inherit an ignored signal */
+  sigprocmask(SIG_BLOCK, &gateway->caught, &gateway->mask); /* libusher and the server have not started threads yet */
   sigdelset(&gateway->caught, SIGPIPE);
-  /* Until the player starts, SIGCHLD is about a child that this process had before exec: nobody waits for it. */
+  /* Until the player starts, SIGCHLD can only come from a child that this process had before exec(); ignore it. */
   sigdelset(&gateway->caught, SIGCHLD);
   gateway->signals = signalfd(-1, &gateway->caught, SFD_NONBLOCK | SFD_CLOEXEC);
 }
@@ -537,7 +539,7 @@ static bool is_signalled(void *user_data) {
   return poll(&(struct pollfd){gateway->signals, POLLIN, 0}, 1, 0) > 0;
 }
 
-/* @return false: the reason has been printed. */
+/* Starts the server and the session. On failure prints the reason and returns false. */
 static bool start(struct gateway *gateway) {
   const char *clip = gateway->options.clip;
   usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
@@ -576,7 +578,7 @@ static void start_player(struct gateway *gateway) {
   sigaddset(&gateway->caught, SIGCHLD);
   signalfd(gateway->signals, &gateway->caught, SFD_NONBLOCK | SFD_CLOEXEC);
   bool names_clip = player_obstacle(PLAYER_FFMPEG, gateway->options.command) == NULL;
-  enum player_kind kind = names_clip ? PLAYER_OTHER : PLAYER_MPV; /* the latter adds the URL as the last argument */
+  enum player_kind kind = names_clip ? PLAYER_OTHER : PLAYER_MPV; /* PLAYER_MPV adds the URL as the last argument */
   gateway->pid = player_start(kind, gateway->options.command, url, NULL, NULL, 0, &gateway->mask);
   if (gateway->pid > 0) return;
   fprintf(stderr, "usher: %s: %s\n", gateway->options.command[0], strerror(errno));

@@ -52,7 +52,7 @@ static int wrong(const char *words) {
   return EXIT_USAGE;
 }
 
-/* @return 0, or the exit code; -1: the help was printed. */
+/* @return 0 on success, -1 after it has printed the help, otherwise the exit code. */
 static int read_options(int argc, char **argv, struct gateway_options *options) {
   enum {
     LICENSE = 1,

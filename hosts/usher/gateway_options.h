@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define GATEWAY_ORIGINS_MAX 16
-#define GATEWAY_TIMEOUT_S 20 /* unless --timeout gives another one */
+#define GATEWAY_TIMEOUT_S 20 /* the default of --timeout */
 
 struct gateway_options {
   const char *license, *ssm, *token_file, *token_header, *headers, *ca_file, *trace_file, *clip;
@@ -19,7 +19,7 @@ struct gateway_options {
   char **command; /* the player; NULL: none */
 };
 
-/* Reads the arguments. @return false: usher must end with `*code`; the help, or what is wrong, has been printed. */
+/* Reads the arguments. @return false if it has printed the help or an error; usher must then end with `*code`. */
 bool gateway_options_read(int argc, char **argv, struct gateway_options *options, int *code);
 
 #endif

@@ -16,11 +16,11 @@ struct question {
 struct answer {
   struct nlmsghdr header;
   struct inet_diag_msg socket;
-  char further[512]; /* attributes, which are not read */
+  char further[512]; /* room for attributes, which this program does not read */
 };
 
-/* Asks the kernel for one TCP socket; its answer can be read when send() returns. @return false: it has no such socket,
- * or it does not say. */
+/* Asks the kernel for one TCP socket. When send() returns, the answer is ready to be read. @return false if the kernel
+   has no such socket, or does not support the question. */
 static bool find(const struct question *question, struct answer *answer) {
   int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
   bool is_found = fd >= 0 && send(fd, question, sizeof *question, 0) == (ssize_t)sizeof *question &&
@@ -39,8 +39,8 @@ bool peer_is_own(const struct sockaddr_in *local, const struct sockaddr_in *remo
   id->idiag_sport = local->sin_port, id->idiag_src[0] = local->sin_addr.s_addr;
   id->idiag_dport = remote->sin_port, id->idiag_dst[0] = remote->sin_addr.s_addr;
   id->idiag_cookie[0] = id->idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-  /* Without a connected socket the kernel answers with one that listens on this port: its remote port is 0. A socket
-   * that its process has closed has the inode 0, and 0 also as its user. */
+  /* If there is no connected socket, the kernel answers with a socket that listens on this port; its remote port is 0.
+     If a process has closed the socket, its inode and its user are 0. */
   return find(&question, &answer) && answer.socket.id.idiag_dport == remote->sin_port &&
          answer.socket.idiag_inode != 0 && answer.socket.idiag_uid == geteuid();
 }

@@ -1,4 +1,4 @@
-/* peer.h - whose process is at the other end of a connection.
+/* peer.h - finds out which user's process is at the other end of a connection.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef USHER_PEER_H
 #define USHER_PEER_H

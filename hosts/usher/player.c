@@ -59,7 +59,7 @@ static void add(struct text *text, const char *format, ...) {
       return;
     }
     size_t more = 2 * text->room + (size_t)needed + 100;
-    char *larger = malloc(more); /* not realloc(), which may leave keys in memory that it frees */
+    char *larger = malloc(more); /* realloc() might leave keys in memory that it frees */
     if (!larger) {
       text->failed = true;
       return;
@@ -70,7 +70,7 @@ static void add(struct text *text, const char *format, ...) {
   }
 }
 
-/* Adds a string in the quoting of libavformat: 'it'\''s'. */
+/* Adds a string with the quotation marks of libavformat: 'it'\''s'. */
 static void add_quoted(struct text *text, const char *string) {
   add(text, "'");
   for (; *string; string++) add(text, *string == '\'' ? "'\\''" : "%c", *string);
@@ -102,7 +102,8 @@ static void add_script(struct text *text, const char *clip, const char *option, 
   free(path);
 }
 
-/* @return a descriptor of a file without a name, which child processes inherit; -1: errno says why. */
+/* Makes a file without a name. @return its descriptor, which child processes inherit; -1 on failure, with the reason in
+   errno. */
 static int keys_file(enum player_kind kind, const char *clip, const struct content *content,
     const usher_clearkey_key *keys, size_t count) {
   struct text text = {0};
@@ -134,7 +135,7 @@ static void add_argument(struct arguments *arguments, const char *word) {
   else arguments->failed = true;
 }
 
-/* Adds a word in which `from` is replaced by `to`. */
+/* Adds a word; `to` replaces `from` in it. */
 static void add_replaced(struct arguments *arguments, const char *word, const char *from, const char *to) {
   struct text text = {0};
   for (const char *found; (found = strstr(word, from)) != NULL; word = found + strlen(from))
@@ -157,7 +158,7 @@ static void make_arguments(
   for (size_t i = 0; command[i]; i++) {
     bool is_clip = strcmp(command[i], CLIP) == 0;
     bool before_clip = strcmp(command[i], "-i") == 0 && command[i + 1] && strcmp(command[i + 1], CLIP) == 0;
-    if (file && kind == PLAYER_FFMPEG && before_clip) continue; /* add_script_input() adds another -i */
+    if (file && kind == PLAYER_FFMPEG && before_clip) continue; /* add_script_input() adds -i itself */
     if (file && kind == PLAYER_FFMPEG && is_clip) add_script_input(out, file);
     else if (strstr(command[i], KEYS_FILE)) add_replaced(out, command[i], KEYS_FILE, file ? file : "");
     else add_replaced(out, command[i], CLIP, clip);
@@ -183,7 +184,7 @@ pid_t player_start(enum player_kind kind, char *const command[], const char *cli
   if (arguments) make_arguments(arguments, kind, command, clip, fd >= 0 ? path : NULL);
   if (!arguments || arguments->failed) errno = ENOMEM;
   else if ((keys && fd < 0) || pipe2(report, O_CLOEXEC) != 0) pid = -1;
-  else if ((pid = fork()) == 0) { /* only async-signal-safe functions from here on: this process has threads */
+  else if ((pid = fork()) == 0) { /* the parent has threads: call only async-signal-safe functions */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(127);
     sigprocmask(SIG_SETMASK, mask, NULL);

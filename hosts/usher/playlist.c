@@ -11,7 +11,8 @@
 
 /* ---- key ids ----------------------------------------------------------------------------------------------------- */
 
-/* Reads 32 hexadecimal digits at the begin of a text. @return their length with hyphens; 0: there are fewer. */
+/* Reads 32 hexadecimal digits at the beginning of a text. @return their length with hyphens; 0 if there are fewer
+   digits. */
 static size_t read_digits(const char *text, size_t size, uint8_t out[16]) {
   size_t at = 0, digits = 0;
   memset(out, 0, 16);
@@ -55,7 +56,7 @@ struct rewriting {
   const char *url, *secret;
   const uint8_t *default_key_id;
   FILE *out;
-  size_t count, bytes; /* of the URIs so far, made absolute */
+  size_t count, bytes; /* the number and the length of the absolute URIs so far */
   bool failed;
 };
 
@@ -64,7 +65,7 @@ static void put_entry(struct rewriting *rewriting, const struct served *entry) {
   size_t path = entry->is_key ? 0 : strcspn(entry->url, "?#"), name = path;
   rewriting->count++, rewriting->bytes += strlen(entry->url);
   rewriting->failed |= number == ENTRIES_NONE || rewriting->count > ENTRIES_MAX / 2 ||
-                       rewriting->bytes > ENTRIES_BYTES_MAX / 2; /* all of one playlist must be valid at once */
+                       rewriting->bytes > ENTRIES_BYTES_MAX / 2; /* all of them must be valid at the same time */
   while (name > 0 && entry->url[name - 1] != '/') name--;
   fprintf(rewriting->out, "/%s/%zu/", rewriting->secret, number);
   if (entry->is_key) fputs("key", rewriting->out);
@@ -78,7 +79,7 @@ static void put_entry(struct rewriting *rewriting, const struct served *entry) {
 static void put_uri(struct rewriting *rewriting, const char *uri, size_t size) {
   struct served entry = {.url = content_resolve(rewriting->url, uri, size)};
   if (entry.url) put_entry(rewriting, &entry);
-  else fwrite(uri, 1, size, rewriting->out); /* the player says what it cannot open */
+  else fwrite(uri, 1, size, rewriting->out); /* the player will report that it cannot open this URI */
   free(entry.url);
 }
 
@@ -99,7 +100,8 @@ static void put_key_uri(struct rewriting *rewriting, const char *line, size_t le
 
 static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
-/* @return the attribute's value after its '=', in the `length` bytes of a line; NULL: the line has none. */
+/* Finds an attribute in a line of `length` bytes. @return its value, after the '='; NULL if the line does not have
+   it. */
 static const char *attribute(const char *line, size_t length, const char *name) {
   bool is_quoted = false;
   size_t size = strlen(name);

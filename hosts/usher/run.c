@@ -35,8 +35,8 @@ struct run {
   sigset_t mask; /* the signal mask that this process had at its start */
   sigset_t caught; /* the signals that `signals` reads */
   int signals;
-  pid_t pid; /* of the player; 0: it has not started yet */
-  bool ended; /* nothing is left to wait for */
+  pid_t pid; /* the process id of the player; 0: not started yet */
+  bool ended; /* usher has nothing left to do */
   int code; /* the exit code of usher */
   bool lost; /* the session is lost; the player gets SIGTERM, and SIGKILL at `kill_at_ms` */
   int64_t kill_at_ms; /* 0: never */
@@ -159,7 +159,7 @@ static void on_signal(struct run *run) {
     else if (run->ended) continue;
     else if (!run->pid) finish(run, 128 + number);
     else if (info.ssi_code != SI_KERNEL)
-      kill(run->pid, number); /* SI_KERNEL: the terminal has sent it to the player, too */
+      kill(run->pid, number); /* with SI_KERNEL, the terminal has also sent it to the player */
   }
 }
 
@@ -178,10 +178,10 @@ static void catch_signals(struct run *run) {
   static const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
   sigemptyset(&run->caught);
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) sigaddset(&run->caught, numbers[i]);
-  sigprocmask(SIG_BLOCK, &run->caught, &run->mask); /* before libusher starts threads */
+  sigprocmask(SIG_BLOCK, &run->caught, &run->mask); /* libusher has not started threads yet */
   /* Until the player starts, SIGCHLD can only come from a child that this process had before exec(): ignore it. */
   sigdelset(&run->caught, SIGCHLD);
-  signal(SIGCHLD, SIG_DFL); /* if it is ignored, nobody hears of the player's end */
+  signal(SIGCHLD, SIG_DFL); /* if SIGCHLD were ignored, waitpid() would not return the exit code of the player */
   run->signals = signalfd(-1, &run->caught, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
@@ -194,7 +194,7 @@ static int wrong(const char *words) {
   return EXIT_USAGE;
 }
 
-/* @return 0, or the exit code. */
+/* @return 0 on success, otherwise the exit code. */
 static int read_options(struct run *run, int argc, char **argv) {
   enum {
     LICENSE = 1,
@@ -256,7 +256,7 @@ static int read_options(struct run *run, int argc, char **argv) {
   return obstacle ? wrong(obstacle) : 0;
 }
 
-/* Asks for the session and the licence. */
+/* Sets up the session and requests the licence. */
 static void ask(struct run *run) {
   usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
   options.callbacks = USHER_CALLBACKS_PUMPED;
@@ -301,7 +301,7 @@ int run_command(int argc, char **argv) {
   content_read(run.clip, &reading, &run.content);
   bool encrypted = run.content.kind == CONTENT_MP4 || run.content.kind == CONTENT_DASH;
   const char *obstacle = encrypted && run.kind != PLAYER_OTHER ? content_obstacle(&run.content) : NULL;
-  if (is_signalled(&run)) obstacle = NULL; /* loop() reads the signal, and ends */
+  if (is_signalled(&run)) obstacle = NULL; /* loop() will read the signal, and then end */
   else if (run.content.kind == CONTENT_UNREADABLE) {
     snprintf(run.words, WORDS_MAX, "%.300s: %.300s", run.clip, run.content.why);
     refuse(&run, run.words);

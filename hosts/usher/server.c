@@ -28,24 +28,24 @@
 #include <unistd.h>
 
 enum {
-  BODY_MAX = 65536, /* of a request that the server reads */
-  DISCARD_MAX = 1024 * 1024, /* of a request that is too large, before the server closes the connection */
+  BODY_MAX = 65536, /* the largest body that the server reads */
+  DISCARD_MAX = 1024 * 1024, /* how much of a larger body the server discards before it closes the connection */
   PLAYLIST_MAX = 4 * 1024 * 1024,
   BLOCK = 65536,
   CONNECTIONS_MAX = 200,
-  STRANGER_S = 10 /* how long a connection may be idle on which no request has named the playback */
+  STRANGER_S = 10 /* the longest idle time of a connection that has not named a playback yet */
 };
 
 struct server {
   struct gateway *gateway;
   struct MHD_Daemon *daemon;
   struct sockaddr_in address;
-  atomic_uint busy; /* how many threads may wait for a file or a key */
+  atomic_uint busy; /* how many more threads may wait for a file or a key */
 };
 
 /* One TCP connection. */
 struct peer {
-  uint64_t playback; /* that it has joined; 0: none */
+  uint64_t playback; /* the playback that the connection has joined; 0: none */
 };
 
 /* One request. */
@@ -55,8 +55,8 @@ struct request {
   struct peer *peer;
   const char *method, *origin;
   char *body;
-  size_t body_size; /* also of what is too large */
-  bool is_joined; /* it has named the playback, and may use it */
+  size_t body_size; /* the size of the whole body, even if it is too large */
+  bool is_joined; /* whether it has named the playback, and may use it */
   uint64_t playback;
 };
 
@@ -70,7 +70,8 @@ static enum MHD_Result reply(
   MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
   MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
   MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
-  /* A browser keeps connections after the viewer has closed the page: then the player would never be gone. */
+  /* A browser keeps connections open after the viewer has closed the page, so the gateway would not notice that the
+     player has gone. */
   if (!request->is_joined || request->origin) MHD_add_response_header(response, "Connection", "close");
   if (request->origin) {
     MHD_add_response_header(response, "Access-Control-Allow-Origin", request->origin);
@@ -94,7 +95,8 @@ static enum MHD_Result reply_words(const struct request *request, unsigned statu
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* A file that the server reads while it sends the reply. `deadline_ms` is for its first bytes, and for a playlist. */
+/* A file that the server reads while it sends the reply. `deadline_ms` is the time limit for the first bytes, and for a
+   whole playlist. */
 struct file {
   struct server *server;
   uint64_t playback;
@@ -129,7 +131,8 @@ static void free_file(void *user_data) {
   free(file);
 }
 
-/* Reads "bytes=FIRST-LAST", "bytes=FIRST-" or "bytes=-COUNT". @return false: serve the whole file. */
+/* Reads "bytes=FIRST-LAST", "bytes=FIRST-" or "bytes=-COUNT". @return false for any other text; the server then sends
+   the whole file. */
 static bool read_range(const char *text, int64_t size, int64_t *first, int64_t *last) {
   if (!text || size <= 0 || strncmp(text, "bytes=", 6) != 0 || strchr(text, ',')) return false;
   const char *dash = strchr(text += 6, '-');
@@ -174,7 +177,8 @@ static enum MHD_Result send_range(const struct request *request, struct file *fi
   return reply(request, is_part ? 206 : 200, type_of(url), response);
 }
 
-/* @return the rest of a file and a NUL, from malloc(); NULL: it is too long, or cannot be read. */
+/* Reads the rest of a file. @return its bytes and a NUL, which the caller frees; NULL if the file is too long or cannot
+   be read. */
 static char *read_text(AVIOContext *bytes) {
   char *text = NULL;
   size_t size = 0;
@@ -229,7 +233,7 @@ static enum MHD_Result send_file(const struct request *request, const struct ser
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
-/* @return the socket of the connection; -1: it has none. */
+/* @return the socket of the connection; -1 if it has none. */
 static int socket_of(const struct request *request) {
   const union MHD_ConnectionInfo *info =
       MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -285,7 +289,7 @@ static void write_base64(const uint8_t bytes[16], char out[23]) {
   out[22] = 0;
 }
 
-/* @return how many key ids; 0: it is no Clear Key request, or it has too many key ids. */
+/* @return the number of key ids; 0 if this is no Clear Key request, or if it has too many key ids. */
 static size_t read_request(const struct request *request, uint8_t key_ids[16 * GATEWAY_KEYS_MAX]) {
   struct json_object *whole = request->body ? json_tokener_parse(request->body) : NULL, *list = NULL;
   size_t count = 0;
@@ -331,7 +335,7 @@ struct events {
   bool has_ended;
 };
 
-/* Writes a comment each half second, so that the server notices when the page is gone. */
+/* Sends a comment line every half second, so that the server notices when the page has gone. */
 static ssize_t read_events(void *user_data, uint64_t offset, char *buffer, size_t room) {
   struct events *events = user_data;
   char words[WORDS_MAX];
@@ -377,7 +381,8 @@ static bool is_host(const struct request *request, const char *host) {
   return false;
 }
 
-/* Whether a page of another origin asks without an Origin header, as for an image or a script. */
+/* Whether the request comes from a page of another origin and has no Origin header, as a request for an image or a
+   script. */
 static bool is_embedded(const struct request *request) {
   const char *site = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
   return !request->origin && site && strcmp(site, "none") != 0 && strcmp(site, "same-origin") != 0;
@@ -420,7 +425,7 @@ static enum MHD_Result serve(struct request *request, const char *path) {
   if (slash && (size_t)(slash - path) < sizeof secret) memcpy(secret, path + 1, (size_t)(slash - path) - 1);
   unsigned status = gateway_find(gateway, secret, &request->playback, words);
   if (status != 200) return reply_words(request, status, words);
-  if (origin && !request->origin) { /* a page that does not know the path is not worth a line */
+  if (origin && !request->origin) { /* pages that do not know the path get no line in the log */
     snprintf(
         words, sizeof words, "a web page of %.200s was refused; --allow-origin %.200s would allow it", origin, origin);
     gateway_say(gateway, words);
@@ -488,18 +493,19 @@ static void on_connection(void *user_data, struct MHD_Connection *connection, vo
 
 /* ---- start and stop ---------------------------------------------------------------------------------------------- */
 
-/* @return a socket that listens on 127.0.0.1; -1: errno says why. `address` becomes its address. */
+/* @return a socket that listens on 127.0.0.1; -1 on failure, with the reason in errno. Sets `address` to its
+   address. */
 static int listen_on(uint16_t port, struct sockaddr_in *address) {
   socklen_t size = sizeof *address;
   int yes = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
   address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (fd < 0) return -1;
-  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes); /* a gateway can take the port of the one before */
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes); /* so a gateway can use the port of an earlier gateway */
   bool listens = bind(fd, (struct sockaddr *)address, size) == 0 && listen(fd, CONNECTIONS_MAX) == 0 &&
                  getsockname(fd, (struct sockaddr *)address, &size) == 0;
   if (listens && peer_is_own(address, &(struct sockaddr_in){.sin_family = AF_INET})) return fd;
-  int error = listens ? EPROTONOSUPPORT : errno; /* a kernel that does not say whose sockets are whose */
+  int error = listens ? EPROTONOSUPPORT : errno; /* this kernel does not tell which user has a socket */
   close(fd);
   errno = error;
   return -1;

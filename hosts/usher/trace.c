@@ -1,7 +1,7 @@
 /* trace.c - usher trace: shows traces of libusher, which are files with its log lines of level USHER_LOG_TRACE.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "commands.h"
-#include "trace_page.h" /* trace.html, as an array */
+#include "trace_page.h" /* the bytes of trace.html */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@ static const char help[] =
 struct trace {
   const char *name;
   json_object *lines;
-  json_object *requests; /* the lines of kind "request", by their number as text */
+  json_object *requests; /* the lines of kind "request"; the key is the number of the request, as text */
   int64_t start_unix_ms; /* the time of day at which the context's clock was 0 */
 };
 
@@ -82,7 +82,7 @@ static void print_page(const struct trace *traces, size_t count) {
     json_object_array_add(all, one);
   }
   fwrite(trace_page, 1, (size_t)(end - (const char *)trace_page), stdout);
-  /* In a script, "</script>" or "<!--" of a message would end it. */
+  /* The page has the trace in a script element, which "</script>" or "<!--" in a message would end. */
   for (const char *c = json_object_to_json_string_ext(all, JSON_C_TO_STRING_PLAIN); *c; c++)
     if (*c == '<') fputs("\\u003c", stdout);
     else putchar(*c);
@@ -92,7 +92,7 @@ static void print_page(const struct trace *traces, size_t count) {
 
 /* ---- the trace format of Chrome ---------------------------------------------------------------------------------- */
 
-/* Adds an event of phase `phase`: b and e begin and end a bar, n is an instant, M gives a name. */
+/* Adds an event of phase `phase`: b begins a bar, e ends it, n is an instant, and M gives a name. */
 static json_object *chrome(json_object *out, const char *phase, const char *name, size_t process, json_object *line) {
   json_object *event = json_object_new_object();
   json_object_object_add(event, "ph", json_object_new_string(phase));
