@@ -82,7 +82,7 @@ static inline CURLcode curl_shim_limit_headers(CURL *e) {
   return curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, curl_shim_count_header);
 }
 
-/* libcurl calls `v` for each socket that it opens, before it connects it. */
+/* libcurl calls `v` for each socket that it opens, before it connects the socket. */
 typedef int (*curl_shim_socket_made_callback)(void *, curl_socket_t, curlsocktype);
 static inline CURLcode curl_shim_set_socket_made_callback(CURL *e, curl_shim_socket_made_callback v, void *data) {
   CURLcode result = curl_easy_setopt(e, CURLOPT_SOCKOPTFUNCTION, v);

@@ -78,9 +78,9 @@ static inline int curl_shim_has_inside(int fd, int count) {
   return count == 0 ? arrived == 0 && sent == 0 : arrived == count || sent > 0;
 }
 /* Sets FD_CLOEXEC on the two descriptors that curl_multi_init() made for curl_multi_wakeup(). libcurl 7.88 does not set
- * it, and does not report their numbers. So this function finds the two descriptors by their behaviour:
- * curl_multi_wakeup() puts bytes into them, and curl_multi_poll() empties them. It checks this twice. Call it before
- * you add a handle. */
+ * this flag, and does not report the numbers of the descriptors. So this function finds the two descriptors by their
+ * behaviour: curl_multi_wakeup() puts bytes into them, and curl_multi_poll() empties them. It checks this twice. Call
+ * it before you add a handle. */
 static inline void curl_shim_close_wake_up_on_exec(CURLM *m) {
   enum { bytes = 29, room = 16, gap_most = 1024 };
   int found[room], count = 0;

@@ -43,8 +43,8 @@ USHER_API int32_t usher_clearkey_request(const uint8_t *key_ids, size_t key_id_c
  * @param license_size  its length in bytes.
  * @param keys          receives the keys in the order of the licence; all 0 on failure. NULL to ask for their number.
  * @param count         set it to the number of keys that `keys` has room for, at most 1048576. On return it is the
- *                      number of keys in the licence; 0 on failure, except after USHER_E_TOO_LARGE. If it was larger
- *                      than 1048576, the function changes neither `count` nor `keys`. Not NULL.
+ *                      number of keys in the licence; 0 on failure, except after USHER_E_TOO_LARGE. If `count` was
+ *                      larger than 1048576, the function changes neither `count` nor `keys`. Not NULL.
  * @param message       receives one line that says why the function failed, for example `keys[1].k: 15 bytes, but key
  *                      ids and keys have 16`; empty on success. It shows nothing of the licence. At most
  *                      `message_size` bytes with the NUL, cut if it is longer; 128 bytes are always enough. NULL: no

@@ -46,7 +46,7 @@ extern "C" {
 typedef struct usher_protection {
   /** Size of this struct in the library. */
   size_t struct_size;
-  /** USHER_KEY_SYSTEM_...; NULL: the content names no key system, or one without such a constant. */
+  /** USHER_KEY_SYSTEM_...; NULL: the content names no key system, or one that has no such constant. */
   const char *key_system;
   /** The 16 bytes of the key system's id; NULL: the content does not have the id. */
   const uint8_t *system_id;

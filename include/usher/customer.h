@@ -256,7 +256,8 @@ USHER_API int32_t usher_complete_license(usher_completion completion, const ushe
  *                    retries it as long as the option `retry_permille` allows. For a teardown, USHER_E_SESSION means
  *                    that your server no longer has the session: the teardown is done. After any other USHER_E_... the
  *                    library reports USHER_EVENT_TEARDOWN_ERROR and does not retry the teardown. Events have your
- *                    status and USHER_ORIGIN_SSM if it is one of the three named above, USHER_E_TRANSPORT,
+ *                    status and USHER_ORIGIN_SSM if your status is USHER_E_SESSION, USHER_E_REFUSED, USHER_E_LIMIT,
+ *                    USHER_E_TRANSPORT,
  *                    USHER_E_TLS, USHER_E_TIMEOUT, USHER_E_HTTP, USHER_E_PROTOCOL, USHER_E_TOO_LARGE or
  *                    USHER_E_REDIRECT. After any other status they have USHER_E_CALLBACK and USHER_ORIGIN_LOCAL, and
  *                    the message is usher_status_message() of your status.

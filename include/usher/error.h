@@ -47,7 +47,7 @@ extern "C" {
 #define USHER_E_TRANSPORT (-20)
 /** No HTTP reply: the TLS handshake failed, or the library did not accept the server's certificate. */
 #define USHER_E_TLS (-21)
-/** The server replied with an HTTP status that is not a success, and without a service code. */
+/** The server replied with an HTTP status that means a failure, and the reply has no service code. */
 #define USHER_E_HTTP (-22)
 /** The server refused the request with an error code: see usher_error.service_code. */
 #define USHER_E_REFUSED (-23)
@@ -113,7 +113,7 @@ extern "C" {
 
 /* ---- TLS fault: why there was no secure connection --------------------------------------------------------------- */
 
-/** The error is not USHER_E_TLS, or the reason is not one of the following. */
+/** The error has another status than USHER_E_TLS, or another reason than the following. */
 #define USHER_TLS_FAULT_NONE 0
 /** The server's certificate is not from an authority that the context trusts. */
 #define USHER_TLS_FAULT_AUTHORITY 1

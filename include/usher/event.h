@@ -24,7 +24,8 @@ extern "C" {
     `must_stop` is 0, because the playback has stopped already. */
 #define USHER_EVENT_TEARDOWN_ERROR 4
 /** The server accepted a heartbeat, or a renewal that keeps the session alive. With customer SSM: the heartbeat
-    callback or the renewal succeeded; without a heartbeat callback, heartbeats lead to no such event. */
+    callback or the renewal has succeeded. If there is no heartbeat callback, the library does not report this event for
+    heartbeats. */
 #define USHER_EVENT_KEPT_ALIVE 5
 /** The outage that USHER_EVENT_HEARTBEAT_ERROR reported is over: the session is alive. */
 #define USHER_EVENT_RECOVERED 6

@@ -314,9 +314,9 @@ USHER_API int32_t usher_loader_free(usher_loader *loader);
  * @param destroy     last call for `user_data`: after `fn`, or if this function fails. May be NULL.
  * @param out_id      identifies the request, for usher_playback_cancel_load(). May be NULL.
  * @return USHER_OK: the library handles it. USHER_E_DECLINED: no loader for the scheme; `fn` does not run.
- *         USHER_E_INVALID_ARGUMENT: also for a URL that names no content, unless the loader knows the server without
- *         the URL (`license_url`, `entitlement_url` or a server callback). USHER_E_INVALID_HANDLE. USHER_E_CLOSED: the
- *         playback is closed.
+ *         USHER_E_INVALID_ARGUMENT: also for a URL that names no content, if the loader can find the server only in the
+ *         URL (it has no `license_url`, no `entitlement_url` and no server callback). USHER_E_INVALID_HANDLE.
+ *         USHER_E_CLOSED: the playback is closed.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_playback_load_resource(usher_playback *playback, const uint8_t *url, size_t url_size,

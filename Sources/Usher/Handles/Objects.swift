@@ -69,8 +69,8 @@ final class ContextObject: HandleObject {
     return monitor.locked { loaders.first { equalIgnoringCase($0.options.scheme, url[..<colon]) } }
   }
 
-  /// Returns the delegate for an item that names no delegate, in a context that has none: for a clear item, or for an
-  /// item whose keys a loader gets. This delegate sends no requests.
+  /// Returns a delegate for an item if neither the item nor the context has one. The item is clear, or a loader gets
+  /// its keys. This delegate sends no requests.
   func withoutRequests(isClear: Bool) -> LicenseDelegate? {
     guard isClear || monitor.locked({ !loaders.isEmpty }) else { return nil }
     var policy = SSPPolicy()

@@ -42,7 +42,7 @@ func status(of error: UsherError, refusing handle: OpaquePointer?) -> Int32 {
   return error.status.rawValue
 }
 
-/// Calls the host's `refusal`, if it set one.
+/// Calls the host's `refusal`, if the host set one.
 @inline(never)
 func tell(_ refusal: usher_refusal_fn?, _ user: UnsafeMutableRawPointer?, _ status: Int32, _ text: String) {
   guard let refusal else { return }

@@ -1,6 +1,6 @@
 /// Reads how an MP4 file is protected. It reads the file in small pieces at any offsets, and skips all boxes that say
-/// nothing about protection. So the sizes that boxes claim change neither the memory that it needs nor the number of
-/// reads.
+/// nothing about protection. So the sizes that boxes claim change neither the number of reads nor the memory that the
+/// reader needs.
 package final class MP4File {
   /// Reads bytes of the file from an offset. Returns how many bytes it read; 0 at the end of the file, and a negative
   /// number if it failed.

@@ -103,8 +103,8 @@ package final class HiddenSecrets {
 
   /// The number of letters and digits in a part of a secret.
   static var part: Int { 8 }
-  /// The limit of `work`: 32 KiB of words or 128 KiB of bodies, which take a few milliseconds. Above it, `mark` does
-  /// not search a text, because the I/O thread would be late for other servers.
+  /// The limit of `work`: 32 KiB of words or 128 KiB of bodies, which take a few milliseconds. Above this limit, `mark`
+  /// does not search a text, because the I/O thread would be late for other servers.
   private static var mostWork: Int { 1 << 17 }
 
   /// Marks the bytes of a text that repeat a part of a secret. The text may repeat the part unchanged, in base64, or as

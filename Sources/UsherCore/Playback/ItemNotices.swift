@@ -11,7 +11,7 @@ package struct ItemNotices {
   /// What the viewer knows. In the comment of each phase, the line with the arrow lists every phase that may follow.
   /// `ItemNoticesTests` has the same lists, and tries all orders of five events.
   enum Phase: UInt8 {
-    /// Nothing yet, or: the outage that the viewer knows of is over, but there is no licence yet.
+    /// The viewer knows nothing yet. Or the outage that the viewer knows of is over, but the item has no licence yet.
     /// → waiting, ready, refused, ended
     case starting
     /// The library waits for a slot: before the item plays, or because another session must replace the item's session.

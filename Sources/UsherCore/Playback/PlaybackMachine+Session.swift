@@ -37,8 +37,8 @@ extension PlaybackMachine {
     var actions: [Action] = []
     mayHaveOrphan = mayHaveOrphan || orphanPossible
     // If the host left the session during set-up, the session may exist at the head-end although the library has no
-    // token for it. If the host asks for its teardown after the playback was closed, the library cannot send one: it
-    // reports an error, and reports the end of the session a second time.
+    // token for it. If the host asks for the teardown of this session after the playback was closed, the library cannot
+    // send one: it reports an error, and reports the end of the session a second time.
     if isClosed, orphanPossible, session.tokenGeneration == 0 {
       var error = UsherError(.state, origin: .ssm, operation: .teardown, message: "no reply brought the session token")
       error.orphanPossible = true

@@ -90,8 +90,8 @@ package struct PlaybackMachine {
     private(set) var phase = Phase.waiting
     /// Whether the host gave the content token of this request after it made the request.
     var hasFreshToken = false
-    /// The server's refusal. The machine keeps it while it waits for other replies, because the refusal does not count
-    /// if one of them has replaced the session token.
+    /// The server's refusal. The machine keeps the refusal while it waits for other replies, because the refusal does
+    /// not count if one of these replies has replaced the session token.
     var denial: Denial?
     var resends: UInt8 = 0
     /// The generation of the content token that the request carried.

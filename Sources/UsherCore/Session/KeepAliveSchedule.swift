@@ -1,6 +1,6 @@
 /// Calculates when keep-alives are due: one per period, counted from the start. A playback sends all its keep-alives
-/// early by the same share of the period; its seed decides the share. So the playbacks of a context do not all send at
-/// the same time, and the time between two keep-alives of one playback is never longer than the period.
+/// early by the same share of the period; the seed of the playback decides this share. So the playbacks of a context do
+/// not all send at the same time, and the time between two keep-alives of one playback is never longer than the period.
 package struct KeepAliveSchedule: Sendable {
   package private(set) var period: Milliseconds
   /// The instant by which the server expects the next keep-alive.

@@ -6,7 +6,7 @@ extension SSMSession {
   package enum Ending: Sendable { case teardown, leave }
 
   /// Ends the session. The session first waits for the replies in flight, at most for the time-out of a teardown,
-  /// because they may carry the only token or a newer one.
+  /// because these replies may carry the only token or a newer one.
   package mutating func close(_ ending: Ending, now: Milliseconds) -> [Action] {
     switch lifecycle.phase {
     case .idle, .contested, .awaitingSlot: return end(left: false, orphanPossible: false)

@@ -99,7 +99,7 @@ extension SSMSession {
   }
 
   /// Called when the server has answered a renewal of the library or of the host, or when the renewal could not be
-  /// sent. If its reply had a new token, the caller has already stored it.
+  /// sent. If the reply to the renewal had a new token, the caller has already stored the token.
   package mutating func renewalEnded(_ failure: WireFailure?, origin: Origin, now: Milliseconds) -> [Action] {
     if let failure {
       // In an outage, and if the CDM renews the licence, the beat does not wait for this renewal. But if the server

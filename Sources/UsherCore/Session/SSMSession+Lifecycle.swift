@@ -23,8 +23,8 @@ extension SSMSession {
     /// Set-up or keep-alive failed for good.
     /// → closing, tearingDown, ended
     case failed(UsherError)
-    /// The host closed the session; it waits until `until` for a reply that may carry the only token or a newer one.
-    /// `setup`: the set-up request, if its reply is the awaited one.
+    /// The host closed the session; the session waits until `until` for a reply that may carry the only token or a
+    /// newer one. `setup`: the set-up request, if its reply is the awaited one.
     /// → tearingDown, ended
     case closing(setup: RequestID?, until: Milliseconds)
     /// A teardown request is in flight.
@@ -72,8 +72,8 @@ extension SSMSession {
   /// Holds the phase, and has the only methods that change it. Each method is named for what happened.
   struct Lifecycle {
     private(set) var phase = Phase.idle(again: false)
-    /// The group of `phase`. It is stored separately because the engine reads it before and after each step, and to
-    /// read `phase` would copy the values in it.
+    /// The group of `phase`. The session stores it separately, because the engine reads the group before and after each
+    /// step, and reading `phase` would copy the values in the phase.
     private(set) var stage = Stage.pending
     private(set) var reported = Reported.nothing
     #if !hasFeature(Embedded)
@@ -119,8 +119,8 @@ extension SSMSession {
       }
     }
 
-    /// Notes that the session reports `what`. Returns true if it was not reported before; the session then returns the
-    /// action that reports it.
+    /// Notes that the session reports `what`. Returns true if the session has not reported it before; the session then
+    /// returns the action that reports it.
     mutating func report(_ what: Reported) -> Bool {
       guard what.rawValue > reported.rawValue else { return false }
       reported = what

@@ -5,7 +5,7 @@ extension SSMSession {
     return sendSetup(again: false)
   }
 
-  /// Called when the session cannot start: the playback has no content token, or the server denied its token.
+  /// Called when the session cannot start: the playback has no content token, or the server denied the token.
   package mutating func startFailed(_ error: UsherError) -> [Action] {
     isIdle ? fail(error.stopping()) : []
   }

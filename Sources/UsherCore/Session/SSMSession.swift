@@ -233,7 +233,7 @@ package struct SSMSession {
     mutating func record(in log: TransitionLog) { lifecycle.log = log }
   #endif
 
-  /// Takes the session token of a reply. Does nothing for nil: then the reply has no token.
+  /// Takes the session token of a reply. Does nothing for nil, which means that the reply has no token.
   /// - Parameter carried: the generation of the token in the request; 0 for set-up.
   mutating func take(_ newToken: Secret?, inReplyTo carried: UInt32 = 0) {
     if let newToken { newest.take(newToken, inReplyTo: carried) }

@@ -2,8 +2,8 @@
 /// library wipes them when it releases the last reference. The bytes exist once in memory. (A `Secret` is a reference
 /// and not `~Copyable`, so that the machines can be plain values.)
 ///
-/// Sendable, unchecked: only the creator writes the bytes, before it shares them; from then on all threads only read.
-/// The reference count is atomic.
+/// `@unchecked Sendable` is safe: only the creator writes the bytes, before it shares them; from then on all threads
+/// only read. The reference count is atomic.
 package struct Secret: @unchecked Sendable {
   private var storage: SecretStorage
 
@@ -66,7 +66,7 @@ private final class SecretStorage: ManagedBuffer<Int, UInt8> {
   deinit { wipe(bytes) }
 }
 
-/// Overwrites the bytes with 0. The optimiser cannot remove this, even if no later code reads the bytes.
+/// Overwrites the bytes with 0. The optimiser cannot remove these writes, even if no later code reads the bytes.
 package func wipe(_ bytes: UnsafeMutableBufferPointer<UInt8>) {
   let raw = UnsafeMutableRawBufferPointer(bytes)
   raw.initializeMemory(as: UInt8.self, repeating: 0)

@@ -30,9 +30,9 @@ final class ThreadedExecutor: CallbackExecutor {
   private var ready = Fifo<UInt64>()
   private var threads = 0
   private var idle = 0
-  /// Whether a thread was woken or started and has not taken a job yet. At most one thread at a time is in this state:
-  /// it takes a job and, before it runs the job, wakes or starts the next thread if more lanes are ready. So few
-  /// threads run many short callbacks, and a callback that blocks delays no other lane.
+  /// Whether a thread was woken or started and has not taken a job yet. At most one thread at a time is in this state.
+  /// This thread takes a job and, before it runs the job, wakes or starts the next thread if more lanes are ready. So
+  /// few threads run many short callbacks, and a callback that blocks delays no other lane.
   private var isComing = false
   private var jobCount = 0
   private var isEnding = false
@@ -266,7 +266,7 @@ func callbackMark() -> UInt { threadKeys.areMade ? platform_thread_key_get(threa
 package func isCallbackThread() -> Bool { callbackMark() != 0 }
 
 /// Returns the number of the calling thread. No other thread of the process ever gets this number, whereas the system
-/// gives the identifier of an ended thread to a new one.
+/// gives the identifier of an ended thread to a new thread.
 func threadNumber() -> UInt64 {
   let known = platform_thread_key_get(threadKeys.number)
   if known != 0 { return UInt64(known) }

@@ -14,7 +14,7 @@ package final class PumpedExecutor: CallbackExecutor {
   /// the context.
   private var due = Fifo<() -> Void>()
   private var isRunningJob = false
-  /// Whether a thread has a turn now. Only one thread at a time may have one.
+  /// Whether a thread has a turn now. Only one thread at a time may have a turn.
   private var isTurn = false
   /// The number of the thread that pumped last; before the first pump, the number of the thread that made the context.
   private var pumper = threadNumber()

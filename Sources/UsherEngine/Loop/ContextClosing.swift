@@ -8,7 +8,7 @@ final class ContextClosing {
   /// Whether the I/O thread has ended. `openCount` then still counts the playbacks that were open at that time.
   private var hasEnded = false
   /// How many playbacks are open. A playback counts as open until it is closed, and again while it tears down a session
-  /// whose token came after its close.
+  /// whose token came after the playback was closed.
   private(set) var openCount = 0
   /// How many closed playbacks wait for the reply to a set-up or heartbeat, because it may have a session token.
   private(set) var awaitedCount = 0

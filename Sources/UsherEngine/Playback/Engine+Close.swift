@@ -83,7 +83,7 @@ extension Engine {
     step(entry) { $0.close(ending ?? $0.ending(isZap: false), status: status, now: self.clock.now) }
     // Take the queued requests out of the queue: none may be sent after the teardown or after the end of the playback.
     for id in queued { handle(requests.withdrawQueued(id)) }
-    // The machine is closing now. So when these questions end without an answer, it reports no error.
+    // The machine is closing now. So when these questions end without an answer, the machine reports no error.
     for question in questions where question.atClose == .endsAfterwards { question.end(status) }
   }
 
@@ -210,7 +210,7 @@ extension Engine {
     submit(noting: { closing.noteRequest(within: limit) }) {
       guard self.closing.begin() else { return }
       self.requests.withoutStartingQueued {
-        // Close the playbacks that wait to start first, so that none of them starts when the playback before it ends.
+        // First close the playbacks that wait to start, so that none of them starts when the playback before it ends.
         let entries = self.playbacks.sortedIDs.compactMap { self.playbacks[$0] }
         for entry in entries where entry.machine.isWaiting { self.close(entry, nil, .closed) }
         for entry in entries where !entry.machine.isClosing { self.close(entry, nil, .closed) }

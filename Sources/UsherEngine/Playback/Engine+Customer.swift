@@ -28,8 +28,8 @@ extension Engine {
       return ssmReplied(id, request, call, .failure(withoutCallbacks(.callback)))
     }
     guard let callback = call == .heartbeat ? customer.heartbeat : customer.teardown else {
-      // The customer has no callback for this call, so the call succeeds at once. No KEPT_ALIVE reports it, and a
-      // session without teardown ends as if the host left it.
+      // The customer has no callback for this call, so the call succeeds at once. The library reports no KEPT_ALIVE for
+      // it, and a session without teardown ends as if the host had left the session.
       return step(entry) { machine in
         var actions = machine.ssmReplied(
           request, call, .success(SessionFields()), ownTeardowns: .none, now: self.clock.now)

@@ -7,9 +7,9 @@ final class JSONDocument {
 
   private init(raw: OpaquePointer) { self.raw = raw }
 
-  /// Parses the text. Returns nil unless it is exactly one JSON value, at most 32 levels deep, and json-c needs at most
-  /// four times the size of the text as memory for it. The text may begin with a byte order mark of UTF-8. (This is no
-  /// failable initialiser, because in Embedded Swift a failable initialiser that fails leaks its object.)
+  /// Parses the text. Returns nil unless the text is exactly one JSON value, at most 32 levels deep, for which json-c
+  /// needs at most four times the size of the text as memory. The text may begin with a byte order mark of UTF-8. (This
+  /// is no failable initialiser, because in Embedded Swift a failable initialiser that fails leaks its object.)
   ///
   /// - Parameters:
   ///   - allowance: how many bytes json-c may need in addition.

@@ -26,7 +26,7 @@ enum ReplyDecoder {
             if !words.isEmpty { return .failure(unreadable(response, words)) }
           }
           // Report an unusable heartbeat reply here. If the reply to a set-up is unusable in the same way, the session
-          // reports it, with its own messages.
+          // reports that, with other messages.
           if call == .heartbeat, !found.isObject || found.isTokenUnusable {
             return .failure(unreadable(response, unusable))
           }

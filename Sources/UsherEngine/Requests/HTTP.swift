@@ -83,7 +83,8 @@ extension HTTPRequest {
   }
 }
 
-/// A reply. It is a class because the engine passes it on several times: this copies one reference and not three.
+/// A reply. It is a class because the engine passes it on several times: each call then copies one reference and not
+/// three.
 package final class HTTPResponse {
   package let status: Int32
   package let body: Secret

@@ -12,8 +12,8 @@ final class RequestDispatcher {
 
   /// After this time without a reply a request loses its permit, so that other requests do not wait for it.
   private static var stallTime: Milliseconds { 1000 }
-  /// A keep-alive waits in the queue for `keepAliveWait`. If its origin answers other requests meanwhile, it waits
-  /// longer, but at most `keepAliveWaitMax`.
+  /// A keep-alive waits in the queue for `keepAliveWait`. If its origin answers other requests meanwhile, the
+  /// keep-alive waits longer, but at most `keepAliveWaitMax`.
   private static var keepAliveWait: Milliseconds { 100 }
   private static var keepAliveWaitMax: Milliseconds { 500 }
   /// The pause after which a request opens another connection; see `Transfer.connectsAgainFrom`.

@@ -73,7 +73,7 @@ package final class Transfer {
 
   var origin: [UInt8] { request.endpoint.origin }
 
-  /// Whether it is in flight, and has lost its permit or was sent without one.
+  /// Whether the request is in flight, and has lost its permit or never had one.
   var isStalled: Bool { !isQueued && !hasPermit }
 
   /// Whether the request is a heartbeat, or a renewal that keeps the session alive.

@@ -123,8 +123,8 @@ final class Connections {
     register(socket, interest)
   }
 
-  /// Removes the socket from epoll, then closes it. Closing alone would not remove it while a forked child still has it
-  /// open.
+  /// Removes the socket from epoll, then closes it. If this function only closed the socket, epoll would still report
+  /// it while a forked child has the socket open.
   fileprivate func close(_ socket: Int32) {
     register(socket, 0)
     watchdog.closed(socket)

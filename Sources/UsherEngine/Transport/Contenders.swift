@@ -23,8 +23,8 @@ struct Contenders {
 
   var hasRoom: Bool { all.count < Self.most }
 
-  /// Connects one more socket. Does not do so if the process would have no free file descriptor then, because a request
-  /// may need one.
+  /// Connects one more socket. Does nothing if the socket would take the last free file descriptor of the process,
+  /// because a request may need this descriptor.
   /// - Parameter hasRoom: whether one more connection is allowed; if not, this function first closes the oldest socket.
   mutating func add(_ request: TransferID, to address: curl_shim_address, hasRoom: Bool) {
     if !hasRoom {
@@ -57,8 +57,8 @@ struct Contenders {
     all = []
   }
 
-  /// Removes the socket from epoll, then closes it. Closing alone would not remove it while a forked child still has it
-  /// open.
+  /// Removes the socket from epoll, then closes it. If this function only closed the socket, epoll would still report
+  /// it while a forked child has the socket open.
   private func close(_ socket: Int32) {
     _ = poller.watch(socket, was: PLATFORM_WRITABLE, 0)
     platform_fd_close(socket)

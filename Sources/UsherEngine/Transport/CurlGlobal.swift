@@ -37,8 +37,8 @@ enum CurlUsers {
   /// The process that initialised libcurl.
   nonisolated(unsafe) fileprivate static var process: Int32 = 0
 
-  /// Called when the calling thread begins to use libcurl. Returns false if it must not use libcurl; then it must not
-  /// call `leave`.
+  /// Called when the calling thread begins to use libcurl. Returns false if the thread must not use libcurl; then the
+  /// thread must not call `leave` either.
   static func enter() -> Bool {
     if state.wrappingAdd(1, ordering: .sequentiallyConsistent).oldValue < refusal { return true }
     leave()

@@ -51,7 +51,7 @@ final class CurlTransport: Transport {
   /// Whether requests may go through a proxy. Then libcurl looks up the name of the proxy, and the library need not
   /// look up the names of servers.
   private let mayUseProxy: Bool
-  /// Whether this thread has entered `CurlUsers`. It leaves while it waits.
+  /// Whether this thread has entered `CurlUsers`. The thread leaves `CurlUsers` while it waits.
   private var isUser = false
   /// Whether `CurlUsers` has refused this thread. Then all requests fail, and the transport does not call libcurl.
   private var isRefused = false
@@ -204,7 +204,7 @@ final class CurlTransport: Transport {
   }
 
   func isConnecting(_ id: TransferID) -> Bool {
-    // If there is no transfer, the request waits for the address of its server, or it has just failed.
+    // If there is no transfer, the request waits for the address of its server, or the request has just failed.
     guard let transfer = transfer(id), !transfer.isConnecting else { return true }
     contenders.remove(id)
     return false
@@ -407,7 +407,8 @@ final class CurlTransport: Transport {
     }
   }
 
-  /// - Parameter ofSlow: true: does nothing unless the server of the socket is slow; false: does nothing if it is slow.
+  /// - Parameter ofSlow: true: handles only the sockets of slow servers; false: handles only the sockets of all other
+  ///   servers.
   private func handle(_ ready: platform_ready_fd, ofSlow: Bool) {
     if connections.hasSlow, connections.isSlow(ready.fd) != ofSlow { return }
     if contenders.count > 0, let request = contenders.take(ready.fd) { return restart(request, over: ready.fd) }

@@ -40,7 +40,7 @@ struct Sweep {
   }
 
   /// Whether a ready socket gets a turn now.
-  /// - Parameter last: the sweep in which it had its last turn.
+  /// - Parameter last: the sweep in which the socket had its last turn.
   mutating func givesTurn(last: UInt32, isSlow: Bool) -> Bool {
     let isServed = last == number
     if isContinued, isServed, isSlow || !hasServedFast { return false }

@@ -24,7 +24,7 @@
 namespace usher {
 
 namespace words {
-/** The last refusal on this thread. The next error takes its text and removes it. */
+/** The last refusal on this thread. The next error takes the text and removes the refusal. */
 struct refusal {
   int32_t status = USHER_OK;
   std::string text;

@@ -158,7 +158,7 @@ inline void on_token_url(const usher_server_request *request, void *user_data) {
   it->kept->guard([&] { it->call.token_url(server_request(*request, it->kept)); });
 }
 
-/** A usher_loader_options struct without its function, and the texts to which its members point. */
+/** A usher_loader_options struct without callbacks, and the texts to which its members point. */
 class raw_loader {
 public:
   explicit raw_loader(const loader_options &options)

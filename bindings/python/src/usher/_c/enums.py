@@ -57,7 +57,7 @@ class Status(OpenIntEnum):
     TLS = -21
     """No HTTP reply: the TLS handshake failed, or the library did not accept the server's certificate."""
     HTTP = -22
-    """The server replied with an HTTP status that is not a success, and without a service code."""
+    """The server replied with an HTTP status that means a failure, and the reply has no service code."""
     REFUSED = -23
     """The server refused the request with an error code: see usher_error.service_code."""
     LIMIT = -24
@@ -129,7 +129,7 @@ class TLSFault(OpenIntEnum):
     """USHER_TLS_FAULT_...: why there was no secure connection."""
 
     NONE = 0
-    """The error is not Status.TLS, or the reason is not one of the following."""
+    """The error has another status than Status.TLS, or another reason than the following."""
     AUTHORITY = 1
     """The server's certificate is not from an authority that the context trusts."""
     EXPIRED = 2
@@ -160,7 +160,8 @@ class EventType(OpenIntEnum):
     `must_stop` is 0, because the playback has stopped already."""
     KEPT_ALIVE = 5
     """The server accepted a heartbeat, or a renewal that keeps the session alive. With customer SSM: the heartbeat
-    callback or the renewal succeeded; without a heartbeat callback, heartbeats lead to no such event."""
+    callback or the renewal has succeeded. If there is no heartbeat callback, the library does not report this event for
+    heartbeats."""
     RECOVERED = 6
     """The outage that HEARTBEAT_ERROR reported is over: the session is alive."""
     SESSION_DOUBTFUL = 7
