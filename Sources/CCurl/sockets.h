@@ -45,8 +45,8 @@ static inline curl_shim_address curl_shim_copy_address(const struct curl_sockadd
   return copy;
 }
 /* Opens a socket and begins to connect it. The socket becomes writable when the connection attempt has ended. Returns
- * -1 if the system refuses. libcurl 7.88 calls connect() again on a socket that is already connected; Linux returns 0
- * to the first such call. */
+ * -1 if the system refuses. libcurl 7.88 later calls connect() on the socket, although it may be connected already.
+ * That does no harm, because Linux returns 0 to the first such call. */
 static inline curl_socket_t curl_shim_connect_socket(curl_shim_address address) {
   struct curl_sockaddr parts;
   memset(&parts, 0, sizeof parts);

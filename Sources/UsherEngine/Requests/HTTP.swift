@@ -164,8 +164,8 @@ package protocol Transport: AnyObject {
   func takeFinished() -> [FinishedTransfer]
   /// How many long replies `takeFinished` has not returned yet.
   var longCount: Int { get }
-  /// Called when the network changed: the transport uses neither the connections that are idle now nor the known
-  /// addresses of servers again.
+  /// Called when the network changed: from now on the transport uses neither the connections that are idle now nor the
+  /// addresses of servers that it knows.
   func networkChanged()
   /// Ends all connections.
   func shutDown()

@@ -227,7 +227,7 @@ public:
     int32_t s = usher_ssp_v2_delegate_new(handle_, raw.get(), &out);
     return detail::done(s, delegate(out, kept_));
   }
-  /** usher_multi_instance_delegate_new(). delegate::tokens() is its token map. In callbacks: yes. */
+  /** usher_multi_instance_delegate_new(). delegate::tokens() returns its token map. In callbacks: yes. */
   outcome<delegate> new_multi_instance_delegate(const ssp_options &options, const token_map_options &map = {}) const {
     detail::raw_ssp raw(options);
     if (!raw.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT, delegate());
