@@ -93,7 +93,7 @@ static inline long curl_shim_response_code(CURL *e) {
   return code;
 }
 /* Returns what the TLS library found when it checked the certificate of the server or of an https proxy
-   (X509_V_ERR_...). 0 or 1: it did not check one, or found nothing. */
+   (X509_V_ERR_...). 0 or 1: the TLS library has checked no certificate, or has found no fault. */
 static inline long curl_shim_verify_result(CURL *e) {
   long server = 0, proxy = 0;
   curl_easy_getinfo(e, CURLINFO_SSL_VERIFYRESULT, &server);

@@ -52,7 +52,7 @@ static inline void curl_shim_keep_openssl_at_exit(void) {
 static inline int curl_shim_before_openssl_ends(void (*handler)(void)) {
   return OPENSSL_atexit == NULL || OPENSSL_atexit(handler) == 1;
 }
-/* Frees what OpenSSL keeps for the calling thread. Otherwise OpenSSL does so after the thread's last instruction. */
+/* Frees what OpenSSL keeps for the calling thread. Otherwise OpenSSL frees it when the system ends the thread. */
 static inline void curl_shim_end_thread(void) {
   if (OPENSSL_thread_stop != NULL) OPENSSL_thread_stop();
 }

@@ -124,8 +124,8 @@ typedef struct usher_customer_options {
   uint32_t payload_timeout_ms;
   /** As in usher_ssp_options. Default 50. */
   uint32_t jitter_permille;
-  /** As in usher_ssp_options; failures for which the library retries: see usher_complete_call() and
-      usher_complete_license(). Default 1000. */
+  /** As in usher_ssp_options. usher_complete_call() and usher_complete_license() say after which failures the library
+      retries. Default 1000. */
   uint32_t retry_permille;
   /** As in usher_ssp_options. Default 10. */
   uint32_t keep_alive_failures_max;

@@ -52,8 +52,8 @@ extern "C" {
 #define USHER_EVENT_PLAYBACK_CLOSED 12
 
 /** SSP V2: the licence reply had no session token. Playback continues without a session: the library sends no
-    keep-alives and no teardown. Reported once per playback. If the reply to a later licence request has a session
-    token, USHER_EVENT_SESSION_STARTED follows. */
+    keep-alives and no teardown. The library reports this event once per playback. If the reply to a later licence
+    request has a session token, USHER_EVENT_SESSION_STARTED follows. */
 #define USHER_EVENT_NO_SESSION 13
 /** A resource loader has registered the device: the licence server accepted a token that registers the device. Store
     this fact, and set `device_registered` of usher_loader_options when the program starts again. */

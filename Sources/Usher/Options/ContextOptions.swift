@@ -63,8 +63,8 @@ func wipesFreedMemory(_ pointer: UnsafePointer<usher_context_options>?) throws(U
   return try options(pointer).wipe_freed_memory == 1
 }
 
-/// The default limit of connections. The library leaves half of the file descriptors that the process may open to the
-/// host, and needs a few for other purposes than connections.
+/// The default limit of connections. It leaves half of the process's file descriptors for the host, and a few for the
+/// library's other needs.
 private func connectionsMaxDefault() -> Int { min(4096, max(4, Int(platform_descriptors_max()) / 2 - 8)) }
 
 /// The `log_destroy` of options with a valid size. It must run even if the context cannot be created.

@@ -16,7 +16,8 @@ struct NewestToken {
   /// The other token that has the same depth as `secret`.
   private var other: Secret?
   private var hasTriedOther = false
-  /// Whether a teardown carries the newest token, so that `secret` is nil although the server has not refused it.
+  /// Whether a teardown carries the newest token. If so, `secret` is nil, although the server has not refused the
+  /// token.
   private var isInTeardown = false
   /// The generation of the token that the server refused as unknown.
   private var refused: UInt32?

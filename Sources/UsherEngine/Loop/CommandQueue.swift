@@ -46,8 +46,8 @@ final class CommandQueue {
   /// Any thread: whether no command waits. The commands that the I/O thread has taken do not count.
   var isEmpty: Bool { monitor.locked { commands.isEmpty } }
 
-  /// I/O thread: takes all commands that wait; `runNext` runs them one by one. Does nothing if it has taken commands
-  /// before that have not run yet.
+  /// I/O thread: takes all commands that wait; `runNext` runs them one by one. Does nothing while commands that it took
+  /// earlier have not run yet.
   func take() {
     guard taken.isEmpty else { return }
     let mustSignal = monitor.locked { () -> Bool in

@@ -29,7 +29,7 @@ package struct EngineOptions {
 package final class Engine {
   package let options: EngineOptions
   let clock: Clock
-  /// Reports when the I/O thread and the callback threads have nothing to do; testers wait for that.
+  /// Reports when the I/O thread and the callback threads have nothing to do; tests wait for that.
   let idle: IdleMonitor
   package let calls: HostCalls
   private let transport: any Transport

@@ -22,7 +22,7 @@ package enum MediaType: Sendable {
     if contains(value, "utf-16") { self = .utf16 }
   }
 
-  /// Whether the type begins like image, audio, video or font.
+  /// Whether the first part of the type is `image`, `audio`, `video` or `font`.
   private static func isMedium(_ type: UnsafeBufferPointer<UInt8>) -> Bool {
     guard type.count > 2 else { return false }
     switch (type[0] | 0x20, type[1] | 0x20) {

@@ -26,7 +26,7 @@ final class Connections {
     var localPort: Int32 = 0
     /// How many times the socket was ready since libcurl last began to wait for it.
     var turns: UInt32 = 0
-    /// How many bytes the kernel had received on the socket when `isFlooding` began to count. It begins at turn
+    /// How many bytes the kernel had received on the socket when `isFlooding` began to count. Counting begins at turn
     /// `uncountedTurns`. Over HTTP/2 it begins again after each reply on any connection.
     var receivedBefore: UInt64 = 0
     /// The value of `replies` when `isFlooding` began to count.

@@ -33,8 +33,8 @@ struct NameTable {
     var line: [UInt8]?
     /// When the lookup that found `line` began, in monotonic milliseconds.
     var lineAskedAt: Int64 = 0
-    /// Until this instant a new lookup of the name counts as slow, because the last one failed or took long. 0: no
-    /// instant, or it has passed.
+    /// Until this instant a new lookup of the name counts as slow, because the last one failed or took long. 0: the
+    /// name does not count as slow.
     var slowUntil: Int64 = 0
     /// The requests that wait for the addresses, oldest first.
     var waiting: [Waiting] = []
@@ -69,8 +69,8 @@ struct NameTable {
   /// The lookups that have a thread.
   private var running: [NameLookup] = []
   private var generation: UInt32 = 0
-  /// Changes when a handle may have given libcurl other addresses of a host than another handle. libcurl has one list
-  /// of addresses for a host, so each handle then gives its addresses again.
+  /// This number changes when two handles may have given libcurl different addresses of a host. libcurl has only one
+  /// list of addresses for a host, so each handle then gives its addresses again.
   var version: UInt32 = 0
   /// Starts the thread of a lookup; false if the system has none.
   private let start: (NameLookup) -> Bool

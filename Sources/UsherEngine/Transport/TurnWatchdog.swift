@@ -17,8 +17,8 @@ final class TurnWatchdog {
   private static var alertTime: Int64 { 2000 }
   /// How often the watchdog looks again at a turn that it has seen already, in milliseconds.
   private static var closePause: Int64 { 5 }
-  /// The limit of bytes that the I/O thread may read from one connection in one turn; see `allowed`. Above it, the
-  /// server floods.
+  /// The limit of bytes that the I/O thread may read from one connection in one turn; see `allowed`. If the thread
+  /// reads more, the server floods.
   private static var bytesMost: UInt64 { 1 << 16 }
   /// Limits of the processor time of a turn, in microseconds.
   /// - `leastTime`: before this time the watchdog does nothing. On a busy machine a turn may only seem long, because
@@ -48,7 +48,7 @@ final class TurnWatchdog {
     /// How many bytes had been read from the socket when the watchdog began to count.
     var read: UInt64 = 0
   }
-  /// Under the monitor: the sockets that libcurl has opened.
+  /// The sockets that libcurl has opened; the monitor guards this list.
   private var sockets: [Socket] = []
   private var isStopping = false
   private var threadID: UInt64 = 0

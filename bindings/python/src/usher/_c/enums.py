@@ -187,8 +187,8 @@ class EventType(OpenIntEnum):
     after the observers have received this event; usher_context_close() waits for the observers at most one second."""
     NO_SESSION = 13
     """SSP V2: the licence reply had no session token. Playback continues without a session: the library sends no
-    keep-alives and no teardown. Reported once per playback. If the reply to a later licence request has a session
-    token, SESSION_STARTED follows."""
+    keep-alives and no teardown. The library reports this event once per playback. If the reply to a later licence
+    request has a session token, SESSION_STARTED follows."""
     DEVICE_REGISTERED = 14
     """A resource loader has registered the device: the licence server accepted a token that registers the device. Store
     this fact, and set `device_registered` of usher_loader_options when the program starts again."""
