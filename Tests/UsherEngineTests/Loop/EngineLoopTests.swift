@@ -164,6 +164,33 @@ import Testing
     s.finish()
   }
 
+  private final class Witness {
+    private let freed: Notes<Int>
+    init(_ freed: Notes<Int>) { self.freed = freed }
+    deinit { freed.add(1) }
+  }
+
+  /// Two threads submit commands while the engine ends. Each command runs, in the engine or on its thread, and is freed.
+  @Test func commands_submittedWhileTheEngineEnds_allRunAndAreFreed() throws {
+    let (ran, freed) = (Notes<Int>(), Notes<Int>())
+    for _ in 0..<50 {
+      let s = try simulation()
+      let feeder = ThreadedExecutor(cap: 2, onChange: { _ in })
+      for lane in 1...2 as ClosedRange<UInt64> {
+        _ = feeder.enqueue(lane) {
+          for _ in 0..<200 {
+            let witness = Witness(freed)
+            s.engine.submit { withExtendedLifetime(witness) { ran.add(1) } }
+          }
+        }
+      }
+      s.engine.stop()
+      feeder.shutDown()
+    }
+    #expect(ran.all.count == 50 * 400)
+    #expect(freed.all.count == 50 * 400)
+  }
+
   /// The queue is closed while a thread waits because the queue is full. The wait ends, and the queue refuses the
   /// command.
   @Test func queue_closedWhileAThreadWaits_theThreadReturns() {
