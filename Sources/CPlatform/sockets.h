@@ -50,12 +50,13 @@ static inline uint64_t platform_socket_unread(int fd) {
   int waiting = 0;
   return ioctl(fd, FIONREAD, &waiting) == 0 && waiting > 0 ? (uint64_t)waiting : 0;
 }
-/* Returns how many received bytes the process has read. Bytes that arrive during the call may be missing. */
-static inline uint64_t platform_socket_read(int fd) {
+/* Returns how many received bytes the process has read. Between the two system calls of this function bytes may arrive;
+ * then the result is too low (`at_most` is 0) or too high (`at_most` is 1). */
+static inline uint64_t platform_socket_read(int fd, int at_most) {
+  uint64_t waiting = at_most ? platform_socket_unread(fd) : 0;
   uint64_t received = platform_socket_received(fd);
-  int waiting = 0;
-  if (ioctl(fd, FIONREAD, &waiting) != 0 || waiting < 0) return 0;
-  return received > (uint64_t)waiting ? received - (uint64_t)waiting : 0;
+  if (!at_most) waiting = platform_socket_unread(fd);
+  return received > waiting ? received - waiting : 0;
 }
 /* Ends the TCP connection of `fd` at once, and discards the bytes that the kernel has received on it. From now on
  * reading returns the end of the data. The descriptor stays open. */

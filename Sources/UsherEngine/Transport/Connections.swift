@@ -41,7 +41,7 @@ final class Connections {
   private static var uncountedTurns: UInt32 { 8 }
 
   private let poller: Poller
-  private let watchdog: TurnWatchdog
+  let watchdog: TurnWatchdog
   private let allowsHTTP2: Bool
   /// How many bytes a server may send on a connection for one reply.
   private let bytesMost: UInt64

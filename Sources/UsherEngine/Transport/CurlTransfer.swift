@@ -10,6 +10,7 @@ final class CurlTransfer {
   /// The endpoint of the last request.
   private(set) var endpoint: Endpoint?
   private let limit: Int
+  private let watchdog: TurnWatchdog
   /// How many bytes of header lines libcurl may still take for this reply, and how its body is coded.
   private let headers = UnsafeMutablePointer<curl_shim_headers>.allocate(capacity: 1)
   private static var headersMost: Int64 { 1 << 16 }
@@ -64,9 +65,12 @@ final class CurlTransfer {
   }
 
   /// - Parameter easy: a copy of the template; the caller must still call `setCallbackData`.
-  init(easy: UnsafeMutableRawPointer, limit: Int, cookies: UnsafeMutablePointer<curl_shim_jars>?) {
+  init(
+    easy: UnsafeMutableRawPointer, limit: Int, cookies: UnsafeMutablePointer<curl_shim_jars>?, watchdog: TurnWatchdog
+  ) {
     self.easy = easy
     self.limit = limit
+    self.watchdog = watchdog
     self.cookies = cookies
     lines = UnsafeMutableBufferPointer.allocate(capacity: 8)
     errorText.pointee = 0
@@ -287,6 +291,7 @@ final class CurlTransfer {
       return false
     }
     reply.append(bytes)
+    watchdog.tookBody(bytes.count)
     // libcurl reads whole TLS records before it passes bytes on. So if OpenSSL still has decrypted bytes now, the
     // server sent them after this reply, and libcurl would read them as the next reply. The connection must not be used
     // again.

@@ -25,7 +25,7 @@ final class CurlTransport: Transport {
   private let options: TransportOptions
   private let multi: OpaquePointer?
   private let poller = Poller()
-  private let watchdog = TurnWatchdog()
+  private let watchdog: TurnWatchdog
   private let connections: Connections
   private let pool: TransferPool
   private var contenders: Contenders
@@ -75,6 +75,7 @@ final class CurlTransport: Transport {
   private init(options: TransportOptions, keptMax: Int, connectionsMax: Int) {
     self.options = options
     multi = curl_multi_init().map { OpaquePointer($0) }
+    watchdog = TurnWatchdog(multiplexes: options.allowsHTTP2 || options.speaksHTTP2WithoutTLS)
     connections = Connections(poller: poller, watchdog: watchdog, options: options)
     let handlesMax = min(keptMax, connectionsMax)
     pool = TransferPool(options: options, connections: connections, keptMax: handlesMax)
@@ -415,9 +416,6 @@ final class CurlTransport: Transport {
     let event = connections.ready(ready.fd, isSlow: ofSlow, &sweep)
     guard event != .unasked else { return }
     let server = connections.server(ready.fd)
-    defer {
-      if sweep.turnEnded(looks: watchdog.lookCount, clock: platform_monotonic_ms) { connections.noteSlow(server) }
-    }
     var flags: Int32 = 0
     if ready.readable != 0 { flags |= CURL_CSELECT_IN }
     if ready.writable != 0 { flags |= CURL_CSELECT_OUT }
@@ -427,7 +425,13 @@ final class CurlTransport: Transport {
       collect()
       platform_socket_drop(ready.fd)
     }
+    let turns = watchdog.turnCount
     callCurl(ready.fd, flags, reason: event == .flood ? .floodInReply : nil)
+    if sweep.turnEnded(looks: watchdog.lookCount, clock: platform_monotonic_ms),
+      watchdog.hasSeenLongTurn(since: turns)
+    {
+      connections.noteSlow(server)
+    }
   }
 
   /// Ends the requests whose sockets epoll does not watch, because the library would not notice their replies.

@@ -6,17 +6,20 @@ struct SecretBuffer {
   private(set) var count = 0
 
   mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
-    let needed = count + bytes.count
-    if needed > (storage?.count ?? 0) {
-      let old = storage
-      let used = count
-      storage = Secret(count: max(needed, 2 * used)) { target in
-        old?.withBytes { copy(UnsafeBufferPointer(rebasing: $0[..<used]), into: target) }
-      }
-    }
-    let at = count
-    storage?.withMutableBytes { copy(bytes, into: $0, at: at) }
+    let (used, needed) = (count, count + bytes.count)
     count = needed
+    guard var room = storage else {
+      storage = Secret(bytes)
+      return
+    }
+    if needed > room.count {
+      let old = room
+      room = Secret(count: max(needed, 2 * used)) { target in
+        old.withBytes { copy(UnsafeBufferPointer(rebasing: $0[..<used]), into: target) }
+      }
+      storage = room
+    }
+    room.withMutableBytes { copy(bytes, into: $0, at: used) }
   }
 
   /// Returns the bytes in a block of exactly their size, and empties the buffer.

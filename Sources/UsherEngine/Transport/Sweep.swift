@@ -54,13 +54,12 @@ struct Sweep {
   }
 
   /// Called after each turn. Reads the clock only if the watchdog has looked meanwhile.
-  /// - Returns: whether the turn took long: the watchdog has looked more than once.
+  /// - Returns: whether the watchdog has looked since the last turn or the beginning of the part.
   mutating func turnEnded(looks now: UInt64, clock: () -> Int64) -> Bool {
     guard now != looks else { return false }
-    let isLong = now &- looks > 1
     looks = now
     if clock() &- start >= Self.partTime { isOver = true }
-    return isLong
+    return true
   }
 
   /// - Returns: whether the sweep is complete: each socket that was ready has had its turn.

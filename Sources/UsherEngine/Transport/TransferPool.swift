@@ -73,7 +73,8 @@ final class TransferPool {
   private func make() -> CurlTransfer? {
     if template == nil { template = makeTemplate() }
     guard let template, let easy = curl_easy_duphandle(template) else { return nil }
-    let transfer = CurlTransfer(easy: easy, limit: options.maxResponseBytes, cookies: cookies)
+    let transfer = CurlTransfer(
+      easy: easy, limit: options.maxResponseBytes, cookies: cookies, watchdog: connections.watchdog)
     if transfer.setCallbackData() { return transfer }
     curl_easy_cleanup(easy)
     return nil

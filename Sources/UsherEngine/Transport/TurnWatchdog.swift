@@ -7,8 +7,12 @@ internal import Synchronization
 /// thread notices a turn that takes too long, finds the connection from which the I/O thread has read the most bytes in
 /// this turn, and drops that connection.
 ///
+/// A long turn alone does not show a flood: on a slow or busy machine, a long reply or a TLS handshake takes long too.
+/// So the watchdog drops a connection only if the I/O thread has read many more bytes from it than libcurl has passed
+/// on as parts of bodies.
+///
 /// The watchdog's thread looks every few milliseconds while requests are in flight, and sleeps otherwise. The I/O
-/// thread only writes two numbers in memory for each turn.
+/// thread only writes two numbers in memory for each turn, and one for each part of a body.
 final class TurnWatchdog {
   /// How often the watchdog looks for a long turn, in milliseconds. After it has dropped a connection, it looks more
   /// often for `alertTime`, because a server that floods usually does so on each connection.
@@ -17,27 +21,30 @@ final class TurnWatchdog {
   private static var alertTime: Int64 { 2000 }
   /// How often the watchdog looks again at a turn that it has seen already, in milliseconds.
   private static var closePause: Int64 { 5 }
-  /// The limit of bytes that the I/O thread may read from one connection in one turn; see `allowed`. If the thread
-  /// reads more, the server floods.
-  private static var bytesMost: UInt64 { 1 << 16 }
-  /// Limits of the processor time of a turn, in microseconds.
-  /// - `leastTime`: before this time the watchdog does nothing. On a busy machine a turn may only seem long, because
-  ///   the I/O thread does not run.
-  /// - `longTime`: after this time the watchdog allows a connection only a sixteenth of the usual bytes, because
-  ///   OpenSSL needs a long time for some short messages.
-  /// - `alertLongTime`: replaces `longTime` for some time after the watchdog has dropped a connection.
+  /// The limit of bytes that belong to no body, and that the I/O thread may read from one connection in one turn; see
+  /// `allowed`. If the thread reads more, the server floods. The header lines of a reply, and all messages of a TLS handshake, are
+  /// usually much shorter.
+  private static var bytesMost: UInt64 { 1 << 15 }
+  /// The processor time of a turn, in microseconds, before which the watchdog does nothing. On a busy machine a turn
+  /// may only seem long, because the I/O thread does not run.
   private static var leastTime: Int64 { 4000 }
-  private static var longTime: Int64 { 20_000 }
-  private static var alertLongTime: Int64 { 8000 }
 
-  // Only the I/O thread changes these three properties.
+  /// How many more bytes are allowed for each request in flight. Over HTTP/2 the replies to all of them may arrive in
+  /// one turn on one connection; over HTTP/1.1 only one reply does, and `bytesMost` suffices.
+  private let bytesPerRequest: UInt64
+
+  // Only the I/O thread changes these four properties.
   /// How many turns have begun, plus how many have ended. The number is odd during a turn.
   private let turns = Atomic<UInt64>(0)
   private let inFlight = Atomic<Int>(0)
   private let ioThread = Atomic<UInt64>(0)
+  /// How many bytes of bodies libcurl has passed on, of all replies.
+  private let bodyBytes = Atomic<UInt64>(0)
 
-  // Only the watchdog's thread changes these three properties.
+  // Only the watchdog's thread changes these four properties.
   private let looks = Atomic<UInt64>(0)
+  /// The last turn for which the I/O thread has used `leastTime` after the watchdog first saw the turn.
+  private let longTurn = Atomic<UInt64>(0)
   private let isAsleep = Atomic<Bool>(false)
   private let dropped = Atomic<UInt64>(0)
 
@@ -57,8 +64,12 @@ final class TurnWatchdog {
   private struct Seen {
     let turn: UInt64
     let processorTime: Int64
-    var isCounted = false
+    /// The value of `bodyBytes` when the watchdog began to count; nil: it has not begun.
+    var bodyBytes: UInt64?
   }
+
+  /// - Parameter multiplexes: whether a connection may bring the replies to several requests at the same time.
+  init(multiplexes: Bool) { bytesPerRequest = multiplexes ? 4096 : 0 }
 
   // MARK: The I/O thread
 
@@ -95,6 +106,11 @@ final class TurnWatchdog {
     if isAsleep.load(ordering: .sequentiallyConsistent) { monitor.change { true } }
   }
 
+  /// Called when libcurl has passed on a part of a body.
+  func tookBody(_ count: Int) {
+    bodyBytes.store(bodyBytes.load(ordering: .relaxed) &+ UInt64(truncatingIfNeeded: count), ordering: .relaxed)
+  }
+
   func requestEnded() { _ = inFlight.wrappingSubtract(1, ordering: .relaxed) }
 
   /// Called when libcurl has opened this socket.
@@ -113,6 +129,12 @@ final class TurnWatchdog {
   /// one read of memory.
   var lookCount: UInt64 { looks.load(ordering: .relaxed) }
 
+  /// How many turns have begun, plus how many have ended.
+  var turnCount: UInt64 { turns.load(ordering: .relaxed) }
+
+  /// Whether the watchdog has found a long turn that began when `turnCount` was `count`, or later.
+  func hasSeenLongTurn(since count: UInt64) -> Bool { longTurn.load(ordering: .relaxed) > count }
+
   /// How many connections the watchdog has dropped.
   var droppedCount: UInt64 { dropped.load(ordering: .relaxed) }
 
@@ -123,8 +145,9 @@ final class TurnWatchdog {
     var alertUntil: Int64 = 0
     while sleepUnlessNeeded(seen: seen != nil, isAlert: platform_monotonic_ms() < alertUntil) {
       let before = droppedCount
-      _ = looks.wrappingAdd(1, ordering: .relaxed)
-      seen = look(seen, isAlert: platform_monotonic_ms() < alertUntil)
+      seen = look(seen)
+      // The I/O thread reads `longTurn` after it has found that `looks` has changed.
+      _ = looks.wrappingAdd(1, ordering: .releasing)
       if droppedCount != before { alertUntil = platform_monotonic_ms() &+ Self.alertTime }
     }
   }
@@ -142,24 +165,22 @@ final class TurnWatchdog {
   }
 
   /// Looks at the turn in progress. Returns nil if no turn is in progress.
-  private func look(_ seen: Seen?, isAlert: Bool) -> Seen? {
+  private func look(_ seen: Seen?) -> Seen? {
     let turn = turns.load(ordering: .acquiring)
     guard turn & 1 == 1 else { return nil }
     let now = platform_thread_cpu_us(ioThread.load(ordering: .relaxed))
     guard var seen, seen.turn == turn else { return Seen(turn: turn, processorTime: now) }
     let used = now &- seen.processorTime
     guard used >= Self.leastTime else { return seen }
+    longTurn.store(turn, ordering: .relaxed)
     return monitor.locked {
-      if !seen.isCounted {
-        for index in sockets.indices { sockets[index].read = platform_socket_read(sockets[index].number) }
-        seen.isCounted = true
+      guard let before = seen.bodyBytes else {
+        seen.bodyBytes = bodyBytes.load(ordering: .relaxed)
+        // If bytes arrive meanwhile, these numbers must not be too low.
+        for index in sockets.indices { sockets[index].read = platform_socket_read(sockets[index].number, 1) }
         return seen
       }
-      guard let flood = flood(isLong: used >= (isAlert ? Self.alertLongTime : Self.longTime)),
-        turns.load(ordering: .acquiring) == turn
-      else {
-        return seen
-      }
+      guard let flood = flood(before), turns.load(ordering: .acquiring) == turn else { return seen }
       // Count the connection before dropping it. The turn may end at once, and the I/O thread then reads `dropped`.
       _ = dropped.wrappingAdd(1, ordering: .releasing)
       let server = platform_socket_peer(flood.number)
@@ -177,21 +198,22 @@ final class TurnWatchdog {
 
   /// Returns the socket from which the I/O thread has read the most bytes since the watchdog began to count; nil if no
   /// socket has too many.
-  private func flood(isLong: Bool) -> Socket? {
-    var (found, most): (Socket?, UInt64) = (nil, allowed(isLong: isLong))
+  /// - Parameter bodyBefore: the value of `bodyBytes` when the watchdog began to count.
+  private func flood(_ bodyBefore: UInt64) -> Socket? {
+    var (found, most): (Socket?, UInt64) = (nil, 0)
     for socket in sockets {
-      let now = platform_socket_read(socket.number)
+      let now = platform_socket_read(socket.number, 0)
       guard now > socket.read, now &- socket.read > most else { continue }
       (found, most) = (socket, now &- socket.read)
     }
-    return found
+    // Read `bodyBytes` last: what the I/O thread reads meanwhile may be a part of a body.
+    return most > allowed(besides: bodyBytes.load(ordering: .relaxed) &- bodyBefore) ? found : nil
   }
 
-  /// Returns how many bytes of one connection the I/O thread may read in a turn. If requests are in flight, the limit
-  /// is higher, because the replies to all of them may arrive in one turn.
-  private func allowed(isLong: Bool) -> UInt64 {
-    let most = Self.bytesMost &+ UInt64(clamping: inFlight.load(ordering: .relaxed)) &* 4096
-    return isLong ? most / 16 : most
+  /// Returns how many bytes of one connection the I/O thread may read in a turn in which libcurl passes on `body` bytes
+  /// of bodies. TLS and chunks need less than one more byte for each byte of a body.
+  private func allowed(besides body: UInt64) -> UInt64 {
+    Self.bytesMost &+ UInt64(clamping: inFlight.load(ordering: .relaxed)) &* bytesPerRequest &+ 2 &* body
   }
 }
 

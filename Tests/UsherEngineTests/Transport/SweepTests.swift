@@ -84,11 +84,11 @@ import Testing
     #expect(parts.count <= 5, "\(parts)")
   }
 
-  @Test func turn_inWhichTheWatchdogLooksTwice_isLong() {
+  @Test func turnEnded_reportsOnceThatTheWatchdogHasLooked() {
     var sweep = Sweep()
     sweep.beginPart(now: 0, looks: 7)
     expect(sweep.turnEnded(looks: 7, clock: { 0 }), false)
+    expect(sweep.turnEnded(looks: 8, clock: { 5 }), true)
     expect(sweep.turnEnded(looks: 8, clock: { 5 }), false)
-    expect(sweep.turnEnded(looks: 10, clock: { 15 }), true)
   }
 }
