@@ -22,8 +22,8 @@ final class TurnWatchdog {
   /// How often the watchdog looks again at a turn that it has seen already, in milliseconds.
   private static var closePause: Int64 { 5 }
   /// The limit of bytes that belong to no body, and that the I/O thread may read from one connection in one turn; see
-  /// `allowed`. If the thread reads more, the server floods. The header lines of a reply, and all messages of a TLS handshake, are
-  /// usually much shorter.
+  /// `allowed`. If the thread reads more, the server floods. The header lines of a reply, and all messages of a TLS
+  /// handshake, are usually much shorter.
   private static var bytesMost: UInt64 { 1 << 15 }
   /// The processor time of a turn, in microseconds, before which the watchdog does nothing. On a busy machine a turn
   /// may only seem long, because the I/O thread does not run.
