@@ -204,9 +204,10 @@ def test_gatewaySignal_tearsDown(server: HeadEnd, start: Start, film: Path, row:
     row("ends", HOST, number.name, "nothing: the gateway tears the session down at once")
 
 
-def test_gatewayMute_isBounded(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
+@pytest.mark.parametrize("route", ["setup", "license"])
+def test_gatewayMute_isBounded(server: HeadEnd, start: Start, film: Path, row: Row, route: str) -> None:
     """A key request gets words at --timeout while the head-end is mute; SIGTERM ends the gateway meanwhile."""
-    server.faults.add("setup", Fault.stall(), always=True)
+    server.faults.add(route, Fault.stall(), always=True)
     gateway = start(film, timeout=1, quit_timeout=1)
     begin = time.monotonic()
     reply = ask(key_url(gateway.url()))
@@ -216,7 +217,8 @@ def test_gatewayMute_isBounded(server: HeadEnd, start: Start, film: Path, row: R
     begin = time.monotonic()
     assert gateway.stop() == 0
     assert time.monotonic() - begin < 3
-    row("trouble", HOST, "no reply to the set-up", "words at --timeout; a signal ends the gateway at once")
+    name = {"setup": "the set-up", "license": "the licence request"}[route]
+    row("trouble", HOST, f"no reply to {name}", "words at --timeout; a signal ends the gateway at once")
 
 
 def test_gatewayLicense_isForOtherKeys(server: HeadEnd, start: Start, film: Path, row: Row) -> None:

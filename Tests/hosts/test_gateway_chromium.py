@@ -91,6 +91,18 @@ def test_gatewayChromium_garbage(
     row("trouble", EME, f"{name} gets: {fault.label}", "the page shows why, and gets no key")
 
 
+def test_gatewayChromium_mute(
+    server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row
+) -> None:
+    """The head-end does not reply to the set-up: the viewer reads so at --timeout."""
+    clip = clips["cenc"]
+    server.faults.add("setup", Fault.stall(), always=True)
+    gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin, timeout=1, quit_timeout=1)
+    assert chromium.play(clip.file, VIDEO, page_url(gateway))["refused"] in (502, 504)
+    assert len(chromium.words()) > 20
+    row("trouble", EME, "no reply to the set-up", "the page shows why at --timeout, and gets no key")
+
+
 def test_gatewayChromium_slow_thenDead(
     server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row
 ) -> None:
