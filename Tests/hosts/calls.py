@@ -6,11 +6,12 @@ import subprocess
 from pathlib import Path
 
 LIMIT_MS = 50.0
-"""No call of a plug-in may hold a thread for longer, except those of MAY_WAIT."""
+"""The longest time for which a call of a plug-in may hold a thread. The functions of MAY_WAIT are exceptions."""
 
 MAY_WAIT = {"usher_context_free", "usher_read_mp4"}
-"""The GStreamer plug-in calls the first one when the process ends, to wait for the last teardowns. The mpv plug-in
-calls the second one while mpv waits in the hook on_load; it waits for the server of the item."""
+"""These functions may wait. The GStreamer plug-in calls the first one when the process ends, to wait for the last
+teardowns. The mpv plug-in calls the second one while mpv waits in the hook on_load; this call waits for the server of
+the item."""
 
 
 def build(plugin: Path, folder: Path) -> Path:

@@ -1,7 +1,7 @@
 /*
  * cenc_samples.c - decrypts samples with hosts/gstreamer/cenc.c. One line of standard input describes one sample:
- *   SCHEME KEY IV CRYPT SKIP SUBSAMPLES DATA        (1: cenc, 2: cbcs; bytes in hexadecimal digits, "-" for none)
- * It prints the decrypted bytes, or "wrong: " and why.
+ *   SCHEME KEY IV CRYPT SKIP SUBSAMPLES DATA (1: cenc, 2: cbcs; bytes in hexadecimal digits, "-" for none) It prints
+ *   the decrypted bytes, or "wrong: " and the reason.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -43,7 +43,7 @@ int main(void) {
     sample.skip_blocks = (uint32_t)atoi(words[4]);
     sample.subsample_count = (uint32_t)(bytes(words[5], subsamples) / 6);
     sample.subsamples = subsamples;
-    unsigned char *copy = malloc(strlen(words[6]) / 2 + 1); /* of the exact size, so that tools see reads beyond it */
+    unsigned char *copy = malloc(strlen(words[6]) / 2 + 1); /* the exact size: AddressSanitizer reports a longer read */
     size_t size = bytes(words[6], data);
     memcpy(copy, data, size);
     const char *wrong = cenc_decrypt(cipher, key, &sample, copy, size);

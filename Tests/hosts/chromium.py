@@ -1,4 +1,4 @@
-"""Runs Chromium without a screen, on the page with a player and on others."""
+"""Runs Chromium without a screen. It opens the page that has a player, and other pages."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ PAGE = Path(__file__).with_name("eme.html")
 
 
 def _pipes() -> tuple[tuple[int, int], tuple[int, int]]:
-    """Returns two pairs of descriptors: those of this process, to read and to write, and those of the browser. The
-    latter are above 9, so that a shell can make 3 and 4 of them, which Chromium expects."""
+    """Returns two pairs of descriptors: those of this process, to read and to write, and those of the browser. Those of
+    the browser are above 9, so that a shell can duplicate them as 3 and 4, which Chromium expects."""
     from_us, to_us = os.pipe(), os.pipe()
     theirs = (fcntl.fcntl(from_us[0], fcntl.F_DUPFD, 10), fcntl.fcntl(to_us[1], fcntl.F_DUPFD, 10))
     os.close(from_us[0])
@@ -37,7 +37,7 @@ class Chromium:
     """A web server with the page and the clips, and the browsers that opened the page.
 
     Attributes:
-        origin: of the page.
+        origin: the origin of the page.
     """
 
     def __init__(self, folder: Path) -> None:

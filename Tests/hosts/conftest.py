@@ -30,10 +30,10 @@ class Clip:
     """A file, or a manifest with its files.
 
     Attributes:
-        name: what the rows of docs/hosts.md call it.
-        file: what a player opens: encrypted, except the clear clip.
-        clear: the same pictures, not encrypted.
-        content: its id and keys.
+        name: its name in the rows of docs/hosts.md.
+        file: the file or manifest that a player opens. It is encrypted, except that of the clear clip.
+        clear: a file with the same pictures, not encrypted.
+        content: the id and the keys of the content.
     """
 
     name: str
@@ -192,7 +192,8 @@ def web() -> Iterator[Callable[[Path], str]]:
 
 @pytest.fixture(scope="session")
 def timing(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
-    """Returns a function that makes the library for calls.Calls: it takes the plug-in that makes the calls."""
+    """Returns a function that builds the library for calls.Calls. The function gets the plug-in that makes the
+    calls."""
     return functools.cache(lambda plugin: calls.build(plugin, tmp_path_factory.mktemp("calls")))
 
 

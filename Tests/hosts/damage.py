@@ -1,4 +1,4 @@
-"""Files that a player must refuse, and one that needs much memory if a player reads it in the wrong way."""
+"""Makes files that a player must refuse, and a file that needs much memory if a player reads the whole moov box."""
 
 from __future__ import annotations
 

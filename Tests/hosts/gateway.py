@@ -71,7 +71,7 @@ class Reply:
 
 
 def ask(url: str, method: str = "GET", body: bytes | None = None, **headers: str) -> Reply:
-    """Sends a request; a header's name has '_' for '-'."""
+    """Sends a request. In the names of headers, '_' stands for '-'."""
     parts = urlsplit(url)
     assert parts.hostname
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE_S)
@@ -109,9 +109,9 @@ class Gateway:
         terminal: int | None = None,
         **options: Any,
     ) -> None:
-        """`words`: the clip and what follows it. An option with the value True has no value on the command line; None
-        leaves it out. `shell`: a script that runs the command, which is "$@". `terminal`: the descriptor of a pseudo
-        terminal that becomes its controlling terminal."""
+        """`words`: the clip and what follows it. An option with the value True has no value on the command line; an
+        option with the value None is left out. `shell`: a script that runs the command, which is "$@". `terminal`: the
+        descriptor of a pseudo terminal that becomes its controlling terminal."""
         self.server = server
         token = folder / "token"
         token.write_text(server.content_token(content_id=content_id) + "\n")

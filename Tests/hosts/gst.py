@@ -21,13 +21,13 @@ HOST = "GStreamer"
 """The name of the players in the rows of docs/hosts.md."""
 
 DEFAULT_SIGNALS = ("env", "--default-signal=HUP,INT")
-"""Runs a command that does not ignore these signals, even if the tests themselves run with nohup or in the background
-of a script."""
+"""With this prefix, a command does not ignore these signals, even if the tests run with nohup or in the background of a
+script."""
 
 
 def settings(server: HeadEnd, token: Path, /, **further: Any) -> dict[str, str]:
-    """Returns the settings of the plug-in for a head-end; `further` settings have '_' in place of '-', and None removes
-    one."""
+    """Returns the settings of the plug-in for a head-end. In the names of `further` settings, '_' stands for '-'; the
+    value None removes a setting."""
     values: dict[str, Any] = {
         "license": server.license_url("clearkey"),
         "ssm": server.ssm_url,
@@ -66,7 +66,7 @@ class Player:
 
     Attributes:
         process: the process.
-        calls: its calls of libusher.
+        calls: the measured calls of libusher.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class Room(Scene[Player]):
         usher: dict[str, Any] | None = None,
         **process: Any,
     ) -> Player:
-        """Starts the player; `usher` has further settings of the plug-in, None leaves one out."""
+        """Starts the player. `usher` has further settings of the plug-in; the value None leaves a setting out."""
         given = settings(self.server, self.give_token(clip.content.content_id if clip else "none"), **(usher or {}))
         where = uri or (clip.file.as_uri() if clip else "")
         flags = ("--hash", "--fast") if fast else ("--hash",)

@@ -64,8 +64,8 @@ static gpointer flush_and_push(gpointer source) {
   return NULL;
 }
 
-/* The element has begun its change of state, and deactivates its source pad; its sink pad is still active. Returns when
- * the other thread waits in the element, or has returned from it. */
+/* Called while the element changes its state: it deactivates its source pad, and its sink pad is still active. Returns
+   when the other thread waits in the element or has returned from it. */
 static gboolean on_deactivation(GstPad *pad, GstObject *parent, GstPadMode mode, gboolean active) {
   (void)parent, (void)mode;
   if (active) return TRUE;
@@ -104,7 +104,7 @@ static void print_error(GstElement *pipeline) {
   gst_object_unref(bus);
 }
 
-/* The log function of this application is slow. */
+/* The slow log function of this application. */
 static void on_log(GstDebugCategory *category, GstDebugLevel level, const gchar *file, const gchar *function, gint line,
     GObject *object, GstDebugMessage *message, gpointer user_data) {
   (void)category, (void)level, (void)file, (void)function, (void)line, (void)object, (void)user_data;

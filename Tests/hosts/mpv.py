@@ -34,11 +34,11 @@ class Mpv:
         variables: dict[str, str] | None = None,
     ) -> None:
         """Starts mpv. `terminal`: the descriptor of a pseudo terminal that becomes the controlling terminal of mpv;
-        None: mpv has no terminal. `variables`: further ones of the environment."""
+        None: mpv has no terminal. `variables`: further environment variables."""
         self._name = f"mpv-{len(list(folder.glob('mpv-*.log')))}"
         self._socket_path = folder / f"{self._name}.sock"
         self.log = folder / f"{self._name}.log"
-        # With nohup, the tests ignore SIGHUP, and mpv would inherit that.
+        # If the tests run with nohup, they ignore SIGHUP, and mpv would inherit this.
         command = [
             "env",
             "--default-signal=HUP",

@@ -1,4 +1,4 @@
-"""The processes of `usher run` in one test."""
+"""Runs `usher run`, and players under it."""
 
 from __future__ import annotations
 

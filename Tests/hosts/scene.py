@@ -1,4 +1,5 @@
-"""What the tests of all players share: a head-end with a token file, bounded waits, and a web server with files."""
+"""Parts that the tests of all players share: a head-end with a token file, waits with a time limit, and a web
+server."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ Player = TypeVar("Player")
 
 
 def until(condition: Callable[[], Any], what: str, seconds: float = PATIENCE_S) -> Any:
-    """Waits until `condition` returns something true, and returns that."""
+    """Waits until `condition` returns a true value, and returns this value."""
     end = time.monotonic() + seconds
     while True:
         value = condition()
@@ -69,7 +70,7 @@ class Scene(Generic[Player]):
         return self.token_file
 
     def occupy(self) -> Session:
-        """Another screen of the same account takes the only slot."""
+        """Lets another screen of the same account take the only slot."""
         return self.server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
 
     def until_ended(self, state: SessionState = SessionState.TORN_DOWN) -> Session:
@@ -110,8 +111,8 @@ class Files(http.server.SimpleHTTPRequestHandler):
 
 @contextlib.contextmanager
 def serving() -> Iterator[Callable[[Path], str]]:
-    """Gives a function that serves a folder and the one above it by HTTP: it takes a file of the folder and returns the
-    file's URL."""
+    """Yields a function that serves a folder and its parent folder by HTTP. The function gets a file of the folder and
+    returns the URL of the file."""
     servers: list[http.server.ThreadingHTTPServer] = []
 
     def serve(file: Path) -> str:

@@ -1,4 +1,4 @@
-"""The decryption of the GStreamer plug-in (hosts/gstreamer/cenc.c), compared with the rules of ISO/IEC 23001-7."""
+"""Compares the decryption of the GStreamer plug-in (hosts/gstreamer/cenc.c) with the rules of ISO/IEC 23001-7."""
 
 from __future__ import annotations
 

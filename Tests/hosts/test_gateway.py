@@ -1,4 +1,4 @@
-"""`usher gateway`: keys, segments and licences of one playback, and who gets them."""
+"""Tests which clients get keys, segments and licences from `usher gateway`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def request_of(*key_ids: bytes) -> bytes:
 
 @pytest.mark.quick
 def test_gatewaySession_beginsAtTheFirstKey(server: HeadEnd, start: Start, clips: dict[str, Clip], film: Path) -> None:
-    """The gateway sets up the session when a player asks for a key, not before; the key is the right one."""
+    """A player requests a key; the gateway sets up the session only then, and sends the right key."""
     gateway = start(film)
     url = key_url(gateway.url())
     assert not server.journal.entries()
@@ -56,7 +56,8 @@ def test_gatewaySession_beginsAtTheFirstKey(server: HeadEnd, start: Start, clips
 
 @pytest.mark.quick
 def test_gatewayPath_isGuessed(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """The gateway replies 404 without a key to a path that is guessed, cut or longer, and to one that has ended."""
+    """A client requests a path that is guessed, too short, too long, or of a playback that has ended; the gateway
+    replies 404 without a key."""
     gateway = start(film, idle=1)
     good = key_url(gateway.url())
     secret = urlsplit(good).path.split("/")[1]
@@ -80,7 +81,8 @@ def test_gatewayPath_isGuessed(server: HeadEnd, start: Start, film: Path, row: R
 
 
 def test_gatewayPlayer_isThere(server: HeadEnd, start: Start, film: Path) -> None:
-    """The session stays longer than --idle while the player has a connection, and ends when the connection closes."""
+    """The player keeps its connection for longer than --idle; the session continues, and ends when the connection
+    closes."""
     gateway = start(film, idle=1)
     parts = urlsplit(key_url(gateway.url()))
     connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=PATIENCE_S)
@@ -95,7 +97,7 @@ def test_gatewayPlayer_isThere(server: HeadEnd, start: Start, film: Path) -> Non
 
 
 def test_gatewayPause_keepsTheSession(server: HeadEnd, start: Start, film: Path) -> None:
-    """The session of a player that the gateway runs stays while the player is paused, also longer than --idle."""
+    """The viewer pauses a player that the gateway runs for longer than --idle; the session continues."""
     gateway = start(film, "--", "mpv", *QUIET, "--vo=null", "--pause", idle=1)
     until(lambda: server.journal.routes().count("heartbeat") >= 2, "the session outlives --idle")
     assert server.sessions.active()
@@ -105,7 +107,7 @@ def test_gatewayPause_keepsTheSession(server: HeadEnd, start: Start, film: Path)
 
 
 def test_gatewayLimit_isSaidInWords(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """The gateway refuses the key in words when the limit is reached, and gives it when a slot is free again."""
+    """The limit is reached; the gateway refuses the key with a message, and sends the key when a slot is free again."""
     other = server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
     gateway = start(film)
     url = key_url(gateway.url())
@@ -125,8 +127,8 @@ def test_gatewayLimit_isSaidInWords(server: HeadEnd, start: Start, film: Path, r
 def test_gatewaySlotWait_givesTheKeyLater(
     server: HeadEnd, start: Start, clips: dict[str, Clip], film: Path, row: Row
 ) -> None:
-    """With --slot-wait the gateway says once that the limit is reached, and gives the key when another device has freed
-    its slot."""
+    """The limit is reached, and the gateway has --slot-wait; it prints this once, and sends the key when another device
+    has freed its slot."""
     server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
     gateway = start(film, slot_wait=30)
     url = key_url(gateway.url())
@@ -142,8 +144,8 @@ def test_gatewaySlotWait_givesTheKeyLater(
 
 @pytest.mark.quick
 def test_gatewaySlotWait_playerGoes(server: HeadEnd, start: Start, film: Path) -> None:
-    """The player closes its connection while the gateway waits for a slot; the gateway takes no slot for it. The next
-    request for the key takes one."""
+    """The player closes its connection while the gateway waits for a slot; the gateway takes no slot. The next request
+    for the key takes a slot."""
     server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
     gateway = start(film, slot_wait=30)
     url = key_url(gateway.url())
@@ -160,7 +162,8 @@ def test_gatewaySlotWait_playerGoes(server: HeadEnd, start: Start, film: Path) -
 
 
 def test_gatewayKill_stopsKeysAndSegments(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """Keys and segments get 410 with the reason when the operator has killed the session; a new URL is printed."""
+    """The operator kills the session; requests for keys and segments get 410 with the reason, and the gateway prints a
+    new URL."""
     gateway = start(film)
     url, playlist = key_url(gateway.url()), gateway.url()
     segment = playlist.rsplit("/", 2)[0] + "/2/film0.ts"
@@ -178,7 +181,7 @@ def test_gatewayKill_stopsKeysAndSegments(server: HeadEnd, start: Start, film: P
 
 
 def test_gatewayKill_endsThePlayer(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """The gateway ends the player that it runs when the operator kills the session; exit code 4."""
+    """The operator kills the session; the gateway ends the player that it runs, and exits with code 4."""
     command = ["ffmpeg", "-v", "error", "-re", "-stream_loop", "-1", "-i", "{clip}", "-f", "null", "-"]
     gateway = start(film, "--", *command)
     until(lambda: "heartbeat" in server.journal.routes(), "the session is kept alive")
@@ -190,7 +193,7 @@ def test_gatewayKill_endsThePlayer(server: HeadEnd, start: Start, film: Path, ro
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_gatewaySignal_tearsDown(server: HeadEnd, start: Start, film: Path, row: Row, number: signal.Signals) -> None:
-    """The gateway tears the session down when it gets a signal, also while a player reads."""
+    """The gateway gets a signal, also while a player reads; it tears the session down."""
     gateway = start(film)
     parts = urlsplit(key_url(gateway.url()))
     connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=PATIENCE_S)
@@ -222,7 +225,7 @@ def test_gatewayMute_isBounded(server: HeadEnd, start: Start, film: Path, row: R
 
 
 def test_gatewayLicense_isForOtherKeys(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """A licence for other keys gives no key, in words, and the slot back."""
+    """The licence has only other keys; the player gets a message and no key, and the gateway gives the slot back."""
     other = {"keys": [{"kty": "oct", "kid": "AAAAAAAAAAAAAAAAAAAAAA", "k": "AAAAAAAAAAAAAAAAAAAAAA"}]}
     server.faults.add("license", Fault.reply(200, body=other, processed=True), always=True)
     gateway = start(film)
@@ -237,7 +240,8 @@ def test_gatewayLicense_isForOtherKeys(server: HeadEnd, start: Start, film: Path
 
 @pytest.mark.quick
 def test_gatewayPage_fromElsewhere(server: HeadEnd, start: Start, clips: dict[str, Clip], row: Row) -> None:
-    """A web page gets a licence only if its origin is allowed, and only by the gateway's own address."""
+    """A web page requests a licence; it gets one only if its origin is allowed and it uses the gateway's own
+    address."""
     gateway = start(allow_origin="https://tv.example")
     url, body = gateway.url(), request_of(clips["progressive"].content.keys[0].kid)
     port = urlsplit(url).port
@@ -293,7 +297,7 @@ def test_gatewayPage_fromElsewhere(server: HeadEnd, start: Start, clips: dict[st
     ],
 )
 def test_gatewayLicense_requestIsWrong(server: HeadEnd, start: Start, body: bytes) -> None:
-    """The gateway refuses a licence request that is malformed, in words, without a session."""
+    """A client sends a malformed licence request; the gateway refuses it with a message, and sets up no session."""
     reply = ask(start().url(), "POST", body)
     assert reply.status == (413 if len(body) > 65536 else 400)
     assert len(reply.text) > 10
@@ -301,7 +305,8 @@ def test_gatewayLicense_requestIsWrong(server: HeadEnd, start: Start, body: byte
 
 
 def test_gatewayEvents_tellTheEnd(server: HeadEnd, start: Start, clips: dict[str, Clip]) -> None:
-    """A page's event stream keeps the session alive beyond --idle, and tells why the session was lost."""
+    """A page keeps its event stream open for longer than --idle; the session continues, and when it is lost, the stream
+    has the reason."""
     gateway = start(idle=1)
     url = gateway.url()
     parts = urlsplit(url)
@@ -323,7 +328,7 @@ def test_gatewayEvents_tellTheEnd(server: HeadEnd, start: Start, clips: dict[str
 
 
 def test_gatewayPlaylist_isRewritten(start: Start, tmp_path: Path, clips: dict[str, Clip]) -> None:
-    """The gateway rewrites each URI of a playlist and no other byte; keys of DRM systems keep their URIs."""
+    """The gateway rewrites a playlist: it changes the URIs, but no other byte and no URI of a key of a DRM system."""
     key_id = clips["progressive"].content.keys[0].kid.hex()
     text = (
         "#EXTM3U\r\n#EXT-X-VERSION:7\r\n"
@@ -345,7 +350,8 @@ def test_gatewayPlaylist_isRewritten(start: Start, tmp_path: Path, clips: dict[s
 
 
 def test_gatewayKeyId_isMissing(server: HeadEnd, start: Start, clips: dict[str, Clip], tmp_path: Path) -> None:
-    """The gateway names --key-id when a playlist names no key id; with it, the key comes."""
+    """A playlist names no key id; the message of the gateway names --key-id, and with this option the player gets the
+    key."""
     clip = clips["preview"]
     film = make_hls(tmp_path / "hls", clip, "key.bin")
     reply = ask(key_url(start(film).url()))
@@ -358,7 +364,7 @@ def test_gatewayKeyId_isMissing(server: HeadEnd, start: Start, clips: dict[str, 
 
 
 def test_gatewayRange_isServed(start: Start, film: Path) -> None:
-    """The gateway serves parts of a segment."""
+    """A player requests byte ranges of a segment; the gateway sends exactly these."""
     gateway = start(film)
     key_url(gateway.url())
     url, whole = gateway.url().rsplit("/", 2)[0] + "/2/film0.ts", (film.parent / "film0.ts").read_bytes()
@@ -389,14 +395,14 @@ def test_gatewayRange_isServed(start: Start, film: Path) -> None:
 def test_gatewayArguments_areWrong(
     start: Start, words: list[str], options: dict[str, Any], code: int, named: str
 ) -> None:
-    """The gateway names what is wrong with its arguments."""
+    """The arguments are wrong; the message of the gateway says which and why."""
     gateway = start(*words, **options)
     assert gateway.wait() == code
     assert named in gateway.errors
 
 
 def test_gatewayPort_isTaken(start: Start) -> None:
-    """The gateway says that its port is taken."""
+    """Another program uses the port; the gateway says so."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -416,12 +422,12 @@ except ConnectionError:
 print("ready", flush=True)
 sys.stdin.read()
 """
-"""Another user's program: it takes more connections than the gateway has, and keeps them."""
+"""A program that another user runs: it opens more connections than the gateway allows, and keeps them open."""
 
 
 def test_gatewayUser_isAnother(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """The gateway closes the connections of another user, who may have read the URL in the list of processes; its own
-    user gets a key meanwhile."""
+    """Another user, who may have read the URL in the list of processes, opens connections; the gateway closes them, and
+    its own user still gets a key."""
     if os.geteuid() != 0:
         pytest.skip("only root can become another user")
     gateway = start(film)
@@ -455,7 +461,8 @@ def test_gatewayUser_connectsByIpv6(start: Start, film: Path) -> None:
 
 
 def test_gatewayStranger_isDisconnected(start: Start, film: Path) -> None:
-    """The gateway closes a connection on which no request names the playback, also after a refused request."""
+    """No request on a connection names the playback; the gateway closes the connection, also after a refused
+    request."""
     gateway = start(film)
     parts = urlsplit(gateway.url())
     with (
@@ -469,7 +476,7 @@ def test_gatewayStranger_isDisconnected(start: Start, film: Path) -> None:
 
 @pytest.mark.quick
 def test_gatewayBody_isEndless(start: Start) -> None:
-    """The gateway closes the connection of a client that sends a body without end."""
+    """A client sends a body without end; the gateway closes the connection."""
     parts = urlsplit(start().url())
     with socket.create_connection(("127.0.0.1", parts.port), PATIENCE_S) as client:
         head = f"POST {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -482,7 +489,8 @@ def test_gatewayBody_isEndless(start: Start) -> None:
 
 
 def test_gatewayKill_cutsASegment(server: HeadEnd, start: Start, film: Path, tmp_path: Path) -> None:
-    """The gateway cuts a segment that a player is reading when the operator kills the session."""
+    """The operator kills the session while a player reads a segment; the gateway ends the reply before the end of the
+    segment."""
     text = film.read_text().splitlines()
     key_line = next(line for line in text if line.startswith("#EXT-X-KEY"))
     with (tmp_path / "large.ts").open("wb") as file:
@@ -505,7 +513,7 @@ def test_gatewayKill_cutsASegment(server: HeadEnd, start: Start, film: Path, tmp
 
 
 def test_gatewayClients_areMany(server: HeadEnd, start: Start, film: Path, clips: dict[str, Clip]) -> None:
-    """Forty clients that ask for the key at once get it from one licence, and one session."""
+    """Forty clients request the key at once; all get it, and the gateway uses one licence and one session."""
     url = key_url(start(film).url())
     with ThreadPoolExecutor(40) as pool:
         replies = list(pool.map(lambda _: ask(url), range(40)))
@@ -515,7 +523,8 @@ def test_gatewayClients_areMany(server: HeadEnd, start: Start, film: Path, clips
 
 @pytest.mark.quick
 def test_gatewayKeys_rotate(server: HeadEnd, start: Start, clips: dict[str, Clip]) -> None:
-    """A long stream with a new key all the time gets more keys than the gateway keeps, and an early one again."""
+    """The player of a long stream requests more keys than the gateway keeps, and then an early key again; it gets them
+    all."""
     content_id = clips["progressive"].content.content_id
     kids = [number.to_bytes(16, "big") for number in range(1, 34 * 32 + 1)]
     for kid in kids:
@@ -574,8 +583,8 @@ def plain(film: Path) -> Iterator[str]:
 
 @pytest.mark.quick
 def test_gatewayRedirect_isFollowed(start: Start, plain: str, film: Path) -> None:
-    """The gateway resolves the URIs of a playlist against the URL after redirects; a server without byte ranges gives
-    whole segments."""
+    """A playlist comes from a server that redirects and has no byte ranges; the gateway resolves its URIs against the
+    URL after the redirects, and sends whole segments."""
     gateway = start(f"{plain}/old/film.m3u8?token=a/secret")
     assert "secret" not in gateway.url()
     lines = [line for line in ask(gateway.url()).text.splitlines() if line.startswith("/")]
@@ -586,7 +595,7 @@ def test_gatewayRedirect_isFollowed(start: Start, plain: str, film: Path) -> Non
 
 @pytest.mark.quick
 def test_gatewayPlaylist_ofTheWebNamesFiles(start: Start, web: Callable[[Path], str], tmp_path: Path) -> None:
-    """A playlist of a web server cannot make the gateway read a local file."""
+    """A playlist of a web server names a local file; the gateway does not read this file."""
     (tmp_path / "secret").write_text("secret")
     names = [f"file://{tmp_path}/secret", "file:secret", "http:secret", "httpx://a/secret", "concat:secret"]
     film = tmp_path / "film.m3u8"
@@ -601,7 +610,8 @@ def test_gatewayPlaylist_ofTheWebNamesFiles(start: Start, web: Callable[[Path], 
 
 @pytest.mark.quick
 def test_gatewayWords_areSafe(start: Start, tmp_path: Path) -> None:
-    """The gateway prints no query and no user of a URL, which may be secret, and no control characters."""
+    """When the gateway prints a URL, it leaves out the query and the user name, which may be secret, and control
+    characters."""
     (tmp_path / "film.m3u8").write_text("#EXTM3U\nhttp://me:pass@127.0.0.1:1/\x1b]0;a\x07\x9b\u009b.ts?token=secret\n")
     gateway = start(tmp_path / "film.m3u8")
     assert ask(gateway.url()).status == 200
@@ -619,7 +629,7 @@ def test_gatewayWords_areSafe(start: Start, tmp_path: Path) -> None:
 
 
 def test_gatewayPlaylist_isSlow(start: Start, plain: str, tmp_path: Path) -> None:
-    """The gateway gives up a playlist that does not end within --timeout, in words."""
+    """A playlist does not end within --timeout; the gateway stops reading it, and the player gets a message."""
     (tmp_path / "film.m3u8").write_text(f"#EXTM3U\n{plain}/slow/film.m3u8\n")
     gateway = start(tmp_path / "film.m3u8", timeout=1)
     assert ask(gateway.url()).status == 200
@@ -628,7 +638,7 @@ def test_gatewayPlaylist_isSlow(start: Start, plain: str, tmp_path: Path) -> Non
 
 
 def test_gatewayPlaylist_isTooLong(start: Start, tmp_path: Path) -> None:
-    """The gateway refuses a playlist without end and one that names too much, in words."""
+    """A playlist has no end or names too many URIs; the gateway refuses it with a message."""
     for name, text, words in (
         ("long", "#EXTM3U\n" + "#\n" * (3 << 20), "too long"),
         ("much", "#EXTM3U\n" + "".join(f"{n}\n" for n in range(60000)), "names too much"),
@@ -640,7 +650,8 @@ def test_gatewayPlaylist_isTooLong(start: Start, tmp_path: Path) -> None:
 
 
 def test_gatewayPlaylist_isLive(server: HeadEnd, start: Start, film: Path, tmp_path: Path) -> None:
-    """A live stream can name new segments for days: the newest segments and the key stay valid, old segments do not."""
+    """A live stream names new segments for days; the URLs of the newest segments and of the key stay valid, those of
+    old segments do not."""
     key_line = next(line for line in film.read_text().splitlines() if line.startswith("#EXT-X-KEY"))
     live = tmp_path / "live.m3u8"
     (tmp_path / "main.m3u8").write_text("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nlive.m3u8\n")
@@ -663,7 +674,7 @@ def test_gatewayPlaylist_isLive(server: HeadEnd, start: Start, film: Path, tmp_p
 
 @pytest.mark.quick
 def test_gatewayCertificate_isVerified(start: Start, web: Callable[[Path], str], film: Path) -> None:
-    """The gateway reads a clip by https only if it trusts the server's certificate."""
+    """A clip is on an https server; the gateway reads it only if it trusts the server's certificate."""
     authority = Authority()
     url = web(film)
     for context, options, plays in (
@@ -685,7 +696,7 @@ def test_gatewayCertificate_isVerified(start: Start, web: Callable[[Path], str],
 
 @pytest.mark.quick
 def test_gatewayStart_isInterrupted(start: Start) -> None:
-    """SIGTERM ends the gateway at once while a mute server does not send the clip."""
+    """The gateway gets SIGTERM while the server of the clip does not reply; the gateway ends at once."""
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()
@@ -719,7 +730,8 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
 
 
 def test_gatewayName_isNotFound(server: HeadEnd, start: Start, film: Path, tmp_path: Path) -> None:
-    """SIGTERM ends the gateway at --quit-timeout while a thread waits for the name of a host; nothing is left."""
+    """The gateway gets SIGTERM while a thread waits for the lookup of a host name; the gateway ends when --quit-timeout
+    has passed."""
     (tmp_path / "mute.c").write_text(MUTE_NAMES)
     library = tmp_path / "mute.so"
     command = ["gcc", "-shared", "-fPIC", "-o", str(library), str(tmp_path / "mute.c"), "-ldl"]
@@ -742,6 +754,7 @@ def test_gatewayName_isNotFound(server: HeadEnd, start: Start, film: Path, tmp_p
 @pytest.mark.quick
 @pytest.mark.parametrize("shell", ['exec env --ignore-signal=CHLD "$@"', 'sleep 0.05 & exec "$@"'])
 def test_gatewayChild_isOfAnotherProgram(start: Start, film: Path, shell: str) -> None:
-    """The gateway ends with its player also if the program that started it ignores SIGCHLD, or leaves it a child."""
+    """The program that started the gateway ignores SIGCHLD, or has left it a child process; the gateway still ends when
+    its player ends."""
     gateway = start(film, "--", "sh", "-c", "sleep 0.2; exit 7", shell=shell)
     assert gateway.wait() == 7

@@ -18,7 +18,7 @@ VIDEO = 'video/mp4; codecs="avc1.42c00b"'
 
 
 def page_url(gateway: Gateway) -> str:
-    """Returns the gateway's URL as the page needs it: without the last part."""
+    """Returns the gateway's URL without its last part, as the page needs it."""
     return gateway.url().rsplit("/", 1)[0]
 
 
@@ -50,7 +50,7 @@ def test_gatewayChromium_isExact(
 def test_gatewayChromium_limit(
     server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], tmp_path: Path, row: Row
 ) -> None:
-    """The limit is reached: a page in Chromium gets no key, and the viewer reads why."""
+    """The limit is reached; a page in Chromium gets no key, and the viewer reads why."""
     clip = clips["cenc"]
     server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
     gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin)
@@ -65,7 +65,7 @@ def test_gatewayChromium_limit(
 def test_gatewayChromium_license_isForOtherKeys(
     server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row
 ) -> None:
-    """The licence is for other keys: the viewer reads so, and sees no picture."""
+    """The licence has only other keys; the viewer reads this, and sees no picture."""
     clip = clips["cenc"]
     other = {"keys": [{"kty": "oct", "kid": "AAAAAAAAAAAAAAAAAAAAAA", "k": "AAAAAAAAAAAAAAAAAAAAAA"}]}
     server.faults.add("license", Fault.reply(200, body=other, processed=True), always=True)
@@ -81,7 +81,7 @@ def test_gatewayChromium_license_isForOtherKeys(
 def test_gatewayChromium_garbage(
     server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row, route: str, fault: Fault
 ) -> None:
-    """The head-end sends an unusable reply: the viewer reads why the page does not play."""
+    """The head-end sends an unusable reply; the viewer reads why the page does not play."""
     clip = clips["cenc"]
     server.faults.add(route, fault, always=True)
     gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin)
@@ -106,7 +106,7 @@ def test_gatewayChromium_mute(
 def test_gatewayChromium_slow_thenDead(
     server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row
 ) -> None:
-    """The head-end takes two seconds for each reply: the page plays four seconds later. Then the head-end dies: the
+    """The head-end takes two seconds for each reply; the page plays four seconds later. Then the head-end stops; the
     page stops when the session must have expired, and the viewer reads why."""
     clip = clips["cenc"]
     server.faults.add("setup", Fault.delay(2000))
@@ -125,7 +125,7 @@ def test_gatewayChromium_slow_thenDead(
 def test_gatewayChromium_isGone(
     server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row, end: str
 ) -> None:
-    """The viewer closes the tab, or the browser dies: the session ends after the time of --idle."""
+    """The viewer closes the tab, or the browser crashes; the session ends after the time of --idle."""
     clip = clips["cenc"]
     gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin, idle=2)
     assert "decoded" in chromium.play(clip.file, VIDEO, page_url(gateway))
@@ -141,7 +141,7 @@ def test_gatewayChromium_isGone(
 
 
 def test_gatewayChromium_isElsewhere(server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip]) -> None:
-    """A page in Chromium whose origin is not allowed gets nothing, though it knows the path."""
+    """A page in Chromium knows the path, but its origin is not allowed; it gets no key and no licence."""
     clip = clips["cenc"]
     gateway = start(content_id=clip.content.content_id, allow_origin="https://tv.example")
     chromium.open(clip.file, VIDEO, page_url(gateway))

@@ -1,4 +1,5 @@
-"""Unmodified players with `usher gateway`: they play exactly, and obey the limit and the operator."""
+"""Tests unmodified players with `usher gateway`: they show every picture, and stop at the limit or when the operator
+ends the session."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ def test_gatewayMpv_isExact(
 
 
 def test_gatewayPlayer_isRun(server: HeadEnd, start: Start, film: Path, tmp_path: Path, row: Row) -> None:
-    """The gateway runs a player with its URL, ends when the player ends, and gives the slot back at once."""
+    """The gateway runs a player with its URL; when the player ends, the gateway ends too, and gives the slot back at
+    once."""
     command = ["ffmpeg", "-v", "error", "-i", "{clip}", "-frames:v", "1", str(tmp_path / "a.png")]
     gateway = start(film, "--", *command)
     assert gateway.wait() == 0, gateway.errors
@@ -139,7 +141,7 @@ PLAYERS = {"ffmpeg": ffmpeg, "mpv": mpv, "VLC": vlc, "GStreamer": gstreamer}
     "name", [pytest.param(name, marks=[] if name == "VLC" else [pytest.mark.quick]) for name in PLAYERS]
 )
 def test_gatewayLimit_isObeyed(server: HeadEnd, start: Start, film: Path, tmp_path: Path, row: Row, name: str) -> None:
-    """The limit is reached: a player shows no picture, and the gateway prints why."""
+    """The limit is reached; a player shows no picture, and the gateway prints why."""
     server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
     folder = tmp_path / "pictures"
     folder.mkdir()
@@ -155,7 +157,8 @@ def test_gatewayLimit_isObeyed(server: HeadEnd, start: Start, film: Path, tmp_pa
 def test_gatewayKill_endsEachPlayer(
     server: HeadEnd, start: Start, film: Path, tmp_path: Path, row: Row, name: str
 ) -> None:
-    """The operator ends the session while a player plays: the gateway ends the player and prints why; exit code 4."""
+    """The operator ends the session while a player plays; the gateway ends the player, prints why, and exits with code
+    4."""
     folder, text = tmp_path / "pictures", film.read_text()
     folder.mkdir()
     first = text.index("#EXTINF")

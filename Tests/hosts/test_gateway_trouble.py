@@ -1,4 +1,5 @@
-"""`usher gateway` when the head-end is slow, sends garbage, does not reply or dies, and the ends of the gateway."""
+"""Tests `usher gateway` when the head-end is slow, sends garbage, does not reply or stops, and when the gateway, its
+player or its viewer ends the playback."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from usher.testing.headend import Fault, HeadEnd, SessionState
 def test_gatewaySlow_givesTheKeyLater(
     server: HeadEnd, start: Start, clips: dict[str, Clip], film: Path, row: Row
 ) -> None:
-    """The head-end takes two seconds for each reply: the key comes four seconds later; playlists come at once."""
+    """The head-end takes two seconds for each reply; the player gets the key four seconds later, and playlists at
+    once."""
     server.faults.add("setup", Fault.delay(2000))
     server.faults.add("license", Fault.delay(2000))
     gateway = start(film)
@@ -58,8 +60,8 @@ GARBAGE = [
 def test_gatewayGarbage_isSaidInWords(
     server: HeadEnd, start: Start, clips: dict[str, Clip], film: Path, row: Row, route: str, fault: Fault
 ) -> None:
-    """The head-end sends an unusable reply: the player gets words and no key, the slot is free, and the next request
-    gets the key."""
+    """The head-end sends an unusable reply; the player gets a message and no key, the slot is free, and the next
+    request gets the key."""
     server.faults.add(route, fault, always=True)
     gateway = start(film)
     url = key_url(gateway.url())
@@ -76,7 +78,8 @@ def test_gatewayGarbage_isSaidInWords(
 
 
 def test_gatewayDeath_stopsKeys(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """The head-end dies: keys and segments get 410 with the reason when the session must have expired."""
+    """The head-end stops; when the session must have expired, requests for keys and segments get 410 with the
+    reason."""
     gateway = start(film, quit_timeout=1)
     url = key_url(gateway.url())
     assert ask(url).status == 200
@@ -91,7 +94,7 @@ def test_gatewayDeath_stopsKeys(server: HeadEnd, start: Start, film: Path, row: 
 
 @pytest.mark.parametrize("limit_s", [1, 2])
 def test_gatewayTeardown_isBounded(server: HeadEnd, start: Start, film: Path, row: Row, limit_s: int) -> None:
-    """The gateway ends at most one second after --quit-timeout when the head-end does not answer the teardown, and says
+    """The head-end does not answer the teardown; the gateway ends at most one second after --quit-timeout, and says
     so."""
     gateway = start(film, quit_timeout=limit_s)
     assert ask(key_url(gateway.url())).status == 200
@@ -107,11 +110,11 @@ def test_gatewayTeardown_isBounded(server: HeadEnd, start: Start, film: Path, ro
 
 NOTHING = "nothing: the gateway tears the session down at once"
 READS = 'ffmpeg -v error -i "$0" -frames:v 1 -f null - </dev/null; echo ready >&2; while :; do sleep 0.05; done'
-"""A player, as a script: it plays one picture, and stays."""
+"""A player, as a shell script: it plays one picture, and then continues to run."""
 
 
 def test_gatewayDies_sessionExpires(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """SIGKILL ends the gateway: the session expires."""
+    """SIGKILL ends the gateway; the session expires."""
     gateway = start(film)
     assert ask(key_url(gateway.url())).status == 200
     gateway.process.kill()
@@ -120,7 +123,7 @@ def test_gatewayDies_sessionExpires(server: HeadEnd, start: Start, film: Path, r
 
 
 def test_gatewayDies_playerEnds(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """SIGKILL ends a gateway that runs a player: the player gets SIGTERM, and the session expires."""
+    """SIGKILL ends a gateway that runs a player; the player gets SIGTERM, and the session expires."""
     gateway = start(film, "--", "sh", "-c", f"trap 'echo ended >&2; exit 0' TERM; {READS}", "{clip}")
     until(lambda: "ready" in gateway.errors, "the player has the key")
     assert server.sessions.active()
@@ -132,7 +135,7 @@ def test_gatewayDies_playerEnds(server: HeadEnd, start: Start, film: Path, row: 
 
 
 def test_gatewayPlayerDies_slotIsFree(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """SIGKILL ends the player that the gateway runs: the slot is free at once."""
+    """SIGKILL ends the player that the gateway runs; the slot is free at once."""
     gateway = start(film, "--", "sh", "-c", READS, "{clip}")
     until(lambda: "ready" in gateway.errors, "the player has the key")
     assert server.sessions.active()
@@ -145,7 +148,7 @@ def test_gatewayPlayerDies_slotIsFree(server: HeadEnd, start: Start, film: Path,
 
 
 def test_gatewayPlayerGoes_idleEndsTheSession(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """The player closes its connections: the gateway tears the session down after the time of --idle."""
+    """The player closes its connections; the gateway tears the session down after the time of --idle."""
     gateway = start(film, idle=2)
     parts = urlsplit(key_url(gateway.url()))
     connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=PATIENCE_S)
@@ -160,7 +163,7 @@ def test_gatewayPlayerGoes_idleEndsTheSession(server: HeadEnd, start: Start, fil
 
 @pytest.mark.parametrize("runs_player", [False, True])
 def test_gatewayCtrlC_tearsDown(server: HeadEnd, start: Start, film: Path, row: Row, runs_player: bool) -> None:
-    """The viewer presses Ctrl-C: the gateway ends, with its player, and the slot is free at once."""
+    """The viewer presses Ctrl-C; the gateway and its player end, and the slot is free at once."""
     player = ["--", "sh", "-c", f"trap 'exit 7' INT; {READS}", "{clip}"]
     with Terminal() as terminal:
         gateway = start(film, *(player if runs_player else []), terminal=terminal.inner)
@@ -178,7 +181,7 @@ def test_gatewayCtrlC_tearsDown(server: HeadEnd, start: Start, film: Path, row: 
 
 
 def test_gatewayVlcQuits_slotIsFree(server: HeadEnd, start: Start, film: Path, tmp_path: Path, row: Row) -> None:
-    """The viewer quits VLC, which the gateway runs: the slot is free at once."""
+    """The viewer quits VLC, which the gateway runs; the slot is free at once."""
     control, folder = tmp_path / "vlc.sock", tmp_path / "pictures"
     command = [word for word in vlc(folder) if word not in ("-I", "dummy")]
     gateway = start(film, "--", *command, "-I", "oldrc", "--rc-fake-tty", f"--rc-unix={control}", "--loop")

@@ -1,4 +1,4 @@
-"""GStreamer's players with the plug-in, against the reference head-end: what plays, and how it ends."""
+"""Tests GStreamer's players with the plug-in and the reference head-end: what plays, and how playback ends."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_content_inPlaybin_isExact(room: Room, clips: dict[str, Clip], row: Row,
 @pytest.mark.parametrize("name", DASH)
 def test_hls_inPlaybin_isExact(room: Room, clips: dict[str, Clip], row: Row, tmp_path: Path, name: str) -> None:
     """playbin plays an HLS playlist of encrypted fragmented MP4 whose EXT-X-KEY lines were removed, because GStreamer
-    takes each EXT-X-KEY line for AES-128."""
+    treats each EXT-X-KEY line as AES-128."""
     clip = clips[name]
     folder = tmp_path / "hls"
     folder.mkdir()
@@ -94,7 +94,8 @@ def test_content_inPlaybin3_isExact(
 
 @pytest.mark.quick
 def test_progressiveFile_isRefusedInWords(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """GStreamer's demuxer reads no encryption data of a progressive file; the viewer reads why, and sees no picture."""
+    """The file is progressive, and GStreamer's demuxer reads no encryption data of such files; the viewer reads why the
+    file does not play, and sees no picture."""
     clip = clips["progressive"]
     player = room.play(clip)
     assert player.error() == "The item is encrypted in a way that this player cannot decrypt."
@@ -157,8 +158,8 @@ def test_seekWhileWaitingForTheKey_isSafe(room: Room, clips: dict[str, Clip]) ->
 
 def test_randomZaps_atLimitOne_areNeverRefused(room: Room, clips: dict[str, Clip], row: Row) -> None:
     """The viewer zaps at random times, with a limit of one session: no set-up is refused, the last item plays, and no
-    session is left. GStreamer 1.22 itself may abort in playsink if an item is stopped while it begins; then another
-    account starts again."""
+    session is left. GStreamer 1.22 itself may abort in playsink if an item is stopped while it begins; then the test
+    starts again with another account."""
     dice = random.Random(16)
     names = ["cenc", "cbcs", "dash-cenc", "dash-two-keys"]
 
@@ -218,8 +219,8 @@ EXPIRES = "the session, until it expires: two periods after the last heartbeat"
 
 
 def launch(room: Room, clip: Clip, *words: str, **variables: str) -> subprocess.Popen[str]:
-    """Starts gst-launch-1.0 as a user does, and waits until it has the licence. `variables`: further ones of the
-    environment."""
+    """Starts gst-launch-1.0 as a user does, and waits until it has the licence. `variables`: further environment
+    variables."""
     given = settings(room.server, room.give_token(clip.content.content_id))
     options = room.folder / "options"
     options.write_text("".join(f"{name}={value}\n" for name, value in given.items()))
@@ -257,8 +258,8 @@ def test_launchGetsHangUp_playsOn(room: Room, clips: dict[str, Clip], row: Row) 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGSEGV with --no-fault"])
 def test_launchDiesBySignal_sessionExpires(room: Room, clips: dict[str, Clip], row: Row, name: str) -> None:
-    """gst-launch-1.0 has no handler for a signal, so that no code of the plug-in runs; the head-end holds the session
-    until it expires."""
+    """gst-launch-1.0 gets a signal that it does not handle, so no code of the plug-in runs; the head-end holds the
+    session until it expires."""
     number, _, words = name.partition(" with ")
     process = launch(room, clips["dash-cenc"], *words.split())
     process.send_signal(signal.Signals[number])
@@ -270,8 +271,8 @@ def test_launchDiesBySignal_sessionExpires(room: Room, clips: dict[str, Clip], r
 
 
 def test_launchCrashes_waitsForADebugger(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """gst-launch-1.0 handles SIGSEGV itself: the process waits for a debugger, and its other threads run on. So
-    libusher keeps the session alive until the process ends. A real gdb would stop the process for some seconds."""
+    """gst-launch-1.0 gets SIGSEGV, which it handles: the process waits for a debugger, and its other threads continue.
+    So libusher keeps the session alive until the process ends. A real gdb would stop the process for some seconds."""
     gdb = room.folder / "gdb"
     gdb.write_text("#!/bin/sh\nexit 1\n")
     gdb.chmod(0o755)

@@ -1,4 +1,4 @@
-"""How the GStreamer plug-in gets its settings, and how it uses a context or a playback of the application."""
+"""Tests how the GStreamer plug-in gets its settings, and how it uses a context or a playback of the application."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ def test_inspect_documentsTheElement(room: Room) -> None:
 
 @pytest.mark.quick
 def test_missingCaFile_isReadWhenItIsThere(room: Room, clips: dict[str, Clip]) -> None:
-    """The CA file is missing, so that the plug-in cannot make its context, and names the setting. When the file is
-    there, the same player with the same settings plays."""
+    """The CA file is missing, so the plug-in cannot make its context; its message names the setting. When the file
+    exists, the same player with the same settings plays."""
     clip = clips["cenc"]
     file = room.folder / "ca.pem"
     player = room.play(clip, usher={"ca_file": file})

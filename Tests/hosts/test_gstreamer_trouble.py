@@ -1,4 +1,4 @@
-"""GStreamer's playbin with the plug-in, when a server fails or a file is damaged."""
+"""Tests GStreamer's playbin with the plug-in when a server fails or a file is damaged."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ TOO_MANY = "Too many devices are playing on this account right now."
 @pytest.mark.quick
 @pytest.mark.parametrize("period_s", [60.0])
 def test_limit_isSaidInWords_andTheNextItemPlays(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """Another screen has the only slot: the viewer sees words and no picture. The slot becomes free: the next item
-    plays."""
+    """Another screen has the only slot; the viewer reads a message and sees no picture. When the slot is free, the next
+    item plays."""
     room.occupy()
     clip = clips["cenc"]
     player = room.play(clip)
@@ -46,8 +46,8 @@ def test_limit_isSaidInWords_andTheNextItemPlays(room: Room, clips: dict[str, Cl
 @pytest.mark.quick
 @pytest.mark.parametrize("period_s", [60.0])
 def test_slotWait_playsWhenTheOtherScreenStops(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """Another screen has the only slot, and the item waits for it: the bus says so. The item plays when the operator
-    has stopped the other screen."""
+    """Another screen has the only slot, and the item waits for it; the bus has a message about the wait. The item plays
+    when the operator has stopped the other screen."""
     room.occupy()
     clip = clips["cenc"]
     player = room.play(clip, usher={"slot_wait": 30_000})
@@ -63,7 +63,7 @@ def test_slotWait_playsWhenTheOtherScreenStops(room: Room, clips: dict[str, Clip
 
 @pytest.mark.quick
 def test_operatorKillsTheSession_playerStopsInWords(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """The operator kills the session while the item plays; the player stops with words."""
+    """The operator kills the session while the item plays; the player stops, and shows a message."""
     player = room.play(clips["dash-cenc"], fast=False)
     player.until("session 1 KEPT_ALIVE")
     room.server.kill_account("account-1")
@@ -77,7 +77,7 @@ def test_operatorKillsTheSession_playerStopsInWords(room: Room, clips: dict[str,
 
 @pytest.mark.quick
 def test_licenseForOtherKeys_noPicture(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """The licence has another key than that of the item; the viewer sees words, and no picture."""
+    """The licence does not have the key of the item; the viewer reads a message, and sees no picture."""
     other = '{"keys":[{"kty":"oct","kid":"AAAAAAAAAAAAAAAAAAAAAA","k":"AAAAAAAAAAAAAAAAAAAAAA"}],"type":"temporary"}'
     body = other.encode()
     room.server.faults.add("license", Fault.reply(200, body=body, processed=True), always=True)
@@ -117,8 +117,8 @@ def damaged(clip: Clip, how: str, folder: Path) -> Path:
     "how", ["text", "cut in moov", "cut", "other key id", "IVs of 255 bytes", "subsamples too long"]
 )
 def test_damagedFile_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row, how: str) -> None:
-    """The viewer opens a file that is no film, that is cut, or whose boxes have wrong contents; the viewer reads a
-    message or sees the part that is there, and the next item plays."""
+    """The viewer opens a file that is no film, that is cut, or whose boxes have wrong contents. The viewer reads a
+    message or sees the part of the film that exists, and the next item plays."""
     clip = clips["cenc"]
     player = room.play(clip, damaged(clip, how, room.folder).as_uri())
     if how == "cut":
@@ -143,7 +143,8 @@ FAULTS = [Fault.html_page(), Fault.non_json(), Fault.status(503), Fault.drop()]
 @pytest.mark.parametrize("route", ["setup", "license"])
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.label)
 def test_badReply_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row, route: str, fault: Fault) -> None:
-    """A server sends an unusable reply; the player shows a message, stays responsive, and plays the next item."""
+    """A server sends an unusable reply; the player shows a message, still reacts to commands, and plays the next
+    item."""
     clip = clips["cenc"]
     room.server.faults.add(route, fault, always=True)
     player = room.play(clip)
@@ -223,8 +224,8 @@ def test_secondErrorOfAPipeline_isNotTheFirst(room: Room) -> None:
 
 @pytest.mark.quick
 def test_muteServers_noCallWaits(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """The plug-in sets up, requests a licence, plays, loses its session, plays and tears down. Each of these gets no
-    reply for a time; no call of libusher holds a thread of the player for longer than 50 ms."""
+    """The plug-in sets up, requests a licence, plays, loses its session, plays and tears down. For some time each of
+    these requests gets no reply; no call of libusher holds a thread of the player for longer than 50 ms."""
     clip = clips["cbcs"]
 
     def zap(count: int) -> None:
@@ -260,7 +261,7 @@ def test_muteServers_noCallWaits(room: Room, clips: dict[str, Clip], row: Row) -
 
 
 def test_slowServer_playsLater(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """Each server replies after two seconds; the item then plays exactly."""
+    """Each server replies after two seconds; the item then plays, and each picture is right."""
     clip = clips["dash-cbcs"]
     for route in ("setup", "license"):
         room.server.faults.add(route, Fault.delay(2000))
@@ -273,8 +274,8 @@ def test_slowServer_playsLater(room: Room, clips: dict[str, Clip], row: Row) -> 
 
 
 def test_serverDiesWhilePlaying_endsInWords(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """The head-end dies while the item plays; the player stops with words when the session must have expired, and plays
-    the next item, which is clear."""
+    """The head-end stops while the item plays. When the session must have expired, the player stops and shows a
+    message, and then plays the next item, which is clear."""
     clip = clips["dash-cenc"]
     player = room.play(clip, fast=False)
     player.until("session 1 KEPT_ALIVE")
@@ -296,7 +297,7 @@ def test_serverDiesWhilePlaying_endsInWords(room: Room, clips: dict[str, Clip], 
 
 
 def test_noServer_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """The head-end has ended before the item plays; the viewer sees words."""
+    """The head-end has ended before the item plays; the viewer reads a message."""
     clip = clips["cenc"]
     room.give_token(clip.content.content_id)
     given = settings(room.server, room.token_file)

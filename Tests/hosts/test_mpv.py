@@ -1,4 +1,4 @@
-"""mpv with its plug-in, against the reference head-end."""
+"""Tests mpv with its plug-in and the reference head-end."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ class Theatre(Scene[Mpv]):
         vo: str | None = "null",
         **process: Any,
     ) -> Mpv:
-        """Starts mpv with the plug-in; `usher` has further options of the plug-in, None to leave one out."""
+        """Starts mpv with the plug-in. `usher` has further options of the plug-in; the value None leaves an option
+        out."""
         ours = options(self.server, self.token_file, **(usher or {}))
         output = [f"--vo={vo}"] if vo else []
         player = Mpv(self.folder, f"--script={self.plugin}", ours, *output, *arguments, **process)
@@ -156,7 +157,8 @@ def test_content_isClear(theatre: Theatre, clips: dict[str, Clip], row: Row) -> 
 def test_content_isRefused(
     theatre: Theatre, clips: dict[str, Clip], row: Row, name: str, words: str, result: str
 ) -> None:
-    """The plug-in refuses content that mpv cannot decrypt: it says why, asks for no session, and no picture appears."""
+    """The viewer opens content that mpv cannot decrypt; the plug-in refuses it, says why, and requests no session, and
+    mpv shows no picture."""
     target = theatre.folder / "pictures"
     player = theatre.play(*image_output(target), clips[name].file, usher={"slate": 0}, vo=None)
     assert player.wait() == 2, player.text
@@ -174,7 +176,8 @@ HLS = ["dash/cenc/main.m3u8", "dash/cbcs/main.m3u8", "dash/cbcs/video.m3u8", "hl
 @pytest.mark.parametrize("by_http", [False, True])
 @pytest.mark.parametrize("name", HLS)
 def test_hls_isRefused(theatre: Theatre, row: Row, web: Callable[[Path], str], name: str, by_http: bool) -> None:
-    """The plug-in refuses HLS with encrypted samples, which libavformat cannot decrypt; no picture appears."""
+    """The viewer opens HLS with encrypted samples, which libavformat cannot decrypt; the plug-in refuses it, and mpv
+    shows no picture."""
     target = theatre.folder / "pictures"
     file = web(MEDIA / name) if by_http else MEDIA / name
     player = theatre.play(*image_output(target), file, usher={"slate": 0}, vo=None)
@@ -191,7 +194,8 @@ def test_hls_isRefused(theatre: Theatre, row: Row, web: Callable[[Path], str], n
 
 @pytest.mark.parametrize("key", [False, True], ids=["clear", "AES-128"])
 def test_hls_plays(theatre: Theatre, clips: dict[str, Clip], row: Row, key: bool) -> None:
-    """The plug-in leaves HLS to mpv when it is clear or has whole encrypted segments."""
+    """The viewer opens HLS that is clear or has whole encrypted segments; the plug-in does nothing, and mpv plays
+    it."""
     folder, target = theatre.folder, theatre.folder / "pictures"
     (folder / "key.ts").write_bytes(bytes(range(16)))
     (folder / "info").write_text(f"{folder}/key.ts\n{folder}/key.ts\n")
@@ -205,7 +209,7 @@ def test_hls_plays(theatre: Theatre, clips: dict[str, Clip], row: Row, key: bool
 
 
 def test_content_hasUsersKey(theatre: Theatre, clips: dict[str, Clip]) -> None:
-    """The plug-in does nothing when the viewer gives mpv the key with mpv's own option."""
+    """The viewer gives mpv the key with mpv's own option; the plug-in does nothing."""
     clip = clips["preview"]
     target = theatre.folder / "pictures"
     key = f"--demuxer-lavf-o=decryption_key={clip.content.keys[0].key.hex()}"
@@ -219,7 +223,7 @@ def test_content_hasUsersKey(theatre: Theatre, clips: dict[str, Clip]) -> None:
 
 
 def osd(player: Mpv) -> str:
-    """Returns the words on the screen; "" while mpv shows something else than a refusal."""
+    """Returns the message on the screen; "" while mpv does not show a refusal."""
     words = player.get("osd-msg1") or ""
     slate = str(player.get("stream-open-filename") or "").startswith("av://")
     return words.removeprefix("$>") if slate and (player.get("time-pos") is not None) else ""
@@ -241,8 +245,8 @@ def test_limit_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Row)
 
 @pytest.mark.quick
 def test_slotWait_isSaidInWords_thenTheItemPlays(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
-    """mpv says that it waits when the limit is reached, and plays the item when another device has freed its slot; the
-    option is usher-slot-wait."""
+    """The limit is reached, and the option usher-slot-wait is set; mpv says that it waits, and plays the item when
+    another device has freed its slot."""
     clip = clips["progressive"]
     theatre.occupy()
     theatre.give_token(clip.content.content_id)
@@ -309,8 +313,8 @@ def test_mute_obeysCommands(theatre: Theatre, clips: dict[str, Clip], row: Row, 
 def test_muteServers_noCallWaits(
     theatre: Theatre, clips: dict[str, Clip], row: Row, timing: Callable[[Path], Path]
 ) -> None:
-    """The plug-in sets up, requests a licence, plays, loses its session, plays and tears down. Each of these gets no
-    reply for a time; no call of libusher holds the plug-in's thread for longer than 50 ms."""
+    """The plug-in sets up, requests a licence, plays, loses its session, plays and tears down. For some time each of
+    these requests gets no reply; no call of libusher holds the plug-in's thread for longer than 50 ms."""
     calls = Calls(timing(theatre.plugin), theatre.folder / "calls")
     clip, other = clips["preview"], clips["cenc"]
     variables, usher = calls.variables, {"quit-timeout": 1, "slate": 1}
@@ -416,7 +420,7 @@ def test_slow_playsLater(theatre: Theatre, clips: dict[str, Clip], row: Row) -> 
 
 
 def test_death_endsTheItem(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
-    """mpv stops an item when the head-end has died and the session must have expired; it says why."""
+    """The head-end stops while an item plays; mpv stops the item when the session must have expired, and says why."""
     clip = clips["progressive"]
     theatre.give_token(clip.content.content_id)
     player = theatre.play("--idle", "--loop-file=inf", clip.file)
@@ -445,7 +449,7 @@ def test_quit_isBounded(theatre: Theatre, clips: dict[str, Clip], row: Row, limi
 
 
 def test_license_isForOtherKeys(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
-    """The plug-in refuses a licence that does not have the key of the file: it says so, and no picture appears."""
+    """The licence does not have the key of the file; the plug-in says so, and mpv shows no picture."""
     clip = clips["progressive"]
     theatre.give_token(clip.content.content_id)
     other = {"keys": [{"kty": "oct", "kid": "AAAAAAAAAAAAAAAAAAAAAA", "k": "AAAAAAAAAAAAAAAAAAAAAA"}]}
@@ -460,7 +464,7 @@ def test_license_isForOtherKeys(theatre: Theatre, clips: dict[str, Clip], row: R
 
 
 def test_options_areNamedOnce(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
-    """The plug-in names each wrong option once, also when mpv plays several items."""
+    """Options are wrong, and mpv plays several items; the plug-in reports each wrong option once."""
     wrong = {"licence": "x", "timeout": "soon", "slate": 0}
     player = theatre.play(*[clips["preview"].clear] * 3, "--untimed", usher=wrong)
     assert player.wait() == 0
@@ -483,7 +487,7 @@ def test_options_areNamedOnce(theatre: Theatre, clips: dict[str, Clip], row: Row
 def test_options_areMissingOrWrong(
     theatre: Theatre, clips: dict[str, Clip], row: Row, change: dict[str, Any], named: str
 ) -> None:
-    """The plug-in names the option without which an encrypted item cannot play; no picture appears."""
+    """A required option is missing; the plug-in names this option, and mpv shows no picture."""
     target = theatre.folder / "pictures"
     item = clips["preview"].file
     player = theatre.play(*image_output(target), item, usher={"slate": 0, **change}, vo=None)
@@ -495,7 +499,7 @@ def test_options_areMissingOrWrong(
 
 @pytest.mark.parametrize("kind", ["cut", "moov-of-200-MB", "lying-tenc", "other-key-id", "text"])
 def test_file_isDamaged(theatre: Theatre, clips: dict[str, Clip], row: Row, kind: str) -> None:
-    """mpv shows no picture of a damaged file, and says why; no session remains."""
+    """The viewer opens a damaged file; mpv shows no picture and says why, and no session remains."""
     clip = clips["progressive"]
     theatre.give_token(clip.content.content_id)
     target = theatre.folder / "pictures"
@@ -514,8 +518,8 @@ def test_file_isDamaged(theatre: Theatre, clips: dict[str, Clip], row: Row, kind
 
 @pytest.mark.parametrize("zaps", [pytest.param(10, marks=pytest.mark.quick), 200])
 def test_zaps_playEachItem(theatre: Theatre, clips: dict[str, Clip], row: Row, zaps: int) -> None:
-    """mpv plays each item that stays long enough when the viewer zaps at random with a limit of one stream; no set-up
-    is refused, only the current session has heartbeats, and no session remains."""
+    """The viewer zaps at random times, with a limit of one stream. mpv plays each item that the viewer keeps long
+    enough; the head-end refuses no set-up, only the current session has heartbeats, and no session remains."""
     random.seed(zaps)
     names = ["progressive", "cenc", "cbcs", "dash-cenc", "dash-cbcs", "preview", "clear"]
     files = {name: clips[name].file for name in names[:-1]} | {"clear": clips["progressive"].clear}
@@ -572,7 +576,7 @@ ENDS: list[tuple[str, tuple[str, ...], Callable[[Mpv], Any]]] = [
 def test_end_tearsDown(
     theatre: Theatre, clips: dict[str, Clip], row: Row, name: str, arguments: tuple[str, ...], end: Callable[[Mpv], Any]
 ) -> None:
-    """The plug-in tears the session down at once when playback ends in any way that mpv or the plug-in notices."""
+    """Playback ends in any way that mpv or the plug-in notices; the plug-in tears the session down at once."""
     clip = clips["progressive"]
     theatre.give_token(clip.content.content_id)
     player = theatre.play(*arguments, clip.file)
@@ -589,8 +593,8 @@ def test_end_tearsDown(
 
 @pytest.mark.parametrize("name", ["Ctrl-C", "the terminal closes", "SIGTERM"])
 def test_terminalEnd_tearsDown(theatre: Theatre, clips: dict[str, Clip], row: Row, name: str) -> None:
-    """The plug-in tears the session down at once when Ctrl-C or the end of the terminal ends mpv, or when SIGTERM ends
-    an mpv that has a terminal."""
+    """Ctrl-C or the end of the terminal ends mpv, or SIGTERM ends an mpv that has a terminal; the plug-in tears the
+    session down at once."""
     clip = clips["progressive"]
     theatre.give_token(clip.content.content_id)
     with Terminal() as terminal:
@@ -624,7 +628,7 @@ def test_crash_leavesTheSession(theatre: Theatre, clips: dict[str, Clip], row: R
 
 
 def test_secrets_areNotPrinted(theatre: Theatre, clips: dict[str, Clip]) -> None:
-    """mpv prints neither token nor key, and its command line has neither, when the plug-in plays an item."""
+    """The plug-in plays an item; neither the output nor the command line of mpv contains the token or the key."""
     clip = clips["preview"]
     theatre.give_token(clip.content.content_id)
     player = theatre.play(clip.file)

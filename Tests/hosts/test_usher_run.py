@@ -1,4 +1,4 @@
-"""`usher run`: a session around the process of any player."""
+"""Tests `usher run`, which runs any player under a session."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def test_ffmpeg_isExact(runs: Runs, clips: dict[str, Clip], row: Row, name: str)
 def test_remoteManifest_namesALocalFile_isNotRead(
     runs: Runs, clips: dict[str, Clip], web: Callable[[Path], str]
 ) -> None:
-    """ffmpeg plays a manifest from a web server; when that manifest names a local file as its media, ffmpeg does not
-    read this file, as it does not without `usher run`."""
+    """ffmpeg plays a manifest from a web server, and the manifest names a local file as its media; ffmpeg does not read
+    this file, just as without `usher run`."""
     clip = clips["dash-cenc"]
     video, folder = clip.file.parent / "video.mp4", runs.folder / "web"
     folder.mkdir()
@@ -125,7 +125,7 @@ def test_arguments_showNoKey(runs: Runs, clips: dict[str, Clip], player: list[st
     "number", [pytest.param(signal.SIGKILL, marks=pytest.mark.quick), signal.SIGSEGV, signal.SIGTERM]
 )
 def test_playerDies_slotIsFree(runs: Runs, clips: dict[str, Clip], row: Row, number: signal.Signals) -> None:
-    """The head-end has its slot back within a second when a signal ends the player; the exit code shows which."""
+    """A signal ends the player; the slot is free within a second, and the exit code of `usher run` names the signal."""
     clip = clips["progressive"]
     process = runs.start(clip.file, clip.content.content_id, "ffmpeg", "-re", "-i", "{clip}", "-f", "null", "-")
     child = runs.child(process)
@@ -154,7 +154,8 @@ def test_signal_isForwarded(runs: Runs, clips: dict[str, Clip], row: Row, number
 
 
 def test_ctrlC_comesOnce(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
-    """The player gets SIGINT once when the viewer presses Ctrl-C: from the terminal, and not also from `usher run`."""
+    """The viewer presses Ctrl-C; the player gets SIGINT once, from the terminal, because `usher run` does not forward
+    it."""
     clip, count = clips["progressive"], runs.folder / "count"
     script = f"trap 'echo x >>{count}' INT; echo ready >{count}.ready; while [ ! -e {count}.end ]; do sleep 0.05; done"
     with Terminal() as terminal:
@@ -171,7 +172,7 @@ def test_ctrlC_comesOnce(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
 
 
 def test_death_endsThePlayer(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
-    """`usher run` ends the player and says why when the head-end has died and the session must have expired."""
+    """The head-end stops; when the session must have expired, `usher run` ends the player and says why."""
     clip = clips["progressive"]
     script = "echo ready; while :; do sleep 0.05; done"
     process = runs.start(clip.file, clip.content.content_id, "sh", "-c", script, "{clip}", quit_timeout=1)
@@ -215,8 +216,8 @@ def test_usherRunDies_playerEnds(runs: Runs, clips: dict[str, Clip], row: Row) -
 
 @pytest.mark.parametrize("obeys", [True, False])
 def test_kill_endsThePlayer(runs: Runs, clips: dict[str, Clip], row: Row, obeys: bool) -> None:
-    """`usher run` ends the player when the operator kills the session, and says why; SIGKILL follows if SIGTERM does
-    not help."""
+    """The operator kills the session; `usher run` ends the player and says why. If SIGTERM does not end the player,
+    SIGKILL follows."""
     clip = clips["progressive"]
     script = f"trap '{'exit 0' if obeys else ''}' TERM; echo ready; while :; do sleep 0.05; done"
     process = runs.start(clip.file, clip.content.content_id, "sh", "-c", script, "{clip}", kill_after=1)
@@ -228,7 +229,7 @@ def test_kill_endsThePlayer(runs: Runs, clips: dict[str, Clip], row: Row, obeys:
 
 
 def test_limit_isSaidInWords(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
-    """`usher run` says why and starts no player when the limit is reached."""
+    """The limit is reached; `usher run` says so, and starts no player."""
     clip = clips["progressive"]
     runs.server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
     process = runs.start(clip.file, clip.content.content_id, "sh", "-c", "echo started", "{clip}")
@@ -408,7 +409,7 @@ def test_slow_playsLater(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
 def test_arguments_areWrong(
     runs: Runs, clips: dict[str, Clip], player: list[str], options: dict[str, Any], code: int, named: str
 ) -> None:
-    """`usher run` names what is wrong with its arguments, and leaves no session."""
+    """The arguments are wrong; the message of `usher run` says which and why, and no session remains."""
     clip = clips["progressive"]
     process = runs.start(clip.file, clip.content.content_id, *player, **options)
     assert process.wait(PATIENCE_S) == code, runs.text(process)
@@ -462,8 +463,8 @@ def test_childrenAreIgnored_playerEndsAllTheSame(runs: Runs, clips: dict[str, Cl
 
 
 def test_sessionLost_beforeTheLicenceComes_startsNoPlayer(runs: Runs, clips: dict[str, Clip]) -> None:
-    """No heartbeat gets a reply until the session has expired, and the licence comes only then. `usher run` starts no
-    player, and says why."""
+    """No heartbeat gets a reply until the session has expired, and the licence arrives only after that; `usher run`
+    starts no player, and says why."""
     clip, started = clips["cbcs"], runs.folder / "started"
     runs.server.faults.add("license", Fault.stall("after"), times=1)
     runs.server.faults.add("heartbeat", Fault.stall(), always=True)

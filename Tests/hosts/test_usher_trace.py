@@ -1,4 +1,5 @@
-"""`usher trace`, and the traces that `usher run` and the plug-in for mpv write. Statements of docs/traces.md."""
+"""Tests the statements of docs/traces.md: `usher trace`, and the traces that `usher run` and the plug-in for mpv
+write."""
 
 from __future__ import annotations
 
@@ -138,8 +139,9 @@ def test_zap_inABrowser_isTwoSessions(
 def test_twoScreens_inABrowser_shareASlot(
     runs: Runs, chromium: Chromium, clips: dict[str, Clip], built: Path, tmp_path: Path
 ) -> None:
-    """Two screens play at a limit of one stream; the second waits for the slot. The page of both traces shows the
-    refused set-ups, and that the session of the second screen begins when that of the first has ended."""
+    """Two screens play at a limit of one stream; the second screen waits for the slot. The page of both traces shows
+    the refused set-ups, and that the session of the second screen begins when the session of the first screen has
+    ended."""
     clip, files = clips["progressive"], [tmp_path / "kitchen.jsonl", tmp_path / "tablet.jsonl"]
     end = tmp_path / "end"
     script = 'echo ready; while [ ! -e "$0" ]; do sleep 0.05; done'
