@@ -13,9 +13,9 @@
  *   context   one independent instance of the library: its I/O thread, connections, timers and observers
  *   delegate  says how to ask for licences: default, common (hooks), SSP (SSM v1), SSP V2, multi-instance, customer SSM
  *   loader    gets FairPlay keys for `skd:` URLs
- *   player    one screen. It plays one playback at a time. To start the next one while one plays is a zap
- *   playback  one item that plays. It has at most one SSM session, and the item's licences. Close it when the item
- *   stops event what the library reports to you: session started, set-up error, heartbeat error, licence, closed ...
+ *   player    one screen. It plays one playback at a time. Starting the next one while one plays is a zap
+ *   playback  one item that plays. It has at most one SSM session, and the item's licences. Close it when the item ends
+ *   event     what the library reports to you: session started, set-up error, heartbeat error, licence, closed ...
  *
  * A PLAYBACK, IN ORDER
  *   usher_context_new -> usher_context_add_observer -> usher_ssp_delegate_new -> usher_player_new -> usher_player_play

@@ -8,7 +8,7 @@ final class NameLookup {
   let generation: UInt32
   /// In monotonic milliseconds.
   let startedAt: Int64
-  /// Whether it counts as slow; only `NameTable` uses this.
+  /// Whether the lookup counts as slow; only `NameTable` uses this property.
   var isSlow: Bool
   /// The addresses as text, separated by commas; empty if the lookup failed. Set before the lookup is in the inbox.
   private(set) var addresses: [UInt8] = []
