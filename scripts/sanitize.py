@@ -51,8 +51,8 @@ LATE_ANSWERS = 1_000_000
 has an open question, which the host answers during or after the close."""
 LEFT_OUT = ["Tests/stories/test_examples.py", "Tests/stories/test_every_function.py"]
 STORIES = ["Tests/stories", *(f"--ignore={file}" for file in LEFT_OUT)]
-"""All stories except those of the example programs, which run as separate processes and call ffmpeg, and except the
-tests that every function is called, which need all stories."""
+"""All stories with two exceptions: test_examples.py, whose programs are separate processes and call ffmpeg; and
+test_every_function.py, which needs all stories."""
 VALGRIND_STORIES = ["Tests/stories/test_races.py", "Tests/stories/test_sync.py"]
 """The stories with the most concurrent work. No other stories run under valgrind, where Python is about forty times
 slower."""

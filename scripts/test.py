@@ -4,7 +4,7 @@
     scripts/test.py            every part
     scripts/test.py PART ...   these parts (see --list), e.g. `scripts/test.py python-shipped`
 
-Prints one line for a part that passed; for one that failed, also the failures and its last lines of output.
+Prints one line for each part. If a part failed, also prints the failures and the last lines of its output.
 build/test/PART.log has the whole output. The last line is the sum: "N passed, N failed". Exit 0: nothing failed.
 Standard library only.
 """

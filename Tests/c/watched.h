@@ -13,7 +13,8 @@
 struct watched {
   int calls, destroyed, late, line;
 };
-/* The test uses each element only once. Otherwise it could count a late destroy of one user_data for another one. */
+/* The test uses each element for only one user_data. So if the library destroys a user_data late, the test does not
+   count this for another user_data. */
 static struct watched arena[1000];
 static int given;
 static struct watched *watch_at(struct watched **w, int line) {

@@ -123,9 +123,9 @@ CROWD = """## A thousand at once
 
 A thousand playbacks of one context start the operation together. Each has one of the faults above, except those that
 affect the whole head-end, the link, the clock or the context, and servers that close connections. Twenty other
-playbacks have no fault; the test checks their heartbeats in the head-end's journal. *As each alone*: each of the
-thousand has the outcome of its cell above. *Beside them*: how many heartbeats the twenty sent, and the greatest
-lateness.
+playbacks have no fault; the test checks their heartbeats in the head-end's journal. *As each alone* means: each of the
+thousand has the outcome of its cell above. *Beside them* gives the number of heartbeats of the twenty playbacks, and
+the greatest lateness.
 
 | operation | outcome |
 |---|---|

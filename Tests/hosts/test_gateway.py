@@ -209,7 +209,8 @@ def test_gatewaySignal_tearsDown(server: HeadEnd, start: Start, film: Path, row:
 
 @pytest.mark.parametrize("route", ["setup", "license"])
 def test_gatewayMute_isBounded(server: HeadEnd, start: Start, film: Path, row: Row, route: str) -> None:
-    """A key request gets words at --timeout while the head-end is mute; SIGTERM ends the gateway meanwhile."""
+    """The head-end does not reply; a request for a key gets a message when --timeout has passed, and SIGTERM ends the
+    gateway at once."""
     server.faults.add(route, Fault.stall(), always=True)
     gateway = start(film, timeout=1, quit_timeout=1)
     begin = time.monotonic()

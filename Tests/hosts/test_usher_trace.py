@@ -93,7 +93,8 @@ def test_page_inABrowser_showsEachPlayback(built: Path, tmp_path: Path) -> None:
 
 
 def bars(chromium: Chromium) -> dict[str, list[tuple[float, float]]]:
-    """Returns the bars of the page in the browser by their class: where each begins and ends, from left to right."""
+    """Returns the bars of the page in the browser by their class: the begin and the end of each bar, from left to
+    right."""
     bar = "one => { const box = one.getBoundingClientRect(); return [one.getAttribute('class'), box.left, box.right] }"
     shown = chromium.evaluate(f"Array.from(document.querySelectorAll('svg rect'), {bar})")
     found: dict[str, list[tuple[float, float]]] = {}

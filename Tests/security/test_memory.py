@@ -56,8 +56,8 @@ class Hosts:
         binds_late: bool = False,
         look: Callable[[int, Mapping[str, bytes]], Counter[str]] = search,
     ) -> Counter[str]:
-        """Lets a host play with the input lines ``words``; then searches its memory for the secrets with ``look``, by
-        default ``search``, which counts the parts of each secret."""
+        """Runs a host with the input lines ``words``. Then searches the memory of the host for the secrets with the
+        function ``look``; the default, ``search``, counts the parts of each secret."""
         # LD_BIND_NOW makes the dynamic loader bind all symbols of all libraries at the start. If the loader binds a
         # symbol later, it saves registers on the stack, and these may contain parts of secrets.
         environment = {**os.environ, **({} if binds_late else {"LD_BIND_NOW": "1"})}

@@ -22,7 +22,7 @@ class Clip:
         file: the clip.
         clear: the same pictures, not encrypted.
         skd: the URL of its key, as the playlist has it.
-        pictures: the line that a port prints when it has decoded all pictures: their number and their hash.
+        pictures: the line that a port prints when it has decoded all pictures: the number and the hash of the pictures.
     """
 
     content_id: str

@@ -1,5 +1,5 @@
-"""The host answers questions later: from other threads, twice, too late, after the playback has ended, with wrong ids,
-or with an answer of the wrong kind."""
+"""Tests answers that the host gives later: from other threads, twice, too late, after the playback has ended, with
+wrong ids, and with an answer of the wrong kind."""
 
 from __future__ import annotations
 

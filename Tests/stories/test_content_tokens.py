@@ -122,7 +122,7 @@ def test_renewal_doesNotAskForAToken(stage_factory: StageFactory) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_renewalFlag_afterAFailedRenewal_isReset(stage_factory: StageFactory) -> None:
-    """After a renewal has failed, the next request of the host is an ordinary licence request again, not a renewal
+    """After a failed renewal, the next request of the host is an ordinary licence request, not a renewal
     (protocol.md: Licences)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0})
     playback = stage.player.play(

@@ -385,8 +385,8 @@ def test_customer_withoutALicence_namesTheServerThatFailed(stage: Stage, answer:
 
 
 def test_waitSession_beforeTheFirstLicenceRequest_isRefusedAtOnce(stage: Stage) -> None:
-    """The host waits for a session that begins with the first licence request, before it has made this request; the
-    call fails at once with StateError. During the request the call waits (delegates.md: Customer SSM)."""
+    """The session begins with the first licence request. If the host waits for the session before this request, the
+    call fails at once with StateError; if it waits during the request, the call waits (delegates.md: Customer SSM)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
     with ThreadPoolExecutor(1) as pool:

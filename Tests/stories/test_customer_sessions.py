@@ -37,7 +37,7 @@ def ends(error: Any) -> Callable[[usher.SessionCall], Any]:
     [S.SESSION, S.REFUSED, S.LIMIT, usher.SessionError("killed"), usher.LimitError("killed"), usher.RefusedError("no")],
 )
 def test_heartbeat_sessionEnded_stopsPlayback(stage: Stage, answer: Any) -> None:
-    """If the host's server ended the session, the library reports a heartbeat error at once and stops calling
+    """The host's server has ended the session; the library reports a heartbeat error at once, and stops calling
     heartbeat() (protocol.md: Races)."""
     portal = Portal(stage, BEATS)
     portal.heartbeats = [ends(answer)]

@@ -88,8 +88,8 @@ def test_closeTwice_afterATeardown_doesNothing(stage: Stage) -> None:
 
 @WAYS
 def test_teardown_thatFailsAfterAStop_isReported(stage: Stage, tear_down: Ending) -> None:
-    """The head-end refuses the teardown of a session that was left; the observers get TEARDOWN_ERROR, although the
-    playback was closed before."""
+    """The head-end refuses the teardown of a session that the host left; the observers get TEARDOWN_ERROR, although the
+    playback was already closed."""
     stage.headend.faults.add("teardown", Fault.status(400), always=True)
     playback = play(stage)
     licence(playback)

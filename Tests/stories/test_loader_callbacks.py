@@ -1,5 +1,5 @@
-"""The SPC callback answers at once, later, from another thread, twice, too late, or after the load has ended, or it
-raises an exception."""
+"""Tests answers of the SPC callback: at once, later, from another thread, twice, too late, after the load has ended,
+and by an exception."""
 
 from __future__ import annotations
 

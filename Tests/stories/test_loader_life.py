@@ -226,8 +226,8 @@ def test_zap_whileAKeyLoads_theNewItemLoadsItsOwn(stage: Stage) -> None:
 
 
 def test_session_ofADelegate_andKeysByALoader_gotogether(stage: Stage) -> None:
-    """A session manager limits streams, and a separate server has the keys. The session ends when the playback closes,
-    not when the keys have been loaded."""
+    """A session manager limits streams, and a separate server has the keys. The session does not end when the player
+    has its keys; it ends when the playback closes."""
     ready(stage)
     cdm = CDM()
     loader(stage, cdm)

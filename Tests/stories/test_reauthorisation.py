@@ -188,8 +188,8 @@ def test_licence_deniedWithoutACallback_fails(stage: Stage) -> None:
     [Fault.error(4005), Fault.status(400), Fault.status(402), Fault.status(404), Fault.status(503)],
 )
 def test_licence_failedOtherwise_asksNobody(stage: Stage, fault: Fault) -> None:
-    """Only 401 and 403 mean that the token is denied: after another error the library does not ask for a token or retry
-    (protocol.md: When it fails)."""
+    """Only 401 and 403 mean that the server denies the token: after any other error the library neither asks for a
+    token nor retries (protocol.md: When it fails)."""
     tokens = Tokens(stage)
     playback = played(stage, tokens)
     stage.headend.faults.add("license", fault)

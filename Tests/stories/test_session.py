@@ -1,4 +1,4 @@
-"""Tests the life of a session: the order of its requests, its tokens, its periods, and how it ends."""
+"""Tests one session from set-up to teardown: the order of its requests, its tokens, its periods, and its end."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The host answers a hook of a licence request later, after the deadline, twice, from another thread, with an invalid
-answer, or with an exception.
+"""Tests answers to a hook of a licence request: later, after the deadline, twice, from another thread, with an invalid
+value, and by an exception.
 """
 
 from __future__ import annotations

@@ -500,7 +500,7 @@ def test_control_offLoopback_foreignHost_isRefused(headend_factory: HeadEndFacto
     assert Client(headend).send("GET", control, headers=own).status == 200
 
 
-# Tests the parts that the page and the feed use.
+# Tests the functions that the page and the feed use.
 
 
 def test_kill_theAccountOfASession(headend: HeadEnd, client: Client) -> None:

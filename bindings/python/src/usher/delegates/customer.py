@@ -109,8 +109,8 @@ class CustomerRequest(Question[LicenseResponse]):
 class SessionCall(Question[Status]):
     """The library needs a heartbeat or teardown from the host.
 
-    The heartbeat or teardown is done when the callback returns; if it returns LATER, when the host calls answer() or
-    fail().
+    The heartbeat or teardown is done when the callback returns. If the callback returns LATER, it is done when the host
+    calls answer() or fail().
 
     Attributes:
         tag: the `tag` given to Player.play().

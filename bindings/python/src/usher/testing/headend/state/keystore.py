@@ -55,7 +55,7 @@ class KeyStore:
             return tuple(self._of_content.get(content_id, ()))
 
     def named(self, identifier: bytes, keys: Mapping[bytes, bytes]) -> tuple[Asset, bytes, bytes]:
-        """Finds the key id and the key for a content identifier. If the identifier has no key id, this is the newest
+        """Finds the key id and the key for a content identifier. If the identifier has no key id, returns the newest
         key of the content.
 
         Args:
