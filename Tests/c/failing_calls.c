@@ -43,8 +43,8 @@ static void (*const walks[])(void) = {walk_ssp, walk_delegates, walk_modes};
 static const char *const walk_names[] = {"SSP", "all delegates", "pumped mode on the manual clock"};
 enum { WALKS = 3 };
 
-/* Claims that every `destroy` ran, every PLAYBACK_CLOSED came, and the numbers of descriptors and threads are those of
-   before. */
+/* Claims that every `destroy` ran, that every PLAYBACK_CLOSED came, and that the process has as many descriptors and
+   threads as before. */
 static int is_clean(int descriptors_before, int threads_before) {
   int good = 1, tries;
   for (tries = 0; tries < 2000 && (threads() > threads_before || get(&destroyed) < given); tries++) sleep_ms(5);

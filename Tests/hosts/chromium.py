@@ -196,7 +196,7 @@ class Chromium:
         return self._call("Runtime.evaluate", arguments, session)["result"].get("value")
 
     def _call(self, method: str, arguments: dict[str, Any], session: str | None = None) -> dict[str, Any]:
-        """Calls a method of the Chrome DevTools Protocol: JSON with a NUL at its end, in both directions."""
+        """Calls a method of the Chrome DevTools Protocol. Request and reply are JSON with a NUL at the end."""
         read, write = self._ours[-1]
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": arguments}

@@ -1,4 +1,5 @@
-/* session.h - all calls of libusher in this player: one playback. SPDX-License-Identifier: Apache-2.0 */
+/* session.h - one playback with its session; this part makes all calls of libusher. SPDX-License-Identifier:
+   Apache-2.0 */
 #ifndef PLAYER_SESSION_H
 #define PLAYER_SESSION_H
 

@@ -1,4 +1,4 @@
-"""Tests ExpressPlay licences, and the entitlement server, which a player asks before."""
+"""Tests ExpressPlay licences, and the entitlement server, which a player asks first."""
 
 from __future__ import annotations
 

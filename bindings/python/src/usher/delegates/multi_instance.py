@@ -145,7 +145,8 @@ class MultiInstanceDelegate(_SSPDelegate, CommonDelegate):
         return TokenMap(self)
 
     def set_stream_token(self, token: str, content_id: bytes | str) -> None:
-        """Sets or replaces the token of a content identifier: ``tokens[content_id] = token``. Same errors."""
+        """Sets or replaces the token of a content identifier: ``tokens[content_id] = token``. Raises the same
+        errors."""
         self.tokens[content_id] = token
 
     setStreamToken = set_stream_token  # the name in the SDK's example

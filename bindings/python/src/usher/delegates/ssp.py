@@ -109,7 +109,7 @@ class _SSPDelegate(HTTPDelegate):
 class SSPDelegate(_SSPDelegate):
     """Licences from an SSP licence server, with an SSM v1 session for each playback if `ssm_url` is given.
 
-    OTVSSPLicenseDelegate.
+    The SDK's name is OTVSSPLicenseDelegate.
     """
 
     def __init__(
