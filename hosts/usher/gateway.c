@@ -40,6 +40,7 @@ enum {
 
 struct gateway {
   struct gateway_options options; /* constant after the start */
+  bool has_page; /* the clip is an encrypted MP4, which the gateway's web page plays */
 
   /* The main thread's. */
   struct session session;
@@ -317,8 +318,11 @@ static void make_url(const struct gateway *gateway, char out[URL_SIZE]) {
   char clip[GATEWAY_NAME_MAX], *slash; /* without the query, because `ps` shows the URL */
   const char *name = gateway->options.clip ? gateway_name(gateway->options.clip, clip) : NULL;
   if (name && (slash = strrchr(clip, '/'))) name = slash + 1;
+  if (gateway->has_page) name = NULL;
   int size = snprintf(out, URL_SIZE, "http://127.0.0.1:%u/%s/%s", server_port(gateway->server), gateway->secret,
-      name ? "0/" : "license");
+      name                ? "0/"
+      : gateway->has_page ? GATEWAY_PAGE
+                          : "license");
   for (; name && size + 1 < URL_SIZE && (isalnum((unsigned char)*name) || strchr("-._~", *name)) && *name; name++)
     out[size++] = *name; /* only the viewer reads the name, so it may be cut */
   out[size] = 0;
@@ -561,6 +565,9 @@ static bool start(struct gateway *gateway) {
       .cancelled = is_signalled, .user_data = gateway, .verifies = true, .ca_file = gateway->options.ca_file};
   struct AVIOContext *file = why || !clip ? NULL : content_open(clip, &reading, unreadable);
   content_close(file);
+  struct content content = {.kind = CONTENT_OTHER};
+  if (file) content_read(clip, &reading, &content);
+  gateway->has_page = content.kind == CONTENT_MP4;
   if (clip && !why && !file && !is_signalled(gateway)) {
     char name[GATEWAY_NAME_MAX];
     fprintf(stderr, "usher: %s: %s\n", gateway_name(clip, name), unreadable);

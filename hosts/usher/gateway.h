@@ -13,6 +13,7 @@
 
 #define GATEWAY_KEYS_MAX 32 /* the most keys in one request: libusher reads licences of about 60 keys */
 #define GATEWAY_NAME_MAX 300
+#define GATEWAY_PAGE "page" /* the last part of the URL of the gateway's own web page */
 
 struct gateway;
 

@@ -1,6 +1,7 @@
 /* server.c - see server.h. SPDX-License-Identifier: Apache-2.0
  *
  * GET  /SECRET/NUMBER/NAME  an entry: a playlist (rewritten), a segment, or a key of 16 bytes
+ * GET  /SECRET/page         a web page that plays the clip, an encrypted MP4 (page.html)
  * POST /SECRET/license      a Clear Key request; the reply is a Clear Key licence
  * GET  /SECRET/events       an event stream (EventSource), which lasts as long as the playback; its last event,
  *                           `ended`, says why the playback has ended
@@ -11,6 +12,7 @@
 
 #include "../common/content.h"
 #include "peer.h"
+#include "player_page.h" /* page.html, as an array */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -381,6 +383,12 @@ static bool is_host(const struct request *request, const char *host) {
   return false;
 }
 
+/* Whether a page of the gateway itself asks. */
+static bool is_own_page(const struct request *request, const char *origin) {
+  static const char scheme[] = "http://";
+  return strncmp(origin, scheme, sizeof scheme - 1) == 0 && is_host(request, origin + sizeof scheme - 1);
+}
+
 /* Whether the request comes from a page of another origin and has no Origin header, as a request for an image or a
    script. */
 static bool is_embedded(const struct request *request) {
@@ -404,6 +412,8 @@ static enum MHD_Result serve_path(struct request *request, const char *secret, c
   if (strcmp(rest, "license") == 0) return send_license(request);
   if (strcmp(request->method, "POST") == 0) return reply_words(request, 405, "Only the licence takes POST.");
   if (strcmp(rest, "events") == 0) return send_events(request, secret);
+  if (strcmp(rest, GATEWAY_PAGE) == 0)
+    return reply_bytes(request, 200, "text/html; charset=utf-8", player_page, sizeof player_page - 1);
   char *end;
   struct served entry;
   size_t number = strspn(rest, "0123456789") > 0 ? strtoul(rest, &end, 10) : ENTRIES_NONE;
@@ -420,7 +430,7 @@ static enum MHD_Result serve(struct request *request, const char *path) {
   char words[WORDS_MAX], secret[100] = "";
   struct gateway *gateway = request->server->gateway;
   if (!is_host(request, host)) return reply_words(request, 403, "The gateway has another name.");
-  if (origin && gateway_allows_origin(gateway, origin)) request->origin = origin;
+  if (origin && (is_own_page(request, origin) || gateway_allows_origin(gateway, origin))) request->origin = origin;
   const char *slash = path[0] == '/' ? strchr(path + 1, '/') : NULL;
   if (slash && (size_t)(slash - path) < sizeof secret) memcpy(secret, path + 1, (size_t)(slash - path) - 1);
   unsigned status = gateway_find(gateway, secret, &request->playback, words);
