@@ -89,17 +89,17 @@ class Chromium:
         name = f"/{len(self._started)}.mp4"
         self._files[name] = clip
         query = f"clip={name}&codec={quote(codec)}" + (f"&gateway={quote(gateway, safe='')}" if gateway else "")
-        self._start(f"/?{query}")
+        self.visit(f"{self.origin}/?{query}")
 
     def open_page(self, file: Path) -> None:
         """Opens an HTML file, and waits until it is there."""
         name = f"/{len(self._started)}.html"
         self._files[name] = file
-        self._start(name)
+        self.visit(f"{self.origin}{name}")
         until(lambda: self.evaluate(f"location.pathname == '{name}' && document.readyState == 'complete'"), name)
 
-    def _start(self, path: str) -> None:
-        """Starts another browser, which opens a page of the web server."""
+    def visit(self, url: str) -> None:
+        """Opens a URL in a new browser."""
         number = len(self._started)
         ours, theirs = _pipes()
         words = [
@@ -115,7 +115,7 @@ class Chromium:
         profile = f"--user-data-dir={self._folder / f'profile-{number}'}"
         with log.open("wb") as out:
             shell = ["bash", "-c", f'exec 3<&{theirs[0]} 4>&{theirs[1]}; exec "$@"', "bash"]
-            command = [*shell, "chromium", *words, profile, f"{self.origin}{path}"]
+            command = [*shell, "chromium", *words, profile, url]
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -155,7 +155,7 @@ class Chromium:
 
     def words(self) -> str:
         """Returns what the viewer reads in the newest browser."""
-        found: str = self.evaluate("document.getElementById('words').innerText")
+        found: str = self.evaluate("document.getElementById('words')?.innerText ?? ''")
         return found
 
     def evaluate(self, expression: str) -> Any:
@@ -170,9 +170,17 @@ class Chromium:
         data = self._call("Page.captureScreenshot", {"format": "png"}, session)["data"]
         file.write_bytes(base64.b64decode(data))
 
+    def adopt(self, read: int, write: int) -> None:
+        """Makes a browser that another process has started the newest one: the descriptors of its debugging pipe."""
+        self._ours.append((read, write))
+
     def close_tab(self) -> None:
         """Closes the page in the newest browser."""
         self._call("Target.closeTarget", {"targetId": self._target()})
+
+    def quit(self) -> None:
+        """Ends the newest browser as the viewer does."""
+        self._call("Browser.close", {})
 
     def kill(self) -> None:
         """Kills the processes of the newest browser."""
@@ -180,10 +188,12 @@ class Chromium:
         self._started[-1].wait()
 
     def _target(self) -> str:
-        targets = self._call("Target.getTargets", {})["targetInfos"]
-        (target,) = [one["targetId"] for one in targets if one["url"].startswith(self.origin)]
-        found: str = target
-        return found
+        def find() -> list[str]:
+            targets = self._call("Target.getTargets", {})["targetInfos"]
+            return [one["targetId"] for one in targets if one["url"].startswith("http://127.0.0.1:")]
+
+        found: list[str] = until(find, "Chromium opens the page")
+        return found[0]
 
     def _attach(self) -> str:
         """Returns a session of the DevTools Protocol with the page in the newest browser."""

@@ -186,13 +186,15 @@ class Room(Scene[Player]):
         uri: str | None = None,
         *arguments: str,
         fast: bool = True,
+        screen: bool = False,
         usher: dict[str, Any] | None = None,
         **process: Any,
     ) -> Player:
-        """Starts the player. `usher` has further settings of the plug-in; the value None leaves a setting out."""
+        """Starts the player. `usher` has further settings of the plug-in; the value None leaves a setting out.
+        `screen`: the player shows a window, and hashes nothing."""
         given = settings(self.server, self.give_token(clip.content.content_id if clip else "none"), **(usher or {}))
         where = uri or (clip.file.as_uri() if clip else "")
-        flags = ("--hash", "--fast") if fast else ("--hash",)
+        flags = () if screen else ("--hash", "--fast") if fast else ("--hash",)
         player = Player(self.built, self.calls(), where, given, *flags, *arguments, **process)
         self.started.append(player)
         return player

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import time
 from pathlib import Path
 
 import pytest
 from hosts.chromium import Chromium
 from hosts.conftest import Clip, Row
-from hosts.gateway import HOST, Gateway, Start
+from hosts.gateway import HOST, Gateway, Start, ask
 from hosts.scene import until, until_ended
 
 from usher.testing.headend import Fault, HeadEnd
@@ -147,3 +149,63 @@ def test_gatewayChromium_isElsewhere(server: HeadEnd, start: Start, chromium: Ch
     chromium.open(clip.file, VIDEO, page_url(gateway))
     until(lambda: chromium.origin in gateway.errors, "the gateway says which page it refused")
     assert not server.journal.entries()
+
+
+# ---- the gateway's own page ------------------------------------------------------------------------------------------
+
+PAGE = f"{HOST}, Chromium, the gateway's page"
+
+
+def test_gatewayPage_plays(server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row) -> None:
+    """The gateway prints the URL of its own page when the clip is an encrypted MP4. The page plays the clip to its
+    end. When the operator kills the session, the viewer reads why."""
+    clip = clips["cenc"]
+    gateway = start(clip.file, content_id=clip.content.content_id)
+    chromium.visit(gateway.url())
+    until(lambda: chromium.words() == f"The end, after {clip.content.frames} pictures.", "the page plays the clip")
+    assert server.sessions.active()
+    row("content", PAGE, clip.name, "every picture is decoded")
+    server.kill_account("account-1")
+    until(lambda: "pictures" not in chromium.words(), "the page shows why it stops")
+    assert len(chromium.words()) > 20
+    row("trouble", PAGE, "the operator ends the session", "the page stops, and shows why")
+
+
+def test_gatewayPage_limit(
+    server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], tmp_path: Path, row: Row
+) -> None:
+    """The limit is reached: the viewer of the gateway's own page reads why the clip does not play."""
+    clip = clips["cenc"]
+    server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
+    gateway = start(clip.file, content_id=clip.content.content_id)
+    chromium.visit(gateway.url())
+    until(lambda: "1007" in chromium.words(), "the page shows why it does not play")
+    chromium.screenshot(tmp_path / "limit.png")
+    row("trouble", PAGE, "the limit is reached", "the page shows why, and gets no key")
+
+
+def test_gatewayPage_gatewayIsKilled(server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip]) -> None:
+    """The gateway is killed while its page plays: the page stops, although it has the key, and shows why."""
+    clip = clips["cenc"]
+    gateway = start(clip.file, content_id=clip.content.content_id)
+    chromium.visit(gateway.url())
+    until(lambda: "pictures" in chromium.words(), "the page plays the clip")
+    gateway.close()
+    until(lambda: chromium.words() == "The gateway does not reply any more.", "the page shows why it stops")
+
+
+@pytest.mark.quick
+def test_gatewayPage_ofAnotherOrigin_getsNothing(server: HeadEnd, start: Start, clips: dict[str, Clip]) -> None:
+    """The gateway serves its page with a policy for its content, and takes requests of this page's origin only."""
+    clip = clips["cenc"]
+    gateway = start(clip.file, content_id=clip.content.content_id)
+    url = gateway.url()
+    page = ask(url)
+    assert page.status == 200 and page.headers["Content-Type"].startswith("text/html")
+    assert "default-src 'none'" in page.text
+    own, license_url = url[: url.index("/", 7)], url.replace("/page", "/license")
+    body = json.dumps({"kids": [base64.urlsafe_b64encode(clip.content.keys[0].kid).decode().rstrip("=")]}).encode()
+    for origin in ("http://127.0.0.1:1", own.replace("http:", "https:"), "null", "http://tv.example"):
+        assert ask(license_url, "POST", body, Origin=origin).status == 403
+    assert not server.journal.entries()
+    assert ask(license_url, "POST", body, Origin=own).status == 200

@@ -11,7 +11,8 @@ import pytest
 from hosts.calls import LIMIT_MS
 from hosts.conftest import Clip, Row
 from hosts.gst import HOST, Player, Room, built_program, environment, expected, settings
-from hosts.scene import PATIENCE_S
+from hosts.scene import PATIENCE_S, until
+from hosts.screen import Screen
 
 from usher.testing.headend import Fault
 
@@ -41,6 +42,25 @@ def test_limit_isSaidInWords_andTheNextItemPlays(room: Room, clips: dict[str, Cl
         "another screen has the only slot",
         "an error message on the bus, no picture; the next item plays",
     )
+
+
+@pytest.mark.parametrize("period_s", [60.0])
+def test_limit_isShownInTheWindow(room: Room, clips: dict[str, Clip], row: Row) -> None:
+    """Another screen has the only slot: usher-gst-play shows the words in its window. Then the slot becomes free, and
+    the window shows the item."""
+    room.occupy()
+    clip = clips["cenc"]
+    with Screen(room.folder) as screen:
+        player = room.play(clip, screen=True, DISPLAY=screen.name)
+        player.error()
+        until(lambda: 0.002 < screen.share_of(lambda colour: min(colour) > 200) < 0.1, "white words on the screen")
+        screen.shot(room.folder / "limit.png")
+        room.server.kill_account("account-1")
+        player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
+        until(lambda: screen.share_of(lambda colour: max(colour) - min(colour) > 100) > 0.005, "pictures on the screen")
+        assert player.quit() == 0, player.text
+    room.until_ended()
+    row("trouble", f"{HOST}, usher-gst-play", "another screen has the only slot", "shows the words in its window")
 
 
 @pytest.mark.quick

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hosts.chromium import Chromium
 from hosts.conftest import Clip
 from hosts.scene import PATIENCE_S, until
 
@@ -92,7 +93,21 @@ def headless(tmp_path: Path) -> Path:
     sink = f'"video-sink=videoconvert ! pngenc ! multifilesink location={pictures}/%d.png" audio-sink=fakesink'
     (folder / "gst-launch-1.0").write_text(f'#!/bin/sh\nexec {gst} "$@" {sink}\n')
     (folder / "gst-launch-1.0").chmod(0o755)
+    options = "--headless --disable-gpu --no-first-run --autoplay-policy=no-user-gesture-required"
+    root = "--no-sandbox" if os.geteuid() == 0 else ""
+    pipe = f"--remote-debugging-pipe 3<{folder / 'to'} 4>{folder / 'from'}"
+    program(folder, "chromium", f"{shutil.which('chromium')} {options} {root} {pipe}")
+    os.mkfifo(folder / "to")
+    os.mkfifo(folder / "from")
     return folder
+
+
+def watch(chromium: Chromium, headless: Path, pictures: Path) -> None:
+    """Waits until the page of a newcomer has played the clip, and closes the browser."""
+    chromium.adopt(*(os.open(headless / name, os.O_RDWR) for name in ("from", "to")))
+    until(lambda: "pictures" in chromium.words(), "the page plays the clip")
+    chromium.screenshot(pictures / "chromium.png")
+    chromium.quit()
 
 
 @contextlib.contextmanager
@@ -114,8 +129,8 @@ def shell(script: str, environment: dict[str, str]) -> Iterator[subprocess.Popen
         process.wait(PATIENCE_S)
 
 
-@pytest.mark.parametrize("host", ["mpv", "ffmpeg", "vlc", "gstreamer"])
-def test_firstPicture(host: str, prefix: Path, headless: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("host", ["mpv", "ffmpeg", "vlc", "gstreamer", "chromium"])
+def test_firstPicture(host: str, prefix: Path, headless: Path, chromium: Chromium, tmp_path: Path) -> None:
     """A newcomer plays an encrypted clip under a session with the commands of docs/hosts/, as they stand there, and
     with the installed plug-ins and programs."""
     page = (ROOT / "docs" / "hosts" / f"{host}.md").read_text()
@@ -134,6 +149,8 @@ def test_firstPicture(host: str, prefix: Path, headless: Path, tmp_path: Path) -
     with shell(script + "\necho played; wait", environment) as process:
         assert process.stdout is not None
         printed = ""
+        if host == "chromium":
+            watch(chromium, headless, tmp_path / "pictures")
         for line in process.stdout:
             printed += line
             if line.strip() == "played":

@@ -1,6 +1,7 @@
 /*
  * play.c - a small player over playbin, which shows how an application uses the plug-in: it gives the settings in a
- * GstContext, shows the words of the bus messages, and gives a session time to be torn down before it ends.
+ * GstContext, shows the words of an error message on a black picture, and gives a session time to be torn down before it
+ * ends.
  *
  *   usher-gst-play [--set NAME=VALUE]... [--hash] [--fast] [--playbin NAME] URI
  *
@@ -29,6 +30,7 @@ typedef struct {
 typedef struct {
   GMainLoop *loop;
   GstElement *playbin;
+  GstElement *slate; /* shows the words of an error on a black picture; NULL: no error, or no screen */
   GstContext *context;
   /* The sessions that have begun and not yet ended. The key is the number of the item. */
   GHashTable *open;
@@ -130,9 +132,36 @@ static void set_state(Player *player, GstState state) {
 
 static gboolean on_message(GstBus *bus, GstMessage *message, gpointer user_data);
 
+/* ---- the words of an error -------------------------------------------------------------------------------------- */
+
+static void hide_words(Player *player) {
+  if (!player->slate) return;
+  gst_element_set_state(player->slate, GST_STATE_NULL);
+  gst_clear_object(&player->slate);
+}
+
+static void show_words(Player *player, const gchar *words) {
+  static const gchar description[] =
+      "videotestsrc pattern=black ! video/x-raw,width=1280,height=720,framerate=5/1 ! "
+      "textoverlay name=words halignment=center valignment=center font-desc=Sans,14 ! videoconvert ! autovideosink";
+  GError *error = NULL;
+  hide_words(player);
+  player->slate = gst_parse_launch_full(description, NULL, GST_PARSE_FLAG_FATAL_ERRORS, &error);
+  if (!player->slate) {
+    g_printerr("The window cannot show the words: %s\n", error->message);
+    g_error_free(error);
+    return;
+  }
+  GstElement *overlay = gst_bin_get_by_name(GST_BIN(player->slate), "words");
+  g_object_set(overlay, "text", words, NULL);
+  gst_object_unref(overlay);
+  gst_element_set_state(player->slate, GST_STATE_PLAYING);
+}
+
 static void open_item(Player *player, gchar **words) {
   GstBus *bus = gst_element_get_bus(player->playbin);
   GstMessage *message;
+  hide_words(player);
   set_state(player, GST_STATE_NULL); /* from READY, playbin would play the failed item again */
   for (; (message = gst_bus_pop(bus)); gst_message_unref(message)) on_message(bus, message, player);
   gst_object_unref(bus);
@@ -200,7 +229,11 @@ static void on_error(Player *player, GstMessage *message) {
   GError *error = NULL;
   gchar *debug = NULL;
   gst_message_parse_error(message, &error, &debug);
-  if (!player->failed) say("error %s/%d: %s", g_quark_to_string(error->domain), error->code, error->message);
+  if (!player->failed) {
+    say("error %s/%d: %s", g_quark_to_string(error->domain), error->code, error->message);
+    set_state(player, GST_STATE_NULL); /* also closes the window */
+    if (!player->hash) show_words(player, error->message);
+  }
   if (debug) g_printerr("%s\n", debug);
   g_error_free(error);
   g_free(debug);
@@ -216,7 +249,6 @@ static gboolean on_message(GstBus *bus, GstMessage *message, gpointer user_data)
     break;
   case GST_MESSAGE_ERROR:
     on_error(player, message);
-    if (!player->failed) set_state(player, GST_STATE_READY);
     player->failed = TRUE;
     break;
   case GST_MESSAGE_STATE_CHANGED:
@@ -245,6 +277,7 @@ static gboolean on_time(gpointer user_data) {
 static void end(Player *player) {
   gboolean late = FALSE;
   gint64 begin = g_get_monotonic_time();
+  hide_words(player);
   set_state(player, GST_STATE_READY);
   guint timer = g_timeout_add(CLOSE_MS, on_time, &late);
   while (!late && g_hash_table_size(player->open) > 0) g_main_context_iteration(NULL, TRUE);
