@@ -40,9 +40,9 @@ TABLES: dict[str, Table] = {
     ),
     "trouble": Table(
         "When something is wrong",
-        """What the viewer sees, and what the player does. At the limit, [mpv](images/mpv-limit.png) and [a web page in
-Chromium](images/chromium-limit.png) show why they do not play. `usher run` and `usher gateway` have no screen: they
-print why on standard error.
+        """What the viewer sees, and what the player does. At the limit, [mpv](images/mpv-limit.png),
+[usher-gst-play](images/gstreamer-limit.png) and [a web page in Chromium](images/chromium-limit.png) show why they do
+not play. `usher run` and `usher gateway` have no screen: they print why on standard error.
 
 With two exceptions, no call of libusher holds a thread of a player for 50 ms. The tests measure every call of the
 plug-ins, without the time in which the thread has no processor. With servers that do not reply, the longest call took
