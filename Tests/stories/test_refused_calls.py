@@ -66,8 +66,8 @@ def test_stateThatAllowsNoCall_isNamedInTheException(stage: Stage) -> None:
 
 
 def test_requestThatFails_isNoRefusal(stage: Stage) -> None:
-    """The licence server refuses a request of a waiting call; the exception has the server's error, the log has no line
-    about a refusal of the library, and the next error of this thread has no text of this one."""
+    """The licence server refuses the request of a call that waits. The exception has the server's error, and the
+    library logs no refusal of its own. The next error on this thread does not repeat the text of the server."""
     playback = stage.play()
     stage.headend.faults.add("license", Fault.error(1003))
     with pytest.raises(usher.RefusedError) as caught:

@@ -22,7 +22,8 @@ struct gateway;
 unsigned gateway_find(struct gateway *gateway, const char *secret, uint64_t *playback, char words[WORDS_MAX]);
 /* Whether the path of a playback is still valid: the playback has not ended, and its session is not lost. */
 bool gateway_is_current(struct gateway *gateway, uint64_t playback);
-/* These two count the connections of a playback. If there is no connection for some time, the player counts as gone. */
+/* gateway_join() and gateway_leave() count the connections of a playback. If there is no connection for some time, the
+   gateway assumes that the player has ended. */
 void gateway_join(struct gateway *gateway, uint64_t playback);
 void gateway_leave(struct gateway *gateway, uint64_t playback);
 

@@ -170,7 +170,8 @@ import Testing
     deinit { freed.add(1) }
   }
 
-  /// Two threads submit commands while the engine ends. Each command runs, in the engine or on its thread, and is freed.
+  /// Two threads submit commands while the engine ends. Each command runs, in the engine or on its thread; then the
+  /// library frees it.
   @Test func commands_submittedWhileTheEngineEnds_allRunAndAreFreed() throws {
     let (ran, freed) = (Notes<Int>(), Notes<Int>())
     for _ in 0..<50 {
