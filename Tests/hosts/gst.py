@@ -52,7 +52,7 @@ def built_program(name: str, folder: Path) -> Path:
     """Builds a program of this folder, which uses GStreamer and libusher, and returns it."""
     program = folder / name.removesuffix(".c")
     library = Path(os.environ["USHER_LIBRARY"]).resolve()
-    ask = ["pkg-config", "--cflags", "--libs", "gstreamer-1.0"]
+    ask = ["pkg-config", "--cflags", "--libs", "gstreamer-1.0", "gstreamer-video-1.0"]
     flags = subprocess.run(ask, check=True, capture_output=True, text=True).stdout.split()
     here = Path(__file__).parent
     command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", str(here / name), "-o", str(program)]
