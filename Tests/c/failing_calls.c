@@ -122,8 +122,8 @@ static void without_own_memory(void) {
       fail_nth(FAIL_OWN_MEMORY, nth, 0);
       walk_ssp();
       fail_stop();
-      /* The child may get here if the failed allocation was one by libcurl: it makes some of them in tail calls, which
-         look like calls by libusher. */
+      /* The child gets here if the allocation that failed was one of libcurl's. libcurl makes some allocations in tail
+         calls, and the test then takes libusher for the caller. */
       _exit(failed);
     }
     waitpid(child, &status, 0);

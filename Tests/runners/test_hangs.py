@@ -124,9 +124,9 @@ def pytest_part(folder: Path, hang_s: float) -> Part:
 
 
 def test_pythonTestThatHangs_isNamed(tmp_path: Path) -> None:
-    """A Python test waits for ever; pytest-timeout ends it, and the next test runs. A test that begins two steps may
-    take longer than the limit of one step. Then a test hangs in a call of C, which pytest-timeout cannot end; the part
-    ends, and names this test and its step."""
+    """One Python test waits for ever: pytest-timeout ends it, and the next test runs. Another test begins two steps and
+    takes longer than the limit of one step: it passes. A third test hangs in a call of C, which pytest-timeout cannot
+    end: the part ends, and names this test and its step."""
     part = pytest_part(tmp_path, HANG_S)
     began = time.monotonic()
     count = part.run()

@@ -17,7 +17,8 @@ package final class EngineNotice {
 final class NoticeSource {
   fileprivate var notices = ItemNotices()
   fileprivate let player: PlayerShared
-  /// The newest observer when the playback began. Later observers get no notices of this playback.
+  /// The observer of the player that was added last before the playback began. Observers that the host added later get
+  /// no notices of this playback.
   fileprivate let newestObserver: UInt64
 
   init(_ player: PlayerShared, newestObserver: UInt64) {
