@@ -56,7 +56,7 @@ static int is_clean(int descriptors_before, int threads_before) {
   return good;
 }
 
-/* Chooses the calls that fail in one walk: the first calls, and the others in equal distances. */
+/* Chooses the calls that fail in one walk: the first calls, and then calls at equal distances. */
 static int chosen(int index, int most, int seen) {
   int first = (most + 1) / 2;
   if (seen <= most || index < first) return index + 1;

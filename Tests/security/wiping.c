@@ -30,7 +30,7 @@ void free(void *memory) {
 }
 
 /* Moves a block each time it grows; the realloc() of the C library moves only some blocks. If json-c makes the call,
-   the old block is not wiped, so that the test finds the secrets that json-c leaves in memory. */
+   this function does not wipe the old block, so that the test finds the secrets that json-c leaves in memory. */
 void *realloc(void *memory, size_t size) {
   const char *library = library_of(__builtin_return_address(0));
   const int is_wiped = is_theirs(library);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #ifdef __cplusplus
-extern "C" { /* FFmpeg's headers declare C functions without it */
+extern "C" { /* FFmpeg's headers have no extern "C" of their own */
 #endif
 #include <libavutil/base64.h>
 #ifdef __cplusplus

@@ -386,7 +386,8 @@ def test_customer_withoutALicence_namesTheServerThatFailed(stage: Stage, answer:
 
 def test_waitSession_beforeTheFirstLicenceRequest_isRefusedAtOnce(stage: Stage) -> None:
     """The session begins with the first licence request. If the host waits for the session before this request, the
-    call fails at once with StateError; if it waits during the request, the call waits (delegates.md: Customer SSM)."""
+    call fails at once with StateError; if it waits during the request, the call returns when the session begins
+    (delegates.md: Customer SSM)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
     with ThreadPoolExecutor(1) as pool:

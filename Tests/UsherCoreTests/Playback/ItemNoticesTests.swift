@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherCore
 
-/// Notices about one item: stories, and all orders of events up to a length.
+/// Tests the notices about one item, with stories and with all orders of events up to a length.
 @Suite struct ItemNoticesTests {
   enum Event: CaseIterable, Hashable {
     case sessionStarted, waitsForSlot, licenseArrived, setupFailed, licenseFailed, renewalFailed, keepAliveFailed,

@@ -142,7 +142,7 @@ import Testing
     }
   }
 
-  /// The watchdog finds the first turn long, and not the next one, which is short.
+  /// The first turn is long and the next one is short; the watchdog reports only the first one as long.
   @Test func longTurn_isNotTheNextOne() throws {
     try watching([]) { watchdog in
       let first = watchdog.turnCount

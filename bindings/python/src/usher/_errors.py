@@ -158,7 +158,7 @@ class WouldDeadlockError(UsherError, RuntimeError):
 
 
 class ForkedError(UsherError, RuntimeError):
-    """The call was made in a child process made by fork()."""
+    """The host called the library in a child process of fork()."""
 
 
 class ResourceError(UsherError, OSError):
