@@ -126,7 +126,7 @@ class Loads:
     def load_resource(
         self, url: str | bytes, *, timeout_ms: int = 0, callback: Callable[[Future[bytes]], object] | None = None
     ) -> LoadingRequest:
-        """Starts to load the resource of a URL and returns at once. `url` and `timeout_ms` as for get_resource().
+        """Starts to load the resource of a URL and returns at once. `url` and `timeout_ms` are those of get_resource().
 
         Args:
             callback: a function that gets the finished future, also if the request was cancelled. It runs on the same

@@ -174,7 +174,7 @@ def read_hls_keys(playlist: bytes | str) -> tuple[Protection, ...]:
 def read_dash_protection(manifest: bytes | str) -> tuple[Protection, ...]:
     """Reads the ContentProtection elements of a DASH manifest, or one such element.
 
-    Arguments and errors as read_hls_keys().
+    Arguments and errors are those of read_hls_keys().
     """
     return _read(ffi.lib.usher_read_dash_protection, manifest)
 

@@ -173,7 +173,7 @@ class Playback(Loads, Part):
         timeout_ms: int = 0,
         callback: Callable[[Future[License]], object] | None = None,
     ) -> Future[License]:
-        """Asks for a licence and returns at once. The other arguments as for get_license().
+        """Asks for a licence and returns at once. The other arguments are those of get_license().
 
         Args:
             callback: a function that gets the finished future. It runs on the same threads as other callbacks (see

@@ -200,7 +200,7 @@ class SSPV2Delegate(_SSPDelegate):
     def __init__(
         self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[_ssp.SSPV2Options]
     ) -> None:
-        """Makes a delegate. Arguments and errors as ``SSPDelegate``."""
+        """Makes a delegate. Arguments and errors are those of ``SSPDelegate``."""
         super().__init__(context)
         self._has_sessions = True
         self._open_ssp(context, _bare(_ssp.SSPV2Delegate), token_callback, options)
@@ -218,7 +218,7 @@ class MultiInstanceDelegate(_SSPDelegate, CommonDelegate):
         token_callback: TokenCallback | None = None,
         **options: Unpack[_tokens.MultiInstanceOptions],
     ) -> None:
-        """Makes a delegate. Arguments and errors as ``SSPDelegate``."""
+        """Makes a delegate. Arguments and errors are those of ``SSPDelegate``."""
         HTTPDelegate.__init__(self, context)
         self._has_sessions = bool(options.get("ssm_url") or options.get("setup_url"))
         self._open_ssp(context, _bare(_tokens.MultiInstanceDelegate), token_callback, options)
@@ -252,7 +252,7 @@ class CustomerDelegate(Delegate):
         certificate: bytes | None = None,
         **options: Unpack[_customer.CustomerOptions],
     ) -> None:
-        """Makes a delegate. Arguments and errors as ``usher.CustomerDelegate``."""
+        """Makes a delegate. Arguments and errors are those of ``usher.CustomerDelegate``."""
         super().__init__(context)
         self._teardown_ms = options.get("teardown_timeout_ms") or TEARDOWN_MS
         given = {"license": license, "heartbeat": heartbeat, "teardown": teardown}

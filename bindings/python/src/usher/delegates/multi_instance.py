@@ -128,7 +128,8 @@ class MultiInstanceDelegate(_SSPDelegate, CommonDelegate):
     def __init__(
         self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[MultiInstanceOptions]
     ) -> None:
-        """Makes a delegate. Arguments and errors as ``SSPDelegate``; options: ``MultiInstanceOptions``."""
+        """Makes a delegate. Arguments and errors are those of ``SSPDelegate``; the options are
+        ``MultiInstanceOptions``."""
         self._open(context, options, hooks_of(context, self), token_callback)
 
     def _make(self, options: Any) -> None:

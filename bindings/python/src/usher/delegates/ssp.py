@@ -138,7 +138,7 @@ class SSPV2Delegate(_SSPDelegate):
     def __init__(
         self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[SSPV2Options]
     ) -> None:
-        """Makes a delegate. Arguments and errors as ``SSPDelegate``; options: ``SSPV2Options``."""
+        """Makes a delegate. Arguments and errors are those of ``SSPDelegate``; the options are ``SSPV2Options``."""
         self._open(context, options, hooks_of(context, self), token_callback)
 
     def _make(self, options: Any) -> None:

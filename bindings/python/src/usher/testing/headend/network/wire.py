@@ -24,10 +24,10 @@ class _Sent(web.StreamResponse):
         self.force_close()
 
     async def prepare(self, request: web.BaseRequest) -> None:
-        """Does nothing: the headers are sent."""
+        """Does nothing, because the headers have already been sent."""
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """Does nothing: the body is sent."""
+        """Does nothing, because the body has already been sent."""
 
 
 async def deliver(request: web.Request, reply: Reply, fault: Fault | None, clock: Clock) -> web.StreamResponse:
