@@ -24,6 +24,16 @@ def damaged(kind: str, clip: Clip, folder: Path) -> Path:
         data[tenc : tenc + 4] = (4_000_000).to_bytes(4, "big")
     elif kind == "other-key-id":
         data[tenc + 16 : tenc + 32] = bytes(range(16))
+        pssh = data.find(b"pssh")
+        if pssh >= 0:  # behind its version, system and count
+            data[pssh + 28 : pssh + 44] = bytes(range(16))
+    elif kind == "cut-in-the-middle":
+        del data[len(data) // 2 :]
+    elif kind == "IVs-of-255-bytes":
+        data[tenc + 15] = 255
+    elif kind == "subsamples-too-long":
+        senc = data.find(b"senc") + 12  # behind version, flags and count; then IV (8), count, clear (2), encrypted (4)
+        data[senc + 10 : senc + 16] = b"\xff" * 6
     elif kind == "text":
         data[:] = b"This is no film.\n" * 100
     file.write_bytes(data)
@@ -31,12 +41,13 @@ def damaged(kind: str, clip: Clip, folder: Path) -> Path:
 
 
 def huge_moov(clip: Clip, folder: Path) -> Path:
-    """Writes a film that plays: its moov box really has HUGE bytes, nearly all in a box `free` before the others. The
-    file is sparse."""
+    """Writes a film whose moov box really has HUGE bytes, nearly all in a box `free` before the others. The file is
+    sparse. The positions of the samples stay right: moov is the last box, or the film is fragmented."""
     data = clip.file.read_bytes()
     moov = data.find(b"moov") - 4
-    assert int.from_bytes(data[moov : moov + 4], "big") == len(data) - moov, "moov is the last box"
-    free = HUGE - (len(data) - moov)
+    size = int.from_bytes(data[moov : moov + 4], "big")
+    assert moov + size == len(data) or b"mvex" in data, "the samples would be elsewhere"
+    free = HUGE - size
     file = folder / "huge-moov.mp4"
     with file.open("wb") as out:
         out.write(data[:moov] + HUGE.to_bytes(4, "big") + b"moov" + free.to_bytes(4, "big") + b"free")

@@ -35,9 +35,9 @@ class Table:
 TABLES: dict[str, Table] = {
     "content": Table(
         "Contents",
-        """*Exact*: every decoded picture equals that of the clear clip. `make test` compares the pictures of two programs in the
-same way: [multi_instance.cpp](../examples/cpp/multi_instance.cpp) plays two encrypted streams at once, and
-[loaded.c](../examples/c/loaded.c) loads libusher with `dlopen()`.""",
+        """*Exact*: every decoded picture equals that of the clear clip. `make test` compares the pictures of two
+programs in the same way: [multi_instance.cpp](../examples/cpp/multi_instance.cpp) plays two encrypted streams at once,
+and [loaded.c](../examples/c/loaded.c) loads libusher with `dlopen()`.""",
         ("host", "content", "result"),
     ),
     "trouble": Table(

@@ -35,6 +35,13 @@ def until(condition: Callable[[], Any], what: str, seconds: float = PATIENCE_S) 
         time.sleep(0.01)
 
 
+def peak_kb(pid: int) -> int:
+    """Returns the most memory that a running process has used so far (VmHWM), in kB."""
+    found = re.search(r"VmHWM:\s*(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert found, "the process has ended"
+    return int(found[1])
+
+
 def until_ended(server: HeadEnd, state: SessionState = SessionState.TORN_DOWN) -> Session:
     """Waits until the head-end holds no session. Returns the newest one, which ended in this state."""
     try:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 from hosts.calls import LIMIT_MS
 from hosts.conftest import Clip, Row
+from hosts.damage import damaged, huge_moov
 from hosts.gst import HOST, Player, Room, built_program, environment, expected, settings
-from hosts.scene import PATIENCE_S, until
+from hosts.scene import PATIENCE_S, peak_kb, until
 from hosts.screen import Screen
 
 from usher.testing.headend import Fault
@@ -109,39 +110,16 @@ def test_licenseForOtherKeys_noPicture(room: Room, clips: dict[str, Clip], row: 
     row("trouble", HOST, "the licence has other keys", "an error message on the bus, no picture")
 
 
-def damaged(clip: Clip, how: str, folder: Path) -> Path:
-    """Writes a damaged copy of a clip."""
-    data = bytearray(clip.file.read_bytes())
-    if how == "text":
-        data = bytearray(b"This is no film.\n" * 1000)
-    elif how == "cut in moov":
-        del data[600:]
-    elif how == "cut":
-        del data[len(data) // 2 :]
-    elif how == "other key id":
-        at = data.index(b"tenc")
-        data[at + 12 : at + 28] = bytes(16)
-        at = data.index(b"pssh")
-        data[at + 24 + 4 : at + 24 + 20] = bytes(16)
-    elif how == "IVs of 255 bytes":
-        data[data.index(b"tenc") + 11] = 255
-    elif how == "subsamples too long":
-        at = data.index(b"senc") + 12  # version and flags, count of samples, then IV (8), count, clear, encrypted
-        data[at + 8 + 2 : at + 8 + 8] = b"\xff" * 6
-    file = folder / "damaged.mp4"
-    file.write_bytes(data)
-    return file
+KINDS = ("text", "cut", "cut-in-the-middle", "lying-tenc", "other-key-id", "IVs-of-255-bytes", "subsamples-too-long")
 
 
-@pytest.mark.parametrize(
-    "how", ["text", "cut in moov", "cut", "other key id", "IVs of 255 bytes", "subsamples too long"]
-)
-def test_damagedFile_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row, how: str) -> None:
-    """The viewer opens a file that is no film, that is cut, or whose boxes have wrong contents. The viewer reads a
-    message or sees the part of the film that exists, and the next item plays."""
+@pytest.mark.parametrize("kind", [*KINDS, "moov-of-200-MB"])
+def test_damagedFile_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row, kind: str) -> None:
+    """The viewer opens a damaged file. The player shows an error message, or plays the undamaged part; then it plays
+    the next item."""
     clip = clips["cenc"]
-    player = room.play(clip, damaged(clip, how, room.folder).as_uri())
-    if how == "cut":
+    player = room.play(clip, damaged(kind, clip, room.folder).as_uri())
+    if kind == "cut-in-the-middle":
         player.until("end")
         assert player.hash("pictures")[0] < 100
         result = "plays the part that is there"
@@ -150,11 +128,33 @@ def test_damagedFile_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row,
         assert not player.lines("pictures")
         result = "an error message on the bus, no picture"
     player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
-    player.until("end", 2 if how == "cut" else 1)
+    player.until("end", 2 if kind == "cut-in-the-middle" else 1)
     assert player.quit() == 0, player.text
     assert player.lines("pictures")[-1].split()[3] == clip.content.frames_sha256
     room.until_ended()
-    row("trouble", HOST, f"a file that is damaged: {how}", result)
+    row("trouble", HOST, f"a file that is damaged: {kind.replace('-', ' ')}", result)
+
+
+def test_moov_isHuge_plugInNeedsNoMemory(room: Room, clips: dict[str, Clip], row: Row) -> None:
+    """playbin plays a film whose moov box really has 200 MB. GStreamer's demuxer holds the box in memory, also that of a
+    clear film; the plug-in adds no memory."""
+    clip = clips["cenc"]
+    clear = dataclasses.replace(clip, file=room.folder / "clear.mp4")
+    decrypt = ["ffmpeg", "-v", "error", "-decryption_key", clip.content.keys[0].key.hex(), "-i", str(clip.file)]
+    fragments = ["-c", "copy", "-movflags", "frag_keyframe+empty_moov+default_base_moof", str(clear.file)]
+    subprocess.run([*decrypt, *fragments], check=True, timeout=PATIENCE_S)
+    peaks_kb = []
+    for film in (clip, clear):
+        player = room.play(clip, huge_moov(film, room.folder).as_uri())
+        player.until("end")
+        peaks_kb.append(peak_kb(player.process.pid))
+        assert player.quit() == 0, player.text
+        assert player.hash("pictures") == expected(clip)
+    print(f"{HOST}: peaks of {peaks_kb} kB")
+    assert peaks_kb[0] - peaks_kb[1] < 20_000, peaks_kb
+    room.until_ended()
+    result = "exact; the plug-in adds no memory to that of the demuxer, which holds the moov"
+    row("content", f"{HOST}, playbin", f"{clip.name}, moov of 200 MB", result)
 
 
 FAULTS = [Fault.html_page(), Fault.non_json(), Fault.status(503), Fault.drop()]

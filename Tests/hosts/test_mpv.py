@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from hosts.calls import LIMIT_MS, Calls
 from hosts.conftest import Clip, Row
-from hosts.damage import damaged
+from hosts.damage import damaged, huge_moov
 from hosts.mpv import Mpv, image_output, options, pictures
-from hosts.scene import PATIENCE_S, Scene, until
+from hosts.scene import PATIENCE_S, Scene, peak_kb, until
 from hosts.terminal import Terminal
 
 from usher.testing.headend import Fault, HeadEnd, Session, SessionState
@@ -511,6 +511,23 @@ def test_file_isDamaged(theatre: Theatre, clips: dict[str, Clip], row: Row, kind
     assert pictures(target)[0] == 0
     until(lambda: not theatre.server.sessions.active(), "no session is left")
     row("trouble", HOST, f"a file that is damaged: {kind.replace('-', ' ')}", "says so, shows no picture")
+
+
+def test_moov_isHuge_memoryIsBounded(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
+    """mpv with the plug-in plays a film whose moov box really has 200 MB, and needs no memory for the box."""
+    clip = clips["progressive"]
+    peaks_kb = []
+    for file in (clip.file, huge_moov(clip, theatre.folder)):
+        theatre.give_token(clip.content.content_id)
+        target = theatre.folder / f"pictures-{len(peaks_kb)}"
+        player = theatre.play(*image_output(target), "--idle", file, vo=None)
+        until(lambda: any(target.glob("*.png")) and player.get("idle-active"), "mpv plays the film")
+        peaks_kb.append(peak_kb(player.process.pid))
+        assert pictures(target) == clear_pictures(clip, theatre.folder), player.text
+        theatre.until_ended()
+    print(f"{HOST}: peaks of {peaks_kb} kB")
+    assert peaks_kb[1] - peaks_kb[0] < 20_000, peaks_kb
+    row("content", HOST, "progressive MP4, cenc, moov of 200 MB", "exact; needs no memory for the moov")
 
 
 # ---- zaps ------------------------------------------------------------------------------------------------------------
