@@ -516,15 +516,18 @@ def test_file_isDamaged(theatre: Theatre, clips: dict[str, Clip], row: Row, kind
 def test_moov_isHuge_memoryIsBounded(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
     """mpv with the plug-in plays a film whose moov box really has 200 MB, and needs no memory for the box."""
     clip = clips["progressive"]
-    peaks_kb = []
-    for file in (clip.file, huge_moov(clip, theatre.folder)):
+
+    def peak_with(file: Path) -> int:
         theatre.give_token(clip.content.content_id)
-        target = theatre.folder / f"pictures-{len(peaks_kb)}"
+        target = theatre.folder / f"pictures-{file.stem}"
         player = theatre.play(*image_output(target), "--idle", file, vo=None)
         until(lambda: any(target.glob("*.png")) and player.get("idle-active"), "mpv plays the film")
-        peaks_kb.append(peak_kb(player.process.pid))
+        peak = peak_kb(player.process.pid)
         assert pictures(target) == clear_pictures(clip, theatre.folder), player.text
         theatre.until_ended()
+        return peak
+
+    peaks_kb = [peak_with(file) for file in (clip.file, huge_moov(clip, theatre.folder))]
     print(f"{HOST}: peaks of {peaks_kb} kB")
     assert peaks_kb[1] - peaks_kb[0] < 20_000, peaks_kb
     row("content", HOST, "progressive MP4, cenc, moov of 200 MB", "exact; needs no memory for the moov")
