@@ -136,8 +136,8 @@ def test_damagedFile_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row,
 
 
 def test_moov_isHuge_plugInNeedsNoMemory(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """playbin plays a film whose moov box really has 200 MB. GStreamer's demuxer holds the box in memory, also that of
-    a clear film; the plug-in adds no memory."""
+    """playbin plays a film whose moov box really has 200 MB. GStreamer's demuxer keeps this box in memory, even if the
+    film is clear; the plug-in needs no further memory."""
     clip = clips["cenc"]
     clear = dataclasses.replace(clip, file=room.folder / "clear.mp4")
     decrypt = ["ffmpeg", "-v", "error", "-decryption_key", clip.content.keys[0].key.hex(), "-i", str(clip.file)]
