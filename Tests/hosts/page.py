@@ -14,6 +14,9 @@ page; do not edit it. It runs each player without a screen against the [referenc
 result of a test in [Tests/hosts](../Tests/hosts), which compares the decoded pictures with those of the clear clip, and
 reads the [sessions](glossary.md#session) from the [head-end](glossary.md#head-end)'s [journal](glossary.md#journal) and
 [session table](glossary.md#session-table).
+
+For a first encrypted picture with one of these players, see the page about [mpv](hosts/mpv.md),
+[ffmpeg](hosts/ffmpeg.md), [VLC](hosts/vlc.md), [Chromium](hosts/chromium.md) or [GStreamer](hosts/gstreamer.md).
 """
 
 

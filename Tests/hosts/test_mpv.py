@@ -482,6 +482,8 @@ def test_options_areNamedOnce(theatre: Theatre, clips: dict[str, Clip], row: Row
         ({"token-file": "/nonexistent"}, "usher-token-file"),
         ({"token-file": None}, "usher-token-file"),
         ({"ca-file": "/nonexistent"}, "usher-ca-file"),
+        ({"headers": "no header"}, "usher-headers"),
+        ({"token-header": "no header"}, "usher-token-header"),
     ],
 )
 def test_options_areMissingOrWrong(
