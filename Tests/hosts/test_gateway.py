@@ -391,6 +391,7 @@ def test_gatewayRange_isServed(start: Start, film: Path) -> None:
         ([], {"allow_origin": "https://tv.example/"}, 2, "--allow-origin"),
         (["--", "mpv"], {}, 2, "which clip"),
         ([], {"licence": "x"}, 2, "licence"),
+        ([], {"ca_file": "/nonexistent"}, 3, "an option is wrong: --ca-file: "),
     ],
 )
 def test_gatewayArguments_areWrong(
@@ -400,6 +401,17 @@ def test_gatewayArguments_areWrong(
     gateway = start(*words, **options)
     assert gateway.wait() == code
     assert named in gateway.errors
+
+
+@pytest.mark.quick
+def test_gatewayUrl_isWrong(server: HeadEnd, start: Start, clips: dict[str, Clip]) -> None:
+    """libusher refuses the URL of the session manager; the player and the viewer read the name of the gateway's
+    option."""
+    gateway = start(ssm="foo")
+    reply = ask(gateway.url(), "POST", request_of(clips["progressive"].content.keys[0].kid))
+    assert reply.status == 502
+    assert reply.text.startswith("an option is wrong: --ssm: ")
+    assert "an option is wrong: --ssm: " in gateway.errors
 
 
 def test_gatewayPort_isTaken(start: Start) -> None:

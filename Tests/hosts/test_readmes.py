@@ -66,6 +66,19 @@ def test_installation_isFoundByMpv(prefix: Path, clips: dict[str, Clip]) -> None
     assert subprocess.run(program, check=True, timeout=PATIENCE_S, capture_output=True).stdout.startswith(b"usher ")
 
 
+@pytest.mark.quick
+def test_mpvReadme_countsTheLines() -> None:
+    """The README of the plug-in for mpv says how many lines name libusher. Its command prints the same numbers."""
+    readme = (ROOT / "hosts" / "mpv" / "README.md").read_text()
+    said = re.search(r"(\d+) lines name libusher: (\d+) in .*? and (\d+) in", readme, re.S)
+    command = re.search(r"```sh\n(grep .*)\n```", readme)
+    assert said and command
+    words = ["sh", "-c", command[1]]
+    printed = subprocess.run(words, cwd=ROOT, check=True, timeout=PATIENCE_S, capture_output=True, text=True).stdout
+    session, plugin = (int(line.split(":")[1]) for line in printed.splitlines())
+    assert [int(number) for number in said.groups()] == [session + plugin, session, plugin]
+
+
 def program(folder: Path, name: str, command: str) -> None:
     """Writes a shell script that runs a player without a screen, with further arguments at its end."""
     file = folder / name

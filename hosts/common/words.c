@@ -22,6 +22,14 @@ void words_of_wait(const usher_error *error, long seconds, char out[WORDS_MAX]) 
   snprintf(out + size, WORDS_MAX - size, "\nWaiting for at most %ld s until another device stops.", seconds);
 }
 
+void words_of_refusal(
+    int32_t status, const char *text, const struct words_option *options, const char *before, char out[WORDS_MAX]) {
+  size_t length = strcspn(text, ":");
+  while (options->field && (strlen(options->field) != length || strncmp(options->field, text, length) != 0)) options++;
+  snprintf(out, WORDS_MAX, "%s%s%s (%s)", before, options->field ? options->option : "",
+      options->field ? text + length : text, usher_status_name(status));
+}
+
 char *words_first_line(const char *path) {
   char *line = NULL;
   size_t room = 0;

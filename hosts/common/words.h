@@ -15,6 +15,16 @@ void words_of_error(const usher_error *error, char out[WORDS_MAX]);
 /* Writes the same lines, and a line which says that libusher repeats the set-up for at most `seconds`. */
 void words_of_wait(const usher_error *error, long seconds, char out[WORDS_MAX]);
 
+/* The name of a host's option, and that of libusher's field which gets its value. */
+struct words_option {
+  const char *field, *option;
+};
+
+/* Writes why libusher has refused an option, with the name of the host's option. `text` begins with the name of
+ * libusher's field and a colon. `options` ends with a field that is NULL. */
+void words_of_refusal(
+    int32_t status, const char *text, const struct words_option *options, const char *before, char out[WORDS_MAX]);
+
 /* Returns the first line of a file; the caller frees it. If this fails, returns NULL, and errno has the reason. */
 char *words_first_line(const char *path);
 

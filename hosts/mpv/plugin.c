@@ -192,20 +192,13 @@ static bool has_own_key(struct plugin *plugin) {
   return mpv_free(options), has;
 }
 
-/* Called when libusher refuses an option. `text` begins with the name of libusher's field and a colon. Writes the name
-   of the plug-in's option to `words`. */
 static void on_refusal(int32_t status, const char *text, void *user_data) {
-  static const char *const names[][2] = {{"license_url", "usher-license"}, {"ssm_url", "usher-ssm"},
+  static const struct words_option options[] = {{"license_url", "usher-license"}, {"ssm_url", "usher-ssm"},
       {"content_token", "usher-token"}, {"token_header", "usher-token-header"}, {"extra_headers", "usher-headers"},
-      {"ca_file", "usher-ca-file"}};
+      {"ca_file", "usher-ca-file"}, {NULL, NULL}};
   struct plugin *plugin = user_data;
-  size_t length = strcspn(text, ":");
-  const char *reason = text + length, *name = NULL;
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-    if (strlen(names[i][0]) == length && strncmp(names[i][0], text, length) == 0) name = names[i][1];
-  if (!name) name = "", reason = text;
-  snprintf(plugin->words, WORDS_MAX, "This content cannot be played: an option of the plug-in is wrong.\n%s%s (%s)",
-      name, reason, usher_status_name(status));
+  words_of_refusal(
+      status, text, options, "This content cannot be played: an option of the plug-in is wrong.\n", plugin->words);
 }
 
 static bool open_session(struct plugin *plugin) {

@@ -10,6 +10,7 @@
 #include "../common/trace.h"
 #include "commands.h"
 #include "gateway_options.h"
+#include "options.h"
 #include "player.h"
 #include "server.h"
 
@@ -433,7 +434,7 @@ static void on_unconfirmed(const usher_error *error, void *user_data) {
 
 static void on_refusal(int32_t status, const char *text, void *user_data) {
   struct gateway *gateway = user_data;
-  snprintf(gateway->words, WORDS_MAX, "an option is wrong: %s (%s)", text, usher_status_name(status));
+  option_refusal(status, text, gateway->words);
 }
 
 /* Sets up the session of a playback, and requests its first licence. */

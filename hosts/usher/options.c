@@ -20,3 +20,10 @@ bool option_header(const char *line, const char **headers) {
   *headers = all;
   return true;
 }
+
+void option_refusal(int32_t status, const char *text, char out[WORDS_MAX]) {
+  static const struct words_option options[] = {{"license_url", "--license"}, {"ssm_url", "--ssm"},
+      {"content_token", "--token-file"}, {"token_header", "--token-header"}, {"extra_headers", "--header"},
+      {"ca_file", "--ca-file"}, {NULL, NULL}};
+  words_of_refusal(status, text, options, "an option is wrong: ", out);
+}

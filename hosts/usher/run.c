@@ -139,7 +139,7 @@ static void on_unconfirmed(const usher_error *error, void *user_data) {
 
 static void on_refusal(int32_t status, const char *text, void *user_data) {
   struct run *run = user_data;
-  snprintf(run->words, WORDS_MAX, "an option is wrong: %s (%s)", text, usher_status_name(status));
+  option_refusal(status, text, run->words);
 }
 
 /* ---- the process ------------------------------------------------------------------------------------------------- */
