@@ -37,7 +37,7 @@ static inline int curl_shim_set_callback_data(CURL *e, void *data, void *headers
          curl_easy_setopt(e, CURLOPT_WRITEDATA, data) == CURLE_OK &&
          curl_easy_setopt(e, CURLOPT_PRIVATE, data) == CURLE_OK &&
          curl_easy_setopt(e, CURLOPT_HEADERDATA, headers) == CURLE_OK &&
-         (curl_easy_setopt(e, CURLOPT_SSL_CTX_DATA, headers), 1) && /* fails if libcurl does not use OpenSSL */
+         (curl_easy_setopt(e, CURLOPT_SSL_CTX_DATA, headers), 1) && /* libcurl refuses it without OpenSSL */
          curl_easy_setopt(e, CURLOPT_ERRORBUFFER, error_text) == CURLE_OK;
 }
 /* Sets the URL of a handle; libcurl copies `url`. `parsed` is the same URL as curl_shim_split_url() parsed it, so that

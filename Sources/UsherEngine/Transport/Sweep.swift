@@ -2,7 +2,7 @@
 /// parts the engine can send keep-alives. Sockets of slow servers get their turns after all others, at least one in
 /// each part.
 struct Sweep {
-  /// After this many milliseconds, a part ends as soon as the turn in progress ends.
+  /// A part lasts this many milliseconds, plus the rest of the turn that is in progress then.
   private static var partTime: Int64 { 10 }
 
   /// The number of this sweep. For each socket, `Connections` stores the number of the sweep in which the socket had
