@@ -89,23 +89,25 @@ static void playbacks(void) {
   int round, accepted = 0, gone = 0;
   item.delegate = delegate;
   item.content_token = free_token();
-  for (round = 0; round < ROUNDS; round++) {
+  /* On a busy machine the answering thread may not run in any of the rounds. Then more rounds follow, with a pause. */
+  for (round = 0; round < ROUNDS || (get(&told_ok) == 0 && round < 2 * ROUNDS); round++) {
     usher_playback *playback = NULL;
     int waits = round % 8 == 0, before = get(&questions);
     usher_player_play(player, &item, &playback);
     if (waits) pthread_create(&waiter, NULL, wait_for_it, playback), waited++;
     accepted += ask_for_all(playback, round, &gone);
     linger(before, round);
+    if (round >= ROUNDS) sleep_ms(5);
     if (round % 3) usher_playback_close(playback, USHER_CLOSE_DEFAULT);
     usher_playback_free(playback);
     if (waits) pthread_join(waiter, NULL);
   }
-  reaches(&gone, 2 * ROUNDS, 5000);
-  tell(accepted == 2 * ROUNDS && get(&told_ok) + get(&told_error) == accepted,
+  reaches(&gone, 2 * round, 5000);
+  tell(accepted == 2 * round && get(&told_ok) + get(&told_error) == accepted,
       "playbacks closed and freed: of %d requests %d completed with answers, %d with errors", accepted, get(&told_ok),
       get(&told_error));
   tell(get(&told_ok) > 0 && get(&told_error) > 0, "some completed with answers, some with errors");
-  tell(get(&gone) == 2 * ROUNDS, "%d of %d user_data destroyed", get(&gone), 2 * ROUNDS);
+  tell(get(&gone) == 2 * round, "%d of %d user_data destroyed", get(&gone), 2 * round);
   tell(get(&returned) == waited, "all %d blocked calls returned", waited);
   usher_context_free(context);
   tell(get(&destroyed) == 1, "context_free destroyed the hooks' user_data (%d)", get(&destroyed));
