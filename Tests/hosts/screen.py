@@ -26,7 +26,7 @@ class Screen:
 
     def __enter__(self) -> Screen:
         read, write = os.pipe()
-        words = ["-displayfd", str(write), "-screen", "0", f"{WIDTH}x{HEIGHT}x24", "-nolisten", "tcp"]
+        words = ["-displayfd", str(write), "-screen", "0", f"{WIDTH}x{HEIGHT}x24", "-nolisten", "tcp", "-noreset"]
         self._process = subprocess.Popen(["Xvfb", *words], pass_fds=[write], stdout=self._log, stderr=self._log)
         os.close(write)
         with os.fdopen(read) as number:

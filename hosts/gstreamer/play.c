@@ -134,8 +134,21 @@ static gboolean on_message(GstBus *bus, GstMessage *message, gpointer user_data)
 
 /* ---- the words of an error -------------------------------------------------------------------------------------- */
 
+static gboolean on_slate_message(GstBus *bus, GstMessage *message, gpointer user_data) {
+  (void)bus, (void)user_data;
+  if (GST_MESSAGE_TYPE(message) != GST_MESSAGE_ERROR) return TRUE;
+  GError *error = NULL;
+  gst_message_parse_error(message, &error, NULL);
+  g_printerr("The window cannot show the words: %s\n", error->message);
+  g_error_free(error);
+  return TRUE;
+}
+
 static void hide_words(Player *player) {
   if (!player->slate) return;
+  GstBus *bus = gst_element_get_bus(player->slate);
+  gst_bus_remove_watch(bus);
+  gst_object_unref(bus);
   gst_element_set_state(player->slate, GST_STATE_NULL);
   gst_clear_object(&player->slate);
 }
@@ -153,6 +166,9 @@ static void show_words(Player *player, const gchar *words) {
     return;
   }
   GstElement *overlay = gst_bin_get_by_name(GST_BIN(player->slate), "words");
+  GstBus *bus = gst_element_get_bus(player->slate);
+  gst_bus_add_watch(bus, on_slate_message, NULL);
+  gst_object_unref(bus);
   g_object_set(overlay, "text", words, NULL);
   gst_object_unref(overlay);
   gst_element_set_state(player->slate, GST_STATE_PLAYING);
