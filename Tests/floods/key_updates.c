@@ -15,7 +15,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { PIECE = 256 * 1024, RECEIVED = 16 * 1024, SILENCE_S = 30 };
+enum { PIECE = 1024 * 1024, RECEIVED = 16 * 1024, SILENCE_S = 30 };
 
 static SSL_CTX *context;
 static int update_type = SSL_KEY_UPDATE_NOT_REQUESTED;

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -211,6 +212,26 @@ def test_floodOnManyConnections_delaysNoHeartbeatOfAnother(scene: Scene, servers
     print(f"sixty connections: {late} ms late, {computed:.0f} ms computed")
     assert late < LATE_MS * 3, f"a heartbeat of the other server arrived {late} ms late"
     assert computed < COMPUTED_MS, f"the I/O thread computed for {computed:.0f} ms between two heartbeats"
+    scene.check_good()
+
+
+@pytest.mark.parametrize("name", ["TLS key updates", "TLS key updates that ask for one"])
+def test_floodBesideRequestsWithoutReply_delaysNoHeartbeat(scene: Scene, servers: Servers, name: str) -> None:
+    """Another server accepts the connections of sixty requests and sends nothing. These requests give the flooding
+    server no more of the I/O thread's time."""
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as mute, contextlib.ExitStack() as connections:
+        mute.settimeout(10 * PATIENCE)
+        url = f"http://127.0.0.1:{mute.getsockname()[1]}"
+        for player in range(60):
+            scene.play(url, "token", f"mute {player}")
+            connections.enter_context(mute.accept()[0])
+        scene.play(servers.urls[name], "token", "bad")
+        scene.failed("bad", HTTP_TIMEOUT_MS / 1000 + 1)
+        scene.headend.journal.wait_for(len(scene.beats()) + 2, route="heartbeat")
+        late, computed = scene.lateness(), scene.computed()
+        print(f"{name} beside sixty requests: {late} ms late, {computed:.0f} ms computed")
+        assert computed < COMPUTED_MS, f"the I/O thread computed for {computed:.0f} ms between two heartbeats"
+        assert late < LATE_MS, f"a heartbeat of the other server arrived {late} ms late"
     scene.check_good()
 
 

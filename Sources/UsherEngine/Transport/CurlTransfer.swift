@@ -290,8 +290,9 @@ final class CurlTransfer {
       isTooLarge = true
       return false
     }
+    let header = reply.count == 0 ? Int(clamping: Self.headersMost &- headers.pointee.left) : 0
     reply.append(bytes)
-    watchdog.tookBody(bytes.count)
+    watchdog.tookBody(bytes.count, header: header)
     // libcurl reads whole TLS records before it passes bytes on. So if OpenSSL still has decrypted bytes now, the
     // server sent them after this reply, and libcurl would read them as the next reply. The connection must not be used
     // again.

@@ -25,7 +25,7 @@ final class CurlTransport: Transport {
   private let options: TransportOptions
   private let multi: OpaquePointer?
   private let poller = Poller()
-  private let watchdog: TurnWatchdog
+  private let watchdog = TurnWatchdog()
   private let connections: Connections
   private let pool: TransferPool
   private var contenders: Contenders
@@ -75,7 +75,6 @@ final class CurlTransport: Transport {
   private init(options: TransportOptions, keptMax: Int, connectionsMax: Int) {
     self.options = options
     multi = curl_multi_init().map { OpaquePointer($0) }
-    watchdog = TurnWatchdog(multiplexes: options.allowsHTTP2 || options.speaksHTTP2WithoutTLS)
     connections = Connections(poller: poller, watchdog: watchdog, options: options)
     let handlesMax = min(keptMax, connectionsMax)
     pool = TransferPool(options: options, connections: connections, keptMax: handlesMax)

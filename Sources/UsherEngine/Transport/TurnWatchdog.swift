@@ -9,10 +9,10 @@ internal import Synchronization
 ///
 /// A long turn alone does not show a flood: on a slow or busy machine, a long reply or a TLS handshake takes long too.
 /// So the watchdog drops a connection only if the I/O thread has read many more bytes from it than libcurl has passed
-/// on as parts of bodies.
+/// on as parts of bodies and as their header lines.
 ///
 /// The watchdog's thread looks every few milliseconds while requests are in flight, and sleeps otherwise. The I/O
-/// thread only writes two numbers in memory for each turn, and one for each part of a body.
+/// thread only writes two numbers in memory for each turn, and two for each part of a body.
 final class TurnWatchdog {
   /// How often the watchdog looks for a long turn, in milliseconds. After it has dropped a connection, it looks more
   /// often for `alertTime`, because a server that floods usually does so on each connection.
@@ -21,25 +21,24 @@ final class TurnWatchdog {
   private static var alertTime: Int64 { 2000 }
   /// How often the watchdog looks again at a turn that it has seen already, in milliseconds.
   private static var closePause: Int64 { 5 }
-  /// The limit of bytes that belong to no body, and that the I/O thread may read from one connection in one turn; see
-  /// `allowed`. If the thread reads more, the server floods. The header lines of a reply, and all messages of a TLS
-  /// handshake, are usually much shorter.
+  /// The limit of bytes that belong to no reply, and that the I/O thread may read from one connection in one turn; see
+  /// `allowed`. If the thread reads more, the server floods. All messages of a TLS handshake are usually much shorter.
   private static var bytesMost: UInt64 { 1 << 15 }
+  /// The limit of header bytes that `allowed` adds. Over HTTP/2 the replies to many requests may arrive in one turn.
+  private static var headerBytesMost: UInt64 { 1 << 16 }
   /// The processor time of a turn, in microseconds, before which the watchdog does nothing. On a busy machine a turn
   /// may only seem long, because the I/O thread does not run.
   private static var leastTime: Int64 { 4000 }
 
-  /// How many more bytes are allowed for each request in flight. Over HTTP/2 the replies to all of them may arrive in
-  /// one turn on one connection; over HTTP/1.1 only one reply does, and `bytesMost` suffices.
-  private let bytesPerRequest: UInt64
-
-  // Only the I/O thread changes these four properties.
+  // Only the I/O thread changes these five properties.
   /// How many turns have begun, plus how many have ended. The number is odd during a turn.
   private let turns = Atomic<UInt64>(0)
   private let inFlight = Atomic<Int>(0)
   private let ioThread = Atomic<UInt64>(0)
   /// How many bytes of bodies libcurl has passed on, of all replies.
   private let bodyBytes = Atomic<UInt64>(0)
+  /// How many bytes the header lines of these replies had.
+  private let headerBytes = Atomic<UInt64>(0)
 
   // Only the watchdog's thread changes these four properties.
   private let looks = Atomic<UInt64>(0)
@@ -64,12 +63,15 @@ final class TurnWatchdog {
   private struct Seen {
     let turn: UInt64
     let processorTime: Int64
-    /// The value of `bodyBytes` when the watchdog began to count; nil: it has not begun.
-    var bodyBytes: UInt64?
+    /// What libcurl had passed on when the watchdog began to count; nil: it has not begun.
+    var passedOn: PassedOn?
   }
 
-  /// - Parameter multiplexes: whether a connection may bring the replies to several requests at the same time.
-  init(multiplexes: Bool) { bytesPerRequest = multiplexes ? 4096 : 0 }
+  /// The values of `bodyBytes` and `headerBytes` at one moment.
+  private struct PassedOn {
+    let body: UInt64
+    let header: UInt64
+  }
 
   // MARK: The I/O thread
 
@@ -107,8 +109,10 @@ final class TurnWatchdog {
   }
 
   /// Called when libcurl has passed on a part of a body.
-  func tookBody(_ count: Int) {
+  /// - Parameter header: how many bytes the header lines had, if this is the first part; otherwise 0.
+  func tookBody(_ count: Int, header: Int) {
     bodyBytes.store(bodyBytes.load(ordering: .relaxed) &+ UInt64(truncatingIfNeeded: count), ordering: .relaxed)
+    headerBytes.store(headerBytes.load(ordering: .relaxed) &+ UInt64(truncatingIfNeeded: header), ordering: .relaxed)
   }
 
   func requestEnded() { _ = inFlight.wrappingSubtract(1, ordering: .relaxed) }
@@ -127,7 +131,7 @@ final class TurnWatchdog {
 
   /// How often the watchdog has looked: an approximate clock while requests are in flight, which costs the I/O thread
   /// one read of memory.
-  var lookCount: UInt64 { looks.load(ordering: .relaxed) }
+  var lookCount: UInt64 { looks.load(ordering: .acquiring) }
 
   /// How many turns have begun, plus how many have ended.
   var turnCount: UInt64 { turns.load(ordering: .relaxed) }
@@ -174,8 +178,8 @@ final class TurnWatchdog {
     guard used >= Self.leastTime else { return seen }
     longTurn.store(turn, ordering: .relaxed)
     return monitor.locked {
-      guard let before = seen.bodyBytes else {
-        seen.bodyBytes = bodyBytes.load(ordering: .relaxed)
+      guard let before = seen.passedOn else {
+        seen.passedOn = passedOn()
         // If bytes arrive meanwhile, these numbers must not be too low.
         for index in sockets.indices { sockets[index].read = platform_socket_read(sockets[index].number, 1) }
         return seen
@@ -198,22 +202,27 @@ final class TurnWatchdog {
 
   /// Returns the socket from which the I/O thread has read the most bytes since the watchdog began to count; nil if no
   /// socket has too many.
-  /// - Parameter bodyBefore: the value of `bodyBytes` when the watchdog began to count.
-  private func flood(_ bodyBefore: UInt64) -> Socket? {
+  /// - Parameter before: what libcurl had passed on when the watchdog began to count.
+  private func flood(_ before: PassedOn) -> Socket? {
     var (found, most): (Socket?, UInt64) = (nil, 0)
     for socket in sockets {
       let now = platform_socket_read(socket.number, 0)
       guard now > socket.read, now &- socket.read > most else { continue }
       (found, most) = (socket, now &- socket.read)
     }
-    // Read `bodyBytes` last: what the I/O thread reads meanwhile may be a part of a body.
-    return most > allowed(besides: bodyBytes.load(ordering: .relaxed) &- bodyBefore) ? found : nil
+    // Call `passedOn` last: what the I/O thread reads meanwhile may be a part of a body.
+    return most > allowed(since: before) ? found : nil
   }
 
-  /// Returns how many bytes of one connection the I/O thread may read in a turn in which libcurl passes on `body` bytes
-  /// of bodies. TLS and chunks need less than one more byte for each byte of a body.
-  private func allowed(besides body: UInt64) -> UInt64 {
-    Self.bytesMost &+ UInt64(clamping: inFlight.load(ordering: .relaxed)) &* bytesPerRequest &+ 2 &* body
+  /// Returns how many bytes of one connection the I/O thread may read in a turn, if libcurl has passed on nothing but
+  /// parts of replies since `before`. TLS and chunks need less than one more byte for each byte of a body.
+  private func allowed(since before: PassedOn) -> UInt64 {
+    let now = passedOn()
+    return Self.bytesMost &+ min(now.header &- before.header, Self.headerBytesMost) &+ 2 &* (now.body &- before.body)
+  }
+
+  private func passedOn() -> PassedOn {
+    PassedOn(body: bodyBytes.load(ordering: .relaxed), header: headerBytes.load(ordering: .relaxed))
   }
 }
 

@@ -65,6 +65,7 @@ import Testing
   /// - Returns: how many connections the watchdog has dropped.
   private func turn(_ watchdog: TurnWatchdog, looks: Int, _ step: () -> Void) -> UInt64 {
     let end = monotonicMilliseconds() + 20_000
+    let first = watchdog.turnCount
     watchdog.turn {
       for _ in 0..<looks where watchdog.droppedCount == 0 {
         let before = watchdog.lookCount
@@ -73,12 +74,13 @@ import Testing
       }
     }
     #expect(monotonicMilliseconds() < end)
+    #expect(watchdog.hasSeenLongTurn(since: first), "the watchdog has not counted")
     return watchdog.droppedCount
   }
 
   /// Calls `body` with a watchdog that watches the connections, while one request is in flight.
   private func watching(_ connections: [Connection], _ body: (TurnWatchdog) throws -> Void) throws {
-    let watchdog = TurnWatchdog(multiplexes: false)
+    let watchdog = TurnWatchdog()
     try #require(watchdog.start())
     for connection in connections { watchdog.opened(connection.own) }
     watchdog.requestStarted()
@@ -123,13 +125,40 @@ import Testing
       let dropped = turn(watchdog, looks: 64) {
         connection.send(16_800)
         connection.read(16_800)
-        watchdog.tookBody(16_384)
+        watchdog.tookBody(16_384, header: 0)
       }
       #expect(dropped == 0)
     }
   }
 
-  /// A TLS handshake of 16 kB takes the I/O thread more than 100 ms of processor time. The watchdog does not drop the
+  /// 64 replies over HTTP/2 arrive in one turn. Their header lines have 800 bytes each, their bodies have 100 bytes each.
+  /// The watchdog does not drop the connection.
+  @Test func manyReplies_inOneTurn_areRead() throws {
+    let connection = try Connection()
+    try watching([connection]) { watchdog in
+      let dropped = turn(watchdog, looks: 64) {
+        connection.send(900)
+        connection.read(900)
+        watchdog.tookBody(100, header: 800)
+      }
+      #expect(dropped == 0)
+    }
+  }
+
+  /// A server sends header lines of many replies without end in one turn. The watchdog drops the connection.
+  @Test func headerLines_withoutEnd_areAFlood() throws {
+    let connection = try Connection()
+    try watching([connection]) { watchdog in
+      let dropped = turn(watchdog, looks: 500) {
+        connection.send(4000)
+        connection.read(4000)
+        watchdog.tookBody(1, header: 4000)
+      }
+      #expect(dropped == 1)
+    }
+  }
+
+  /// A TLS handshake of 16 kB takes the I/O thread more than 100 ms. The watchdog does not drop the
   /// connection.
   @Test func handshake_onASlowProcessor_ends() throws {
     let connection = try Connection()
