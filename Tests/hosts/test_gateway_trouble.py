@@ -39,6 +39,18 @@ def test_gatewaySlow_givesTheKeyLater(
     row("trouble", HOST, "each reply takes two seconds", "the key comes four seconds later; playlists come at once")
 
 
+@pytest.mark.quick
+def test_gatewayPlayer_thatSendsNoMore_getsItsKey(
+    server: HeadEnd, start: Start, clips: dict[str, Clip], film: Path
+) -> None:
+    """The player closes only its side of the connection after its request, and the head-end takes a second for the
+    session. The player gets the key."""
+    server.faults.add("setup", Fault.delay(1000))
+    with http_get(key_url(start(film).url())) as reply:
+        reply.shutdown(socket.SHUT_WR)
+        assert reply.makefile("rb").read().endswith(clips["progressive"].content.keys[0].key)
+
+
 def http_get(url: str) -> socket.socket:
     """Sends a request, and returns its connection."""
     parts = urlsplit(url)

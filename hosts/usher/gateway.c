@@ -186,8 +186,10 @@ static bool want(struct gateway *gateway, const uint8_t key_id[16]) {
   return true;
 }
 
-static bool is_closed(int connection) {
-  struct pollfd end = {connection, POLLRDHUP, 0};
+/* Whether the player has closed its connection. The end of the player's data counts only during a wait for a slot: the
+   player may have closed only its side for sending, and may still read a reply that comes soon. */
+static bool is_closed(struct gateway *gateway, int connection) {
+  struct pollfd end = {connection, gateway->waits_for_slot ? POLLRDHUP : 0, 0}; /* poll() always reports a reset */
   return poll(&end, 1, 0) > 0;
 }
 
@@ -205,7 +207,8 @@ static bool await(struct gateway *gateway, uint64_t playback, int connection) {
     clock_gettime(CLOCK_MONOTONIC, &next);
     next.tv_nsec += PLAYER_CHECK_MS * 1000000;
     if (next.tv_nsec >= 1000000000) next.tv_nsec -= 1000000000, next.tv_sec++;
-    if (pthread_cond_timedwait(&gateway->changed, &gateway->lock, &next) == ETIMEDOUT) is_gone = is_closed(connection);
+    if (pthread_cond_timedwait(&gateway->changed, &gateway->lock, &next) == ETIMEDOUT)
+      is_gone = is_closed(gateway, connection);
   }
   if (--gateway->waiting == 0) eventfd_write(gateway->wake, 1);
   return gateway->done >= ticket || !is_current(gateway, playback);
@@ -575,7 +578,9 @@ static bool start(struct gateway *gateway) {
     return false;
   }
   if (!why && !replace_playback(gateway, NULL)) why = "the system has no random numbers";
-  if (!why && !(gateway->server = server_start(gateway, (uint16_t)gateway->options.port))) why = strerror(errno);
+  if (!why && !(gateway->server = server_start(gateway, (uint16_t)gateway->options.port)))
+    why = errno == EPROTONOSUPPORT ? "the kernel does not say which user has a connection (CONFIG_INET_DIAG)"
+                                   : strerror(errno);
   if (why) fprintf(stderr, "usher: the gateway cannot start: %s\n", why);
   return !why;
 }
