@@ -213,7 +213,6 @@ def all_parts() -> list[Part]:
             "benchmarks build and run",
             ["make", "--no-print-directory", "bench", "QUICK=1"],
             timeout_s=600,
-            together="examples",
         ),
         Part(
             "mypy",

@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import socket
+import stat
 import sys
 import time
 from collections import Counter
@@ -195,6 +196,9 @@ class Stage:
     def end_connections(self, within_s: float = 15.0) -> None:
         """Makes the head-end, which runs in this process, close all its connections."""
         for name in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError):
+                if not stat.S_ISSOCK(os.fstat(int(name)).st_mode):
+                    continue
             with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as connection:
                 if connection.family == socket.AF_INET and connection.getsockname()[1] == self.port:
                     connection.getpeername()  # fails for the listening socket

@@ -219,7 +219,7 @@ static gboolean on_line(GIOChannel *channel, GIOCondition condition, gpointer us
 static gboolean on_signal(Player *player, int number) {
   player->signal = number;
   g_main_loop_quit(player->loop);
-  return TRUE;
+  return FALSE; /* a second signal ends the process at once */
 }
 static gboolean on_interrupt(gpointer player) { return on_signal(player, SIGINT); }
 static gboolean on_terminate(gpointer player) { return on_signal(player, SIGTERM); }
