@@ -131,7 +131,7 @@ import Testing
     }
   }
 
-  /// 64 replies over HTTP/2 arrive in one turn. Their header lines have 800 bytes each, their bodies have 100 bytes each.
+  /// 64 replies over HTTP/2 arrive in one turn, each with 800 bytes of header lines and a body of 100 bytes.
   /// The watchdog does not drop the connection.
   @Test func manyReplies_inOneTurn_areRead() throws {
     let connection = try Connection()
