@@ -244,8 +244,9 @@ def test_secondErrorOfAPipeline_isNotTheFirst(room: Room) -> None:
 
 @pytest.mark.quick
 def test_muteServers_noCallWaits(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """The plug-in sets up, requests a licence, plays, loses its session, plays and tears down. For some time each of
-    these requests gets no reply; no call of libusher holds a thread of the player for longer than 50 ms."""
+    """For some time the head-end replies to no set-up, to no licence request and to no teardown. Meanwhile the viewer
+    opens other items and stops, and the operator ends a session. No call of libusher holds a thread of the player for
+    longer than 50 ms."""
     clip = clips["cbcs"]
 
     def zap(count: int) -> None:

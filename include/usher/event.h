@@ -112,8 +112,8 @@ typedef void (*usher_event_fn)(const usher_event *event, void *user_data);
 /** Too many devices play on the account. The library repeats the set-up (option `slot_wait_ms`). READY, REFUSED or LOST
     follows, unless you stop the item before. */
 #define USHER_NOTICE_WAITING 2
-/** The item cannot play: set-up, the first licence, or a keep-alive before the first licence has failed. READY may
-    follow: if you request a licence again and get one, or if the session recovers. */
+/** The item cannot play. One of these has failed: set-up, the request for the first licence, or a keep-alive before the
+    first licence arrived. READY follows if you request a licence again and get one, or if the session recovers. */
 #define USHER_NOTICE_REFUSED 3
 /** The item was ready and must stop: the session is lost, or a further licence was refused. RECOVERED may follow. */
 #define USHER_NOTICE_LOST 4

@@ -262,7 +262,7 @@ extension Engine {
   /// teardown), because the host no longer pumps. On the manual clock, the function moves the clock.
   package func finishClosing() {
     beginClosing()
-    // An earlier call that waited has used a part of the time.
+    // If the host has already asked to close the context, the rest of that call's time limit counts.
     let left = closing.left ?? sync { self.closing.longest }
     if options.isManualClock { return moveClockUntilClosed(within: left) }
     guard let pump = calls.pump else { return waitForAllClosed(within: left) }

@@ -92,7 +92,7 @@ outcome<Bytes> filled(F &&f) {
 inline outcome<std::vector<protection>> read_pssh(bytes_view bytes) { return detail::read(usher_read_pssh, bytes); }
 /** usher_read_tenc(): each tenc box, alone or in an init segment. */
 inline outcome<std::vector<protection>> read_tenc(bytes_view bytes) { return detail::read(usher_read_tenc, bytes); }
-/** How an MP4 file is protected; you may keep it. */
+/** A copy of what usher_read_mp4() reports: how an MP4 file is protected. You may keep the struct. */
 struct file_protection {
   /** The whole file: all key ids, the scheme of the first encrypted track, all pssh boxes as init data. If there are
       neither key ids nor a scheme, the file is not encrypted. */

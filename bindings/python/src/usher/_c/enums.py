@@ -212,8 +212,8 @@ class NoticeType(OpenIntEnum):
     """Too many devices play on the account. The library repeats the set-up (option `slot_wait_ms`). READY, REFUSED or
     LOST follows, unless you stop the item before."""
     REFUSED = 3
-    """The item cannot play: set-up, the first licence, or a keep-alive before the first licence has failed. READY may
-    follow: if you request a licence again and get one, or if the session recovers."""
+    """The item cannot play. One of these has failed: set-up, the request for the first licence, or a keep-alive before
+    the first licence arrived. READY follows if you request a licence again and get one, or if the session recovers."""
     LOST = 4
     """The item was ready and must stop: the session is lost, or a further licence was refused. RECOVERED may follow."""
     RECOVERED = 5
