@@ -64,7 +64,7 @@ static inline CURLSH *curl_shim_find_jar(struct curl_shim_jars *jars, const void
 /* Lets a handle use the cookies of this origin, and no others. */
 static inline int curl_shim_use_jar(struct curl_shim_jars *jars, CURL *e, const void *origin, size_t size) {
   return curl_easy_setopt(e, CURLOPT_SHARE, NULL) == CURLE_OK &&
-         /* This deletes the cookies of the handle itself. It has some if it had no jar for its last request. */
+         /* Deletes the handle's own cookies. The handle has some if its last request used no jar. */
          curl_easy_setopt(e, CURLOPT_COOKIELIST, "ALL") == CURLE_OK &&
          curl_easy_setopt(e, CURLOPT_SHARE, curl_shim_find_jar(jars, origin, size)) == CURLE_OK;
 }

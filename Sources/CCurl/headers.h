@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Each header line counts this many bytes in addition, because libcurl's record of a short line is larger than the
- * line. */
+/* For each header line, the library counts this many bytes more than the line has, because libcurl's record of a short
+ * line is larger than the line. */
 #define CURL_SHIM_HEADER_LINE_COST 32
 
 /* What the callbacks of one transfer need to know: how many more bytes of header lines the reply may have, and how its

@@ -66,8 +66,8 @@ static inline int curl_shim_is_connected(int fd) {
 }
 static inline void curl_shim_close_on_exec(int fd) { fcntl(fd, F_SETFD, FD_CLOEXEC); }
 
-/* Whether `fd` is an end of a socket pair or pipe that contains `count` bytes, sent one by one. For `count` 0: whether
- * it is empty. */
+/* Whether `fd` is one end of a socket pair or pipe, and the pair or pipe contains `count` bytes that were sent one by
+ * one. For `count` 0: whether the pair or pipe is empty. */
 static inline int curl_shim_has_inside(int fd, int count) {
   int arrived = 0, sent = 0, domain = 0;
   socklen_t size = sizeof domain;
@@ -79,8 +79,8 @@ static inline int curl_shim_has_inside(int fd, int count) {
 }
 /* Sets FD_CLOEXEC on the two descriptors that curl_multi_init() made for curl_multi_wakeup(). libcurl 7.88 does not set
  * this flag, and does not report the numbers of the descriptors. So this function finds the two descriptors by their
- * behaviour: curl_multi_wakeup() puts bytes into them, and curl_multi_poll() empties them. It checks this twice. Call
- * it before you add a handle. */
+ * behaviour, which it tests twice: curl_multi_wakeup() puts bytes into them, and curl_multi_poll() empties them. Call
+ * this function before you add a handle. */
 static inline void curl_shim_close_wake_up_on_exec(CURLM *m) {
   enum { bytes = 29, room = 16, gap_most = 1024 };
   int found[room], count = 0;

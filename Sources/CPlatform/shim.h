@@ -182,7 +182,7 @@ static inline int platform_maps_ipv4(void) {
  *
  * libcurl tries IPv4 and IPv6 addresses at the same time, 0.2 s apart. But it tries the addresses of one family one
  * after another, each for half of the time that is left. So if all addresses are IPv4, this function writes every
- * second one as an IPv6 address that maps it ("::ffff:192.0.2.1"). */
+ * second one in its IPv6 form ("::ffff:192.0.2.1"). */
 static inline uint64_t platform_look_up(const void *host, void *out, uint64_t room) {
   struct addrinfo hints, *found = NULL, *each;
   char *text = (char *)out;
@@ -329,8 +329,8 @@ static inline int32_t platform_descriptors_max(void) {
 }
 /* posix_memalign of the C library: the linker option --wrap=posix_memalign gives it this name. */
 int __real_posix_memalign(void **out, size_t alignment, size_t size);
-/* Ends the process by a signal if the system has no memory. malloc() aligns enough for almost all blocks, and costs
-   less. */
+/* Allocates a block. If the system has no memory, ends the process by a signal. Uses malloc() if its alignment is
+ * enough, which is true for almost all blocks, because malloc() costs less. */
 static inline __attribute__((always_inline)) void platform_allocate_or_end(void **out, size_t alignment, size_t size) {
   if (alignment <= _Alignof(max_align_t)) {
     *out = malloc(size);

@@ -140,9 +140,9 @@ typedef int64_t (*usher_read_fn)(uint64_t offset, uint8_t *buffer, size_t size, 
 
 /**
  * Reads how an MP4 file (also QuickTime, fragmented MP4, CMAF) is protected. It finds the moov box anywhere in the file
- * and skips all data, so it reads a few kB, also of a large file. If the file is fragmented, it also reads the first
- * fragment of each encrypted track, in at most 8 fragments. It accepts at most 32768 boxes, and needs less than 2 MiB
- * of memory, whatever sizes the boxes claim.
+ * and skips all data, so it reads only a few kB, even if the file is large. If the file is fragmented, it also reads
+ * the first fragment of each encrypted track, in at most 8 fragments. It accepts at most 32768 boxes, and needs less
+ * than 2 MiB of memory, whatever sizes the boxes claim.
  *
  * When the function has read everything, it calls `fn` in this order:
  * - Once with USHER_PART_FILE, which is enough for most hosts. `key_ids` has the key ids of all tracks; if the tracks

@@ -23,16 +23,17 @@ extern "C" {
 /** Callbacks run only inside usher_context_pump(), on the thread that calls it. */
 #define USHER_CALLBACKS_PUMPED 1
 
-/** Only problems of the library itself. */
+/** Problems of the library itself. */
 #define USHER_LOG_ERROR 1
-/** Also events that report an error. */
+/** The lines of USHER_LOG_ERROR, and events that report an error. */
 #define USHER_LOG_WARNING 2
-/** Also all other events. */
+/** The lines of USHER_LOG_WARNING, and all other events. */
 #define USHER_LOG_INFO 3
-/** Also each request, with its HTTP status and its duration. */
+/** The lines of USHER_LOG_INFO, and each request with its HTTP status and its duration. */
 #define USHER_LOG_DEBUG 4
-/** Also the trace: each line of this level is a JSON object for a playback that starts, a request, a reply or an event.
-    Write these lines to a file; docs/traces.md describes them, and `usher trace` shows them. */
+/** The lines of USHER_LOG_DEBUG, and the trace: each line of the trace is a JSON object for a playback that starts, a
+    request, a reply or an event. Write these lines to a file; docs/traces.md describes them, and `usher trace` shows
+    them. */
 #define USHER_LOG_TRACE 5
 
 /**
@@ -56,8 +57,8 @@ typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
  * or if the handle is invalid. The functions of clearkey.h, content.h and error.h never call it, because they use no
  * context.
  * Threads: the thread that calls the function that refuses. May call: every function whose comment says "In callbacks:
- * yes"; if that function refuses, the library calls this callback again. Last call: during the host's last call of a
- * function of this context.
+ * yes"; if the function that you call refuses too, the library calls this callback again. Last call: during the host's
+ * last call of a function of this context.
  *
  * @param status     the status that the function returns.
  * @param text       one line of UTF-8: the parameter or field, a colon, and what is wrong with it, for example

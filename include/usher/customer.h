@@ -106,7 +106,7 @@ typedef struct usher_customer_options {
   /** Ends the session. Runs once when a playback that had a licence closes, also if you answered a heartbeat with
       USHER_E_SESSION. It does not run if the playback closes with USHER_CLOSE_LEAVE, or if you answered a Widevine
       renewal with code 1006. The SDKs have no such callback. Default: none; the session then stays active at your
-      servers, USHER_EVENT_SESSION_ENDED has `left` = 1, and the next item may start before you have ended it. */
+      servers, USHER_EVENT_SESSION_ENDED has `left` = 1, and the next item may start before the session ends. */
   usher_customer_call_fn teardown;
   /** Passed to the callbacks. */
   void *user_data;
@@ -176,15 +176,17 @@ typedef struct usher_customer_license {
   int32_t renew_type;
   /** HTTP status of your server, for `http_status` of the error; 0: none. */
   int32_t http_status;
-  /** Your server's code, for `service_code` of the error. 0: none. Without a licence, 1007 in the answer to the request
-      that opens the session means too many sessions: USHER_EVENT_SETUP_ERROR with USHER_E_LIMIT and the origin
-      USHER_ORIGIN_SSM, and the session has failed. With every other code the status is USHER_E_REFUSED. */
+  /** Your server's code, for `service_code` of the error. 0: none. If the answer to the request that opens the session
+      has no licence and the code 1007, the account has too many sessions: the library reports USHER_EVENT_SETUP_ERROR
+      with USHER_E_LIMIT and the origin USHER_ORIGIN_SSM, and the session has failed. With every other code the status
+      is USHER_E_REFUSED. */
   int64_t service_code;
   /** One line for the error's message, up to 1000 bytes. May be NULL. */
   const char *message;
   /** The server that failed, for `origin` of the error: USHER_ORIGIN_LICENSE or USHER_ORIGIN_SSM. The explanations of
-      `service_code` depend on it. USHER_ORIGIN_LOCAL (0): not known; the error then has USHER_ORIGIN_LICENSE (Widevine
-      renewals: USHER_ORIGIN_SSM), or USHER_ORIGIN_LOCAL if there is neither `http_status` nor `service_code`. */
+      `service_code` depend on it. USHER_ORIGIN_LOCAL (0): you do not know the server. The error then has
+      USHER_ORIGIN_LICENSE (for Widevine renewals: USHER_ORIGIN_SSM), or USHER_ORIGIN_LOCAL if `http_status` and
+      `service_code` are both 0. */
   int32_t origin;
 } usher_customer_license;
 
@@ -241,7 +243,7 @@ USHER_API int32_t usher_delegate_set_customer_callbacks(
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
  *         id is unknown; USHER_E_INVALID_ARGUMENT for a period that is negative, not a number or more than 1e9, a renew
  *         type that is unknown or USHER_RENEW_CDM, a licence of 0 bytes or more than 1 MiB, a message of more than
- *         1000 bytes, or another origin (the question stays open).
+ *         1000 bytes, or an `origin` that the comment of this field does not name (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_license(usher_completion completion, const usher_customer_license *license);
@@ -255,12 +257,11 @@ USHER_API int32_t usher_complete_license(usher_completion completion, const ushe
  *                    once, and playback must stop. Any other USHER_E_... means that the heartbeat failed: the library
  *                    retries it as long as the option `retry_permille` allows. For a teardown, USHER_E_SESSION means
  *                    that your server no longer has the session: the teardown is done. After any other USHER_E_... the
- *                    library reports USHER_EVENT_TEARDOWN_ERROR and does not retry the teardown. Events have your
- *                    status and USHER_ORIGIN_SSM if your status is USHER_E_SESSION, USHER_E_REFUSED, USHER_E_LIMIT,
- *                    USHER_E_TRANSPORT,
- *                    USHER_E_TLS, USHER_E_TIMEOUT, USHER_E_HTTP, USHER_E_PROTOCOL, USHER_E_TOO_LARGE or
- *                    USHER_E_REDIRECT. After any other status they have USHER_E_CALLBACK and USHER_ORIGIN_LOCAL, and
- *                    the message is usher_status_message() of your status.
+ *                    library reports USHER_EVENT_TEARDOWN_ERROR and does not retry the teardown. The errors of these
+ *                    events have your status and USHER_ORIGIN_SSM if your status is USHER_E_SESSION, USHER_E_REFUSED,
+ *                    USHER_E_LIMIT, USHER_E_TRANSPORT, USHER_E_TLS, USHER_E_TIMEOUT, USHER_E_HTTP, USHER_E_PROTOCOL,
+ *                    USHER_E_TOO_LARGE or USHER_E_REDIRECT. After any other status the errors have USHER_E_CALLBACK and
+ *                    USHER_ORIGIN_LOCAL, and their message is usher_status_message() of your status.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
  *         id is unknown; USHER_E_INVALID_ARGUMENT for an unknown status (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1

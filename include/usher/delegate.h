@@ -154,8 +154,8 @@ typedef struct usher_ssp_options {
       attempts within a second after this time, because the server's lease ends a moment later. At most 1000; USHER_OFF:
       no retry. */
   uint32_t retry_permille;
-  /** After this many periods without an answered keep-alive the library stops trying. Default 10; USHER_OFF: it never
-      stops. */
+  /** After this many periods without an answered keep-alive the session fails, and the library sends no more
+      keep-alives. Default 10; USHER_OFF: no limit. */
   uint32_t keep_alive_failures_max;
   /** USHER_KEEP_ALIVE_...: what keeps the session alive. Default AUTO: the first licence reply decides. */
   int32_t keep_alive;
@@ -188,7 +188,8 @@ typedef struct usher_ssp_options {
       then every 5 s. If the server asks for a longer pause (`Retry-After`), the library waits for that pause. The last
       try is at the end of this time; if the pause would end later, set-up fails at once. USHER_EVENT_SESSION_STARTED or
       USHER_EVENT_SETUP_ERROR follows; a close or a zap ends the wait. Licence requests wait too: if the `timeout_ms` of
-      a request passes during this wait, this time begins again. Default 0: the refusal fails set-up at once. */
+      a request passes during this wait, the request's time limit begins again. Default 0: the refusal fails set-up at
+      once. */
   uint32_t slot_wait_ms;
 } usher_ssp_options;
 
@@ -337,8 +338,8 @@ USHER_API int32_t usher_delegate_free(usher_delegate *delegate);
  *
  * @param completion  the id that the callback received.
  * @param token       a header value: not only blanks, no control character except tab, at most 64 kB. NULL: the host
- *                    has no token; the request fails with USHER_E_NO_TOKEN, or, if the server had denied it, with the
- *                    error of the denial.
+ *                    has no token; the request fails with USHER_E_NO_TOKEN or, if the library asked because a server
+ *                    denied the previous token, with the error of that denial.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before, its deadline has passed, its
  *         playback closes, or the id is unknown; USHER_E_INVALID_ARGUMENT if `token` is not such a header value (the
  *         question stays open).

@@ -136,7 +136,7 @@ typedef struct usher_server_request {
  * `server_timeout_ms`:
  * - usher_complete_server(): the URL to which the SPC goes, and its header lines. For `token_url`: the token URL.
  * - usher_complete_entitlement(): the library asks an entitlement server for that URL.
- * - usher_complete_builtin(): the library does what it does without the callback.
+ * - usher_complete_builtin(): the library does what it would do without the callback.
  * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
  * "In callbacks: yes". Last call: before `destroy`.
  *

@@ -30,9 +30,9 @@ extern "C" {
 #define USHER_SESSION_PENDING 1
 /** The session is set up, and the library keeps it alive. */
 #define USHER_SESSION_ACTIVE 2
-/** The session may have ended: a keep-alive is overdue (USHER_EVENT_SESSION_DOUBTFUL), or an outage continues that
-    USHER_EVENT_HEARTBEAT_ERROR reported. While the library retries a failed keep-alive before that event, the state
-    stays ACTIVE. */
+/** The session may have ended: a keep-alive is overdue (USHER_EVENT_SESSION_DOUBTFUL), or the outage that
+    USHER_EVENT_HEARTBEAT_ERROR reported continues. While the library retries a failed keep-alive before that event, the
+    state stays ACTIVE. */
 #define USHER_SESSION_DOUBTFUL 3
 /** Set-up or keep-alive failed for good: stop playback. */
 #define USHER_SESSION_FAILED 4
@@ -87,10 +87,11 @@ USHER_API int32_t usher_playback_free(usher_playback *playback);
  *                    with usher_response_free(). You get it also on USHER_OK and on USHER_E_TIMEOUT. NULL if the
  *                    function refuses the call. May be NULL.
  * @return USHER_OK: the session is active, or the playback needs none. USHER_E_TIMEOUT: set-up is still under way.
- *         USHER_E_STATE: there is no such licence request yet. USHER_E_INVALID_HANDLE. USHER_E_WOULD_DEADLOCK: in a
- *         callback or on the pumping thread. Otherwise the reason why set-up failed or the playback ended:
- *         USHER_E_LIMIT, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT, USHER_E_TLS, USHER_E_PROTOCOL,
- *         USHER_E_TOO_LARGE, USHER_E_REDIRECT, USHER_E_NO_TOKEN, USHER_E_REPLACED, USHER_E_CLOSED.
+ *         USHER_E_STATE: the session begins with the first licence request, and you have not made one yet.
+ *         USHER_E_INVALID_HANDLE. USHER_E_WOULD_DEADLOCK: in a callback or on the pumping thread. Otherwise the reason
+ *         why set-up failed or the playback ended: USHER_E_LIMIT, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT,
+ *         USHER_E_TLS, USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT, USHER_E_NO_TOKEN, USHER_E_REPLACED,
+ *         USHER_E_CLOSED.
  * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1
  */
 USHER_API int32_t usher_playback_wait_session(usher_playback *playback, uint32_t timeout_ms, usher_response **out);

@@ -19,10 +19,10 @@
  * strings and bytes before a call returns, and the wrapper wipes its own copies of tokens.
  *
  * CALLBACKS
- * They are std::function objects. The library destroys each function object, with everything that it captured, exactly
- * once: after its last call, or when the call that took it fails. Threads and order are those of the C callbacks.
- * References and views that a callback receives are valid until the callback returns. An exception that leaves a
- * callback never crosses C: the context stores the first one. context::pump() throws it again, and
+ * Callbacks are std::function objects. The library destroys each function object, with everything that it captured,
+ * exactly once: after its last call, or when the call that took it fails. Threads and order are those of the C
+ * callbacks. References and views that a callback receives are valid until the callback returns. An exception that
+ * leaves a callback never crosses C: the context stores the first one. context::pump() throws it again, and
  * context::take_exception() returns it; the wrapper refuses a question that the callback has not answered.
  *
  * ANSWER LATER
@@ -31,7 +31,7 @@
  * the question. The data of the question lives as long as the object.
  *
  * HOOKS
- * They are functions (delegate_hooks), or the virtual functions of a class derived from common_delegate.
+ * Hooks are functions (delegate_hooks), or the virtual functions of a class derived from common_delegate.
  *
  * ERRORS
  * Functions that return outcome<T> return T and throw usher::error (a std::system_error with the full usher_error).
@@ -39,7 +39,7 @@
  * usher::attempt(f) gives a result<T> for one call in either form.
  *
  * TIMES
- * They are std::chrono::milliseconds. Zero means the default of the C header; usher::off means "none" in the options
+ * Times are std::chrono::milliseconds. Zero means the default of the C header; usher::off means "none" in the options
  * that allow it. The wrapper shortens a time of more than 49 days to 49 days.
  *
  * SPDX-License-Identifier: Apache-2.0

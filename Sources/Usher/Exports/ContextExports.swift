@@ -88,8 +88,8 @@ public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
     let engine = object.engine
     if let pump = engine.calls.pump {
       // The calling thread is inside a callback, so it must not wait. If a thread pumps this context, that thread runs
-      // the remaining callbacks when its pump ends. Otherwise, if this callback runs in a pump of another context, this
-      // thread runs them after that pump.
+      // the remaining callbacks when its pump ends. Otherwise, if this callback runs in a pump of another context, the
+      // calling thread runs the remaining callbacks after that pump.
       let work = { engine.end() }
       if pump.afterThisTurn(work) || PumpedExecutor.ofThisCallback?.afterThisTurn(work) == true { return }
     }

@@ -69,8 +69,8 @@ final class ContextObject: HandleObject {
     return monitor.locked { loaders.first { equalIgnoringCase($0.options.scheme, url[..<colon]) } }
   }
 
-  /// Returns a delegate for an item if neither the item nor the context has one. The item is clear, or a loader gets
-  /// its keys. This delegate sends no requests.
+  /// Returns a delegate that sends no requests, for an item that has no delegate, in a context that has none. The item
+  /// must be clear, or the context must have a loader; otherwise returns nil.
   func withoutRequests(isClear: Bool) -> LicenseDelegate? {
     guard isClear || monitor.locked({ !loaders.isEmpty }) else { return nil }
     var policy = SSPPolicy()

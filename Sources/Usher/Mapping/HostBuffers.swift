@@ -1,8 +1,8 @@
 internal import CUsher
 internal import UsherCore
 
-/// Runs the body as `report` does, and writes the reason of a failure to the host's buffer: the words that the body has
-/// set, otherwise those of the status.
+/// Runs the body and returns its status, as the other `report` does. If the body fails, writes the reason to the host's
+/// buffer: the words that the body has set or, without such words, the message of the status.
 func report(
   to message: UnsafeMutablePointer<CChar>?, _ size: Int, _ body: (inout [UInt8]) throws(UsherError) -> Void
 ) -> Int32 {

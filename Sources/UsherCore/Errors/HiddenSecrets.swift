@@ -8,8 +8,8 @@
 package final class HiddenSecrets {
   private var words: [Secret] = []
   private var bodies: [Secret] = []
-  /// How much work a search for all secrets takes. Each byte of a word counts as 4 and each byte of a body as 1,
-  /// because the search looks for a word in many more forms than for a body.
+  /// How much work a search for all secrets takes. Each byte of a token or value counts as 4, and each byte of a body
+  /// as 1, because the search looks for a token in many more forms than for a body.
   private var work = 0
 
   package init() {}
@@ -103,8 +103,8 @@ package final class HiddenSecrets {
 
   /// The number of letters and digits in a part of a secret.
   static var part: Int { 8 }
-  /// The limit of `work`: 32 KiB of words or 128 KiB of bodies, which take a few milliseconds. Above this limit, `mark`
-  /// does not search a text, because the I/O thread would be late for other servers.
+  /// The limit of `work`: 32 KiB of tokens and values, or 128 KiB of bodies. A search for so many secrets takes a few
+  /// milliseconds. Above this limit, `mark` does not search, because the I/O thread would be late for other servers.
   private static var mostWork: Int { 1 << 17 }
 
   /// Marks the bytes of a text that repeat a part of a secret. The text may repeat the part unchanged, in base64, or as

@@ -141,7 +141,7 @@ extension PlaybackMachine {
     // The old session, which a new one should have replaced, is closing already; the player waits until it has ended.
     if wasReplacing {
       // The old session may have returned `nextMayStart` already. The playback did not pass this action on, because it
-      // was replacing the session itself.
+      // wanted to start its next session, and not the player's next item.
       let next: [Action] = session.hasFreedSlot ? [.nextMayStart] : []
       return actions + next + (session.isEnded ? reportClosed(orphanPossible: false) : [])
     }

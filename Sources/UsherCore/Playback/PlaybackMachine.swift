@@ -121,7 +121,7 @@ package struct PlaybackMachine {
     mutating func returned() { move(to: .waiting) }
   }
 
-  /// Only one case may have a payload: Swift then stores the reference to the token's memory as it is. With a second
+  /// Only one case may have a payload: Swift then stores the reference to the token's memory unchanged. With a second
   /// payload, Swift would set unused bits of the reference, and the leak checkers of hosts that exit without closing
   /// would report the token's memory as lost.
   enum ContentToken {
@@ -195,8 +195,8 @@ package struct PlaybackMachine {
       waitsForOwnTeardowns: session.waitsForOwnTeardowns, awaitsToken: isClosed && session.awaitsToken)
   }
 
-  /// Whether the session can only begin with a licence request, and there is none. This method is `mutating` for the
-  /// same reason as `standing`.
+  /// Whether only a licence request can begin the session, and the playback has no licence request now. This method is
+  /// `mutating` for the same reason as `standing`.
   package mutating func needsLicenseRequest() -> Bool {
     let begins = policy.opensByLicense || (policy.startsWithLicense && !contentToken.isKnown)
     return policy.hasSSM && begins && session.isIdle && licenses.isEmpty

@@ -102,8 +102,8 @@ extension SSMSession {
   /// sent. If the reply to the renewal had a new token, the caller has already stored the token.
   package mutating func renewalEnded(_ failure: WireFailure?, origin: Origin, now: Milliseconds) -> [Action] {
     if let failure {
-      // In an outage, and if the CDM renews the licence, the beat does not wait for this renewal. But if the server
-      // refused the renewal for good, the session fails.
+      // In two cases the beat does not wait for this renewal: the CDM renews the licence, or there is an outage. In
+      // these cases too, the session fails if the server refused the renewal for good.
       if isActive, mode == .cdm || (mode == .enforced && isInOutage), !failure.isTransient {
         return beatRefused(failure, origin: origin, operation: .renewal)
       }
@@ -201,8 +201,8 @@ extension SSMSession {
     return outage(failure.error(origin, operation).stopping(), now: now)
   }
 
-  /// Called when the session has asked the host for a renewal and a whole period has passed without it: the session
-  /// reports this and asks again.
+  /// Called when a whole period has passed since the session asked the host for a renewal, and no renewal has come: the
+  /// session reports this error and asks again.
   private mutating func renewalMissed(now: Milliseconds) -> [Action] {
     outage(UsherError(.renewalMissed, operation: .renewal, mustStop: true), now: now)
   }

@@ -9,8 +9,8 @@ extension SSMSession {
     /// The set-up request, or the licence request that opens the session, is in flight. `again`: it is the second try.
     /// → idle, settingUp, contested, awaitingSlot, active, failed, closing, ended
     case settingUp(RequestID, again: Bool)
-    /// The server refused set-up because the account has too many sessions, while this library is tearing others down.
-    /// The session tries again when those teardowns have ended or take too long.
+    /// The server refused set-up because the account has too many sessions, while this context is tearing other
+    /// sessions down. The session tries again when those teardowns have ended or take too long.
     /// → idle, settingUp, ended
     case contested
     /// The server refused set-up because the account has too many sessions, and the host wants to wait until another

@@ -12,8 +12,8 @@ extension SSMSession {
 
   package func isOpening(_ request: RequestID) -> Bool { policy.opensByLicense && lifecycle.setupInFlight == request }
 
-  /// Called when the licence request that could open the session has failed for good. So a later request that finds no
-  /// slot begins a new wait.
+  /// Called when the licence request that could open the session has failed for good: ends the wait for a slot. If a
+  /// later request finds no slot, a new wait begins.
   package mutating func endSlotWait() { slotWait = nil }
 
   /// Called when the reply to the licence request that opens the session brought no session: the reply was an error, or

@@ -98,7 +98,8 @@ extension SSMSession {
     let refusal = failure.error(.ssm, .setup)
     var error = refusal.stopping()
     if let token = failure.token {
-      // The server set a session up although it answered with an error: closing tears this session down.
+      // The server set a session up although it answered with an error. When the playback closes, the library tears
+      // this session down.
       take(token)
       return fail(error)
     }

@@ -161,8 +161,9 @@ package struct SSMSession {
   // MARK: Queries by the owner
 
   /// Whether licence requests with the session token may be sent now. They wait while a keep-alive is in flight,
-  /// because its reply may replace the token. They also wait while the server's refusal of a keep-alive waits for the
-  /// licence replies in flight; otherwise new requests could delay the decision for ever.
+  /// because its reply may replace the token. If the server has refused a keep-alive, the licence replies in flight
+  /// decide whether the session fails. Until they arrive, new licence requests wait too; otherwise they could delay
+  /// this decision for ever.
   package var isReady: Bool {
     guard isActive else { return false }
     switch beat {

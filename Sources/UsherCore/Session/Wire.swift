@@ -43,8 +43,8 @@ package struct WireFailure: Sendable {
   package var mayHaveTakenEffect: Bool
   /// Whether the server closed a kept connection instead of replying. A retry over a new connection need not wait.
   package var endedKeptConnection = false
-  /// Who caused the failure; nil: the server to which the library sent the request. Customer SSM uses it: `local` if a
-  /// callback of the host failed, or the server that the host names.
+  /// Who caused the failure; nil: the server to which the library sent the request. Only customer SSM sets it: to
+  /// `local` if a callback of the host failed, or to the server that the host names.
   package var origin: Origin?
   /// The session token of a reply that is otherwise unusable: the session exists, so the library must tear it down.
   package var token: Secret?

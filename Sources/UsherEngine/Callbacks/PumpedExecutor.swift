@@ -87,7 +87,8 @@ package final class PumpedExecutor: CallbackExecutor {
     return monitor.locked { pumper == me }
   }
 
-  /// The executor that runs the callback in which the calling thread is; nil if the thread is in no callback of a pump.
+  /// The executor whose pump has called the callback that the calling thread runs now; nil if the thread runs no
+  /// callback of a pump.
   package static var ofThisCallback: PumpedExecutor? {
     let mark = callbackMark()
     guard mark > 1, let pointer = UnsafeMutableRawPointer(bitPattern: mark) else { return nil }

@@ -110,7 +110,7 @@ extension Engine {
     timers.cancel(job.timer)
     job.request?.exchange.abandon(error.status)
     if entry.machine.hasInFlight(license) { entry.abandoned[license] = job }
-    // The library itself requested this renewal, and no good reply came. Then the machine decides whether to report the
+    // If the library itself requested this renewal and got no good reply, the machine decides whether to report the
     // failure as a heartbeat error.
     let isReported = job.isReading || !job.isByLibrary
     if isReported && !entry.machine.isClosing {

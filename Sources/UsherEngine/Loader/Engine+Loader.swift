@@ -283,7 +283,7 @@ extension Engine {
     _ ending: LoadingMachine<Endpoint>.Ending = .failed
   ) {
     guard job.machine.end(ending) else { return }
-    // The rule is that of licence requests: if the key did not come in time, the host may ask again.
+    // The same is true as for licence requests: if the key did not come in time, the host may ask again.
     finish(entry, job, ending == .failed ? error.stopping() : error, isReported: ending.isReported)
   }
 

@@ -75,8 +75,8 @@ final class CommandQueue {
     return true
   }
 
-  /// Only a command calls this. In each turn, the loop performs the round for some of the playbacks of the round. Later
-  /// commands wait until the loop has performed the round for all its playbacks.
+  /// Only a command calls this. In each turn, the loop performs the round for a few of its playbacks. Later commands
+  /// wait until the loop has performed the round for all of them.
   func begin(_ round: CommandRound) { self.round = round }
 
   /// Refuses further commands. The threads that wait in `append` return.

@@ -140,7 +140,7 @@ package final class Engine {
 
   /// Lets the I/O thread run a request of the host for a playback. Any thread may call this.
   /// - Returns: false if the host has asked to close the playback; then the request does not run, because the host gets
-  ///   no further callback of this playback but PLAYBACK_CLOSED.
+  ///   no further callback of this playback except PLAYBACK_CLOSED.
   @inline(never)
   func submit(for playback: PlaybackShared, _ command: @escaping () -> Void) -> Bool {
     submit(if: { isOpen(playback) }, command)

@@ -204,8 +204,8 @@ extension Engine {
   // MARK: The context
 
   /// Any thread: begins to close all playbacks.
-  /// - Parameter limit: how long the end of the context waits until they are closed; 0: the default time. nil: the time
-  ///   limit of an earlier call stays valid, or else the default time begins now.
+  /// - Parameter limit: how long freeing the context may wait until they are closed; 0: the default time. nil: the time
+  ///   limit of an earlier call stays valid; without such a call, the default time begins now.
   package func beginClosing(within limit: Milliseconds? = nil) {
     submit(noting: { closing.noteRequest(within: limit) }) {
       guard self.closing.begin() else { return }

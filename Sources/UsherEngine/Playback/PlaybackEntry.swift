@@ -107,7 +107,8 @@ final class PlaybackEntry {
   fileprivate var pending: Pending?
   /// Whether the session can only begin with a licence request that the host has not made yet.
   var needsLicenseRequest: Bool { jobs.isEmpty && machine.needsLicenseRequest() }
-  /// The source of the notices for the observers of the player; nil if the player had none when it played the item.
+  /// The source of the notices for the observers of the player; nil if the player had no observer when it started the
+  /// item.
   var noticeSource: NoticeSource?
   /// Whether a late teardown is under way: after PLAYBACK_CLOSED, the host asked to tear down the session that the
   /// playback had left.

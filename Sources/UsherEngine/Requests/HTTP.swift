@@ -148,8 +148,8 @@ package protocol Transport: AnyObject {
   func connectAgain(_ id: TransferID, isNetworkBack: Bool)
   /// Waits until a reply can be read, another thread calls `wake()`, or the instant has passed (boot time in
   /// nanoseconds; nil: no timer). Then reads the replies that have arrived.
-  /// - Returns: true if the instant had passed before it read. Then it has read all replies that arrived until the
-  ///   instant.
+  /// - Returns: true if the instant had passed before this function read the replies. It has then read all replies that
+  ///   had arrived by this instant.
   func wait(until instant: Int64?) -> Bool
   /// Reads the replies that have arrived, without waiting.
   /// - Returns: false if this took so long that keep-alives may be due: the caller sends them and calls this function

@@ -135,7 +135,7 @@ struct RequestQueue {
     origin == other || find(origin).map { hasConnection($0, isUrgent: true, freed: 1) } ?? false
   }
 
-  /// The origin with the most connections, if these are at least two more than those of `origin`.
+  /// The origin with the most connections, if it has at least two more than `origin`.
   mutating func largest(besides origin: [UInt8]) -> [UInt8]? {
     var most = (find(origin)?.connected ?? 0) + 1
     var found: [UInt8]?
@@ -190,9 +190,9 @@ struct RequestQueue {
     queue.limit = max(queue.limit, min(queue.limit + 2, most, Int(clamping: pace / Self.share)))
   }
 
-  /// Called when a request takes so long that it loses its permit. While urgent requests are queued, the limit grows as
-  /// it does with a reply, because a teardown that waits in the queue frees no slot. For other requests the limit does
-  /// not grow, since they do not justify a hundred connections to a hanging server.
+  /// Called when a request takes so long that it loses its permit. If urgent requests are queued, the limit grows by
+  /// two, as after a reply, because a teardown that waits in the queue frees no slot. If only other requests are
+  /// queued, the limit does not grow: they do not justify a hundred connections to a server that hangs.
   mutating func stalled(_ origin: [UInt8]) {
     guard let queue = find(origin), queue.hasUrgent else { return }
     queue.limit = min(queue.limit + 2, most)

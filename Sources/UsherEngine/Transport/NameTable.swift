@@ -131,8 +131,8 @@ struct NameTable {
     for lookup in inbox.takeAll() {
       running.removeAll { $0 === lookup }
       guard let entry = entries.first(where: { $0.name == lookup.name }) else { continue }
-      // The network may have changed since the lookup began. Then a failure of the lookup does not count. The table
-      // uses addresses that it found only if it knows no others, and the next request begins another lookup.
+      // The network may have changed since the lookup began. Then a failure of the lookup does not count. If the lookup
+      // found addresses, the table uses them only if it knows no others, and the next request begins another lookup.
       let isCurrent = lookup.generation == generation
       let hasFailed = lookup.addresses.isEmpty
       if hasFailed ? !isCurrent : !isCurrent && entry.line != nil { continue }

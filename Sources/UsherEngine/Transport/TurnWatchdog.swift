@@ -214,8 +214,9 @@ final class TurnWatchdog {
     return most > allowed(since: before) ? found : nil
   }
 
-  /// Returns how many bytes of one connection the I/O thread may read in a turn, if libcurl has passed on nothing but
-  /// parts of replies since `before`. TLS and chunks need less than one more byte for each byte of a body.
+  /// Returns how many bytes the I/O thread may have read from one connection since `before`, if the server sends only
+  /// replies. The result depends on the bytes that libcurl has passed on since then. TLS and chunks need less than one
+  /// more byte for each byte of a body.
   private func allowed(since before: PassedOn) -> UInt64 {
     let now = passedOn()
     return Self.bytesMost &+ min(now.header &- before.header, Self.headerBytesMost) &+ 2 &* (now.body &- before.body)

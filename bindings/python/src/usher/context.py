@@ -319,7 +319,8 @@ class Context(ffi.Owner):
         self._closing = (time.monotonic(), timeout or 6000)
 
     def _left_ms(self) -> int:
-        """What is left of the time limit of begin_close() or shutdown(), at least 1; 0 if none of them was called."""
+        """How much is left of the time limit of begin_close() or shutdown(), at least 1; 0 if the host called
+        neither."""
         if self._closing is None:
             return 0
         began, limit = self._closing
@@ -335,8 +336,9 @@ class Context(ffi.Owner):
 
         Args:
             timeout_ms: longest wait for servers, milliseconds on the context's clock; 0 means 6000. None: what is left
-                of the time limit of the last shutdown() or begin_close(); 6000 without such a call. On a manual clock,
-                close() does not wait after such a call: freeing the context moves the clock.
+                of the time limit of the last shutdown() or begin_close(), or 6000 if the host called neither. If the
+                host called one of them and the clock is manual, None means that close() does not wait: freeing the
+                context moves the clock.
 
         Returns:
             The number of playbacks that did not close in time.
@@ -507,7 +509,8 @@ _LINE_OF = re.compile(r"^(playback \d+) \(tag (\d+)\)")
 
 
 def _with_host_tag(line: re.Match[str]) -> str:
-    """Replaces the number that these bindings gave C as the tag with the host's tag, if that is a str or an int."""
+    """Replaces the tag in a log line: these bindings gave C a number. Shows the host's tag if it is a str or an int,
+    otherwise no tag."""
     tag = getattr(registry.get(int(line[2])), "tag", None)
     return f"{line[1]} (tag {tag})" if isinstance(tag, str | int) else line[1]
 

@@ -130,7 +130,7 @@ class ServerRequest(Question["Server"]):
         Args:
             url: the entitlement server. None: `entitlement_url`.
             content_id: UTF-8. None: `entitlement_id`.
-            token_kind: BY_LOADER: the `token_kind` of this request.
+            token_kind: the kind of token. BY_LOADER: the `token_kind` of this request.
 
         Raises:
             InvalidCompletionError, InvalidArgumentError: like answer().

@@ -61,8 +61,9 @@ class Player(Part):
 
         Args:
             content_token: a header value: not only blanks, no control character except tab, at most 64 kB; commas
-                are allowed. Default: the library calls the token callback; without one, it waits `token_wait_ms` for
-                Playback.set_content_token(). Default, common and customer SSM delegates need no token.
+                are allowed. Default: the library calls the token callback; without a token callback, it waits
+                `token_wait_ms` for Playback.set_content_token(). Default, common and customer SSM delegates need no
+                token.
             delegate: default: the delegate of the context. A clear item needs none.
             content_id: the content identifier, bytes, or text that is encoded as UTF-8. A multi-instance delegate uses
                 it to find the content token.

@@ -91,9 +91,9 @@ class Origin(OpenIntEnum):
     """USHER_ORIGIN_...: the server that replied. The same service code means different things at different origins."""
 
     LOCAL = 0
-    """The library itself or the host. But for a failure in a callback of a customer SSM delegate (it is missing, fails,
-    answers with a failure, or does not answer in time), the origin is the server that the callback replaces. This is
-    SSM for heartbeats, teardowns and Widevine renewals, and LICENSE for licences and other renewals."""
+    """The library itself or the host. One exception: if a callback of a customer SSM delegate is missing, fails,
+    answers with a failure, or does not answer in time, the origin is the server that the callback replaces. This is SSM
+    for heartbeats, teardowns and Widevine renewals, and LICENSE for licences and other renewals."""
     SSM = 1
     """The Secure Session Manager."""
     LICENSE = 2
@@ -238,9 +238,9 @@ class SessionState(OpenIntEnum):
     ACTIVE = 2
     """The session is set up, and the library keeps it alive."""
     DOUBTFUL = 3
-    """The session may have ended: a keep-alive is overdue (EventType.SESSION_DOUBTFUL), or an outage continues that
-    EventType.HEARTBEAT_ERROR reported. While the library retries a failed keep-alive before that event, the state stays
-    ACTIVE."""
+    """The session may have ended: a keep-alive is overdue (EventType.SESSION_DOUBTFUL), or the outage that
+    EventType.HEARTBEAT_ERROR reported continues. While the library retries a failed keep-alive before that event, the
+    state stays ACTIVE."""
     FAILED = 4
     """Set-up or keep-alive failed for good: stop playback."""
     ENDED = 5
@@ -283,16 +283,16 @@ class LogLevel(IntEnum):
     """USHER_LOG_...: how detailed the log is."""
 
     ERROR = 1
-    """Only problems of the library itself."""
+    """Problems of the library itself."""
     WARNING = 2
-    """Also events that report an error."""
+    """The lines of ERROR, and events that report an error."""
     INFO = 3
-    """Also all other events."""
+    """The lines of WARNING, and all other events."""
     DEBUG = 4
-    """Also each request, with its HTTP status and its duration."""
+    """The lines of INFO, and each request with its HTTP status and its duration."""
     TRACE = 5
-    """Also the trace: each line of this level is a JSON object for a playback that starts, a request, a reply or an
-    event. Write these lines to a file; docs/traces.md describes them, and `usher trace` shows them."""
+    """The lines of DEBUG, and the trace: each line of the trace is a JSON object for a playback that starts, a request,
+    a reply or an event. Write these lines to a file; docs/traces.md describes them, and `usher trace` shows them."""
 
 
 class LicenseType(OpenIntEnum):

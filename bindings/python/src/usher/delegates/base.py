@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Delegate(Part):
     """Decides how the library asks for licences. Make an object of one of the subclasses.
 
-    close() frees the delegate; so does the end of a ``with`` block, and Python does so when the last reference is gone.
+    close() or the end of a ``with`` block frees the delegate. Python also frees it when the last reference is gone.
     While playbacks or the context use the delegate, the library keeps its own object for it. The Python object also
     lives as long as the library may call its methods.
     """

@@ -48,14 +48,14 @@ class LicenseResponse:
             renewal. HEARTBEAT: it calls heartbeat(). NONE: it does nothing. The first answer decides this. CDM is not
             valid here.
         http_status: HTTP status of the server, for the error; 0: none. If the answer to a renewal has no licence, the
-            library retries the renewal after 429 and 5xx, and if the answer has neither HTTP status nor service code;
-            otherwise the session fails at once.
+            library retries the renewal in two cases: the status is 429 or 5xx, or the answer has neither HTTP status
+            nor service code. Otherwise the session fails at once.
         service_code: the server's code, for the error; 0: none. 1007 in the answer that should open the session means
             too many sessions: SETUP_ERROR with a LimitError and the origin SSM. Every other code makes a RefusedError.
         message: one line for the error, at most 1000 bytes.
         origin: the server that failed, LICENSE or SSM; the explanation of `service_code` depends on it. LOCAL (the
-            default): not known; the error then has LICENSE (Widevine renewals: SSM), or LOCAL if there is neither
-            `http_status` nor `service_code`.
+            default): you do not know the server. The error then has the origin LICENSE (for Widevine renewals: SSM), or
+            LOCAL if `http_status` and `service_code` are both 0.
     """
 
     license: bytes | None = field(default=None, repr=False)
@@ -143,9 +143,8 @@ class SessionCall(Question[Status]):
     def fail(self, cause: BaseException | None = None) -> None:
         """Reports a failure.
 
-        If the cause is an error of the library that a server caused, such as a SessionError or a TransportError, the
-        call gets the status of its class as answer (see answer()); otherwise CALLBACK, after which the library retries
-        a heartbeat.
+        If `cause` is an error that a server caused, such as a SessionError or a TransportError, the library gets the
+        status of this class as the answer; see answer(). Otherwise the library gets CALLBACK, and retries a heartbeat.
 
         Raises:
             InvalidCompletionError: like answer().
@@ -198,7 +197,8 @@ class CustomerOptions(TypedDict, total=False):
     retry_permille: how long the library retries a failed heartbeat or renewal. The retries end when this time has
         passed since the last success: one period plus this many thousandths of a period. One or two attempts may follow
         up to a second later. Default 1000, which is also the largest value; OFF: the library does not retry.
-    keep_alive_failures_max: after how many periods without success the library stops trying. Default 10; OFF: never.
+    keep_alive_failures_max: after how many periods without success the session fails, so that the library sends no more
+        keep-alives. Default 10; OFF: no limit.
     suspend: ``Suspend``: whether heartbeats and renewals pause after Playback.suspend(). Default KEEP: they continue.
     """
 
@@ -223,7 +223,7 @@ class CustomerDelegate(Delegate):
     true for a heartbeat() without parameters. (C's ``simple_heartbeat`` fails only if it takes too long.)
 
     The callbacks and observers of one playback run one at a time. If a callback takes longer than its time limit, the
-    observers get the events of the time-out when it has returned.
+    observers get the events of the time-out only after this callback has returned.
     """
 
     def __init__(
@@ -297,9 +297,9 @@ class CustomerDelegate(Delegate):
         The host opens its session before it returns the first licence. If it opens a session and then returns no
         licence, or returns too late, it must end this session itself: the library does not call teardown() then.
 
-        If a LicenseResponse that the method returns is not valid (for example with a negative period), the request
-        fails as after an exception. Only after ``request.answer()``, which raises InvalidArgumentError, can the host
-        answer again.
+        If the method returns a LicenseResponse that is not valid (for example with a negative period), the request
+        fails as after an exception. If the host passes such a LicenseResponse to ``request.answer()``, this call raises
+        InvalidArgumentError, and the host can answer again.
 
         Without a payload callback a renewal has the payload of the host's last request for this playback.
         """
@@ -308,9 +308,10 @@ class CustomerDelegate(Delegate):
     def heartbeat(self, call: SessionCall) -> Reply[Status]:
         """Sends a heartbeat. Override this method; it must answer within `heartbeat_timeout_ms`.
 
-        The method, like the function given to the constructor and the method of set_callback()'s object, may have no
-        parameter: ``heartbeat()``. In both forms a return of None or Status.OK is a success, an exception is a failure,
-        and it may also return another Status, a concurrent.futures.Future, or (with the parameter) LATER.
+        The method may have no parameter: ``heartbeat()``. The same is true for a function that the constructor gets,
+        and for a method of the object that set_callback() gets. With and without the parameter, None or Status.OK means
+        success, and an exception means failure. The method may also return another Status, a concurrent.futures.Future
+        or, if it has the parameter, LATER.
 
         If you do not override it, the library calls nothing when a heartbeat is due, and the heartbeat counts as
         successful (event KEPT_ALIVE).
@@ -320,8 +321,9 @@ class CustomerDelegate(Delegate):
     def teardown(self, call: SessionCall) -> Reply[Status]:
         """Ends the session. Override this method; it must answer within `teardown_timeout_ms`.
 
-        The library calls this method once, when a playback that had a licence closes, also if heartbeat() answered
-        SESSION, but not if the playback closes with CloseMode.LEAVE. The parameter is optional, as for heartbeat().
+        The library calls this method once, when a playback that had a licence closes, even if heartbeat() has answered
+        SESSION. It does not call the method if the playback closes with CloseMode.LEAVE. The parameter is optional, as
+        for heartbeat().
 
         If you do not override it, the session stays active at the host's servers: SESSION_ENDED has `left` False, and
         the next item of the player does not wait.
