@@ -35,7 +35,7 @@ STEP = "    waits for: "
 
 
 def hosts_limit_s(usual_s: float, patience: int = 1) -> float:
-    """Returns a time limit for Tests/c/run and Tests/cpp/run. They end first, and name the hosts that hang."""
+    """Returns a time limit for Tests/c/run and Tests/cpp/run that leaves them the time to name the hosts that hang."""
     return usual_s + MOST_HUNG * (HOST_LIMIT_S * patience + STACKS_S)
 
 

@@ -271,7 +271,7 @@ class Sanitizer(Tool):
         self.preload = [str(runtime)]
         if self.is_thread:
             # ThreadSanitizer needs libdispatch. Swift's own library must be loaded before ThreadSanitizer starts.
-            # Otherwise it does not tell ThreadSanitizer how it synchronises threads that initialise a global variable.
+            # Otherwise Swift's library cannot tell it how it synchronises threads that initialise a global variable.
             needed = ["dispatch", "BlocksRuntime", *([] if build.startswith("shipped") else ["swiftCore"])]
             self.flags += f" -Wl,--no-as-needed -L{swift} -Wl,-rpath,{swift} {' '.join(f'-l{name}' for name in needed)}"
             self.preload += [f"{swift}/lib{name}.so" for name in needed]

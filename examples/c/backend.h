@@ -16,7 +16,7 @@ struct backend_reply {
 };
 
 static size_t backend_read(char *bytes, size_t one, size_t size, void *text) {
-  const size_t have = strlen(text), room = 65535 - have; /* a longer reply is cut off: invalid JSON */
+  const size_t have = strlen(text), room = 65535 - have; /* cuts off a longer reply, which then is invalid JSON */
   strncat(text, bytes, one * size < room ? one * size : room);
   return one * size;
 }

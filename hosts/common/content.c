@@ -130,7 +130,7 @@ char *content_resolve(const char *playlist, const char *uri, size_t size) {
   else
     while (base > 0 && playlist[base - 1] != '/') base--;
   for (size_t i = 0; i < size && uri[i] != '/'; i++)
-    if (uri[i] == ':') base = 0; /* it has a scheme */
+    if (uri[i] == ':') base = 0; /* the URI has a scheme */
   char *whole = malloc(base + size + 1);
   if (whole) memcpy(whole, playlist, base), memcpy(whole + base, uri, size), whole[base + size] = 0;
   bool is_outside = whole && is_web(playlist) && !is_web(whole);

@@ -34,11 +34,11 @@ struct session {
 };
 
 int32_t session_open(struct session *session, const usher_context_options *options);
-/* Tears down the session of the earlier item, sets up a new session, and requests a licence. Later it calls `licensed`
-   or `failed`. */
+/* Tears down the session of the earlier item, sets up a new session, and requests a licence. Later `licensed` or
+   `failed` is called. */
 int32_t session_play(struct session *session, const usher_ssp_options *ssp, const char *token, const uint8_t *key_ids,
     size_t count, uint32_t timeout_ms);
-/* Requests a licence for further keys of the newest item; `licensed` gets it. */
+/* Requests a licence for further keys of the newest item; `licensed` gets the keys. */
 int32_t session_request(struct session *session, const uint8_t *key_ids, size_t count, uint32_t timeout_ms);
 /* Begins the teardown, and returns at once. */
 void session_stop(struct session *session);

@@ -37,7 +37,7 @@ struct _UsherDecrypt {
   UsherSettings *settings;
   GstContext *context;
   UsherSession *session;
-  /** The bits STOPPING and FLUSHING. If it is not 0, the streaming thread must not wait. */
+  /** The bits STOPPING and FLUSHING. While one of them is set, the streaming thread must not wait. */
   guint halted;
 
   /* Only the streaming thread uses the members below. */
@@ -62,7 +62,7 @@ static GstStaticPadTemplate src_template =
 /* ---- session ---------------------------------------------------------------------------------------------------- */
 
 
-/* Asks the neighbouring elements for the context with the settings, and then the application. */
+/* Asks the neighbouring elements for the context with the settings. If none has it, asks the application. */
 static void find_context(UsherDecrypt *self) {
   g_mutex_lock(&self->lock);
   gboolean known = self->context != NULL;

@@ -37,7 +37,7 @@ typedef struct {
   Hash picture, sound;
   GstState wanted;
   gboolean failed, hash, fast;
-  int signal; /* that ends the player; 0: none */
+  int signal; /* the signal that ends the player; 0: none */
 } Player;
 
 static void say(const gchar *format, ...) G_GNUC_PRINTF(1, 2);
@@ -219,7 +219,7 @@ static gboolean on_line(GIOChannel *channel, GIOCondition condition, gpointer us
 static gboolean on_signal(Player *player, int number) {
   player->signal = number;
   g_main_loop_quit(player->loop);
-  return FALSE; /* a second signal ends the process at once */
+  return FALSE; /* removes this handler: a second signal of this kind ends the process at once */
 }
 static gboolean on_interrupt(gpointer player) { return on_signal(player, SIGINT); }
 static gboolean on_terminate(gpointer player) { return on_signal(player, SIGTERM); }

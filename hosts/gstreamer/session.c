@@ -24,15 +24,15 @@ struct UsherSession {
   guint group;
   guint64 tag;
   usher_playback *playback;
-  GList *users; /* the elements that have joined */
+  GList *users; /* the decryptors that have joined */
   UsherKeys *keys;
   GCond changed;
   GstClockID linger;
   /* closed: the playback of the session is closed. replaced: a newer item plays on the screen; the session keeps its
      keys, so that elements can decrypt the last samples of this item. failed: the session has posted its error. */
   gboolean closed, replaced, failed;
-  /* The users that have had a sample. decodebin may suppress the error messages of an element that has not had a sample
-     yet. So if no user has had a sample, the error waits in `unposted` for the first sample. */
+  /* Those users that have received a sample. decodebin may suppress the error messages of an element that has not yet
+     received one. So if no user has received a sample, the error waits in `unposted` until a user receives one. */
   GList *streams;
   UsherFailure *unposted;
 };

@@ -330,7 +330,7 @@ static void run(struct plugin *plugin) {
     check_hook(plugin);
     if (due[2].revents) {
       empty(plugin->signals);
-      mpv_command(plugin->mpv, (const char *[]){"quit", "4", NULL}); /* mpv itself uses 4 after a signal */
+      mpv_command(plugin->mpv, (const char *[]){"quit", "4", NULL}); /* mpv itself exits with 4 after a signal */
     }
   }
 }

@@ -59,7 +59,7 @@ size_t entries_add(struct entries *entries, const struct served *entry) {
     if (numbered) tdelete(copy, &entries->by_number, compare_number);
     return free_entry(copy), ENTRIES_NONE;
   }
-  *place = copy; /* the new entry replaces the old one with the same content */
+  *place = copy; /* replaces the older entry with the same content */
   if (entries->newest) entries->newest->newer = copy;
   else entries->oldest = copy;
   entries->newest = copy, entries->count++, entries->bytes += bytes;

@@ -32,8 +32,8 @@ struct entries {
 };
 
 /* Adds the entry if it is new. Returns its number; the first entry has the number 0. Returns ENTRIES_NONE if there is
-   no memory or the URL is too long. If the entry is old, it gets a second number, and both numbers are valid for some
-   time. */
+   no memory or the URL is too long. If the gateway has added many entries since this one, the entry gets a second
+   number, and both numbers are valid for some time. */
 size_t entries_add(struct entries *entries, const struct served *entry);
 /* Returns the entry with this number; NULL if there is none, or if a newer entry has replaced it. */
 const struct served *entries_find(const struct entries *entries, size_t number);

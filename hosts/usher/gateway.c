@@ -54,7 +54,7 @@ struct gateway {
   bool sending; /* a licence request is in flight */
   bool waits_for_slot; /* the limit is reached, and libusher repeats the set-up (--slot-wait) */
   bool lost; /* the session ended before the first licence arrived; `words` has the reason */
-  unsigned lost_status; /* the HTTP status for a session that is lost in this way */
+  unsigned lost_status; /* the HTTP status for the requests that wait for a key, if `lost` */
   uint64_t sent_ticket; /* the newest ticket for which the licence request in flight requests keys */
   int64_t kill_at_ms; /* the time for SIGKILL, if the player ignores SIGTERM; 0: never */
   char words[WORDS_MAX]; /* why the session or the licence failed */
@@ -186,8 +186,8 @@ static bool want(struct gateway *gateway, const uint8_t key_id[16]) {
   return true;
 }
 
-/* Whether the player has closed its connection. The end of the player's data counts only during a wait for a slot: the
-   player may have closed only its side for sending, and may still read a reply that comes soon. */
+/* Whether the player has closed its connection. A player that has only ended its own sending may still read the reply.
+   During a wait for a slot, which may be long, such a connection counts as closed, too. */
 static bool is_closed(struct gateway *gateway, int connection) {
   struct pollfd end = {connection, gateway->waits_for_slot ? POLLRDHUP : 0, 0}; /* poll() always reports a reset */
   return poll(&end, 1, 0) > 0;
@@ -219,8 +219,8 @@ unsigned gateway_keys(struct gateway *gateway, uint64_t playback, int connection
   unsigned status = 200;
   pthread_mutex_lock(&gateway->lock);
   bool room = true, in_time = true;
-  bool refused =
-      gateway->refusal && gateway_now_ms() - gateway->refused_ms < REFUSAL_HOLDS_MS; /* players may ask at once */
+  /* Players may repeat a request at once. */
+  bool refused = gateway->refusal && gateway_now_ms() - gateway->refused_ms < REFUSAL_HOLDS_MS;
   if (is_current(gateway, playback) && !refused && !has_keys(gateway, key_ids, count)) {
     for (size_t i = 0; i < count; i++) room = want(gateway, key_ids + 16 * i) && room;
     if (room) in_time = await(gateway, playback, connection);
@@ -503,7 +503,7 @@ static void on_signal(struct gateway *gateway) {
     else if (gateway->ended) continue;
     else if (!gateway->pid) finish(gateway, 0);
     else if (info.ssi_code != SI_KERNEL)
-      kill(gateway->pid, number); /* with SI_KERNEL, the terminal has also sent it to the player */
+      kill(gateway->pid, number); /* with SI_KERNEL, the terminal has also sent the signal to the player */
   }
 }
 

@@ -159,7 +159,7 @@ static void on_signal(struct run *run) {
     else if (run->ended) continue;
     else if (!run->pid) finish(run, 128 + number);
     else if (info.ssi_code != SI_KERNEL)
-      kill(run->pid, number); /* with SI_KERNEL, the terminal has also sent it to the player */
+      kill(run->pid, number); /* with SI_KERNEL, the terminal has also sent the signal to the player */
   }
 }
 

@@ -6,8 +6,9 @@
  * GET  /SECRET/events       an event stream (EventSource), which lasts as long as the playback; its last event,
  *                           `ended`, says why the playback has ended
  *
- * The server closes connections from other users' processes. The Host header must be the gateway's address, so that no
- * web page reaches the gateway by a name of its own (DNS rebinding); a page's Origin must be allowed. */
+ * The server closes connections from other users' processes. The Host header must be the gateway's address.
+ * Otherwise a web page could send requests to the gateway under its own host name (DNS rebinding). The Origin header of
+ * a page must be the gateway's, or one of --allow-origin. */
 #include "server.h"
 
 #include "../common/content.h"
@@ -58,7 +59,7 @@ struct request {
   const char *method, *origin;
   char *body;
   size_t body_size; /* the size of the whole body, even if it is too large */
-  bool is_joined; /* whether it has named the playback, and may use it */
+  bool is_joined; /* the request has named its playback, and may use it */
   uint64_t playback;
 };
 
@@ -383,14 +384,14 @@ static bool is_host(const struct request *request, const char *host) {
   return false;
 }
 
-/* Whether a page of the gateway itself asks. */
+/* Whether the request comes from the gateway's own page. */
 static bool is_own_page(const struct request *request, const char *origin) {
   static const char scheme[] = "http://";
   return strncmp(origin, scheme, sizeof scheme - 1) == 0 && is_host(request, origin + sizeof scheme - 1);
 }
 
-/* Whether the request comes from a page of another origin and has no Origin header, as a request for an image or a
-   script. */
+/* Whether a page of another origin sends the request without an Origin header. Browsers request images and scripts in
+   this way. */
 static bool is_embedded(const struct request *request) {
   const char *site = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
   return !request->origin && site && strcmp(site, "none") != 0 && strcmp(site, "same-origin") != 0;
@@ -449,7 +450,8 @@ static enum MHD_Result serve(struct request *request, const char *path) {
   if (request->peer->playback != request->playback) {
     gateway_leave(gateway, request->peer->playback);
     gateway_join(gateway, request->peer->playback = request->playback);
-    MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT, 0U); /* a viewer may pause */
+    /* No time-out: a viewer may pause. */
+    MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT, 0U);
   }
   request->is_joined = true;
   return serve_path(request, secret, slash + 1);

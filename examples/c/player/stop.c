@@ -48,7 +48,8 @@ enum stop_reason stop_wait_until(struct stop *stop, uint64_t deadline_ms) {
     if (signalled && stop->reason == STOP_NONE) stop->reason = STOP_SIGNAL;
     uint64_t now = clock_ms();
     if (stop->reason != STOP_NONE || now >= deadline_ms) break;
-    uint64_t until = deadline_ms - now > 100 ? now + 100 : deadline_ms; /* SIGINT does not end the wait */
+    /* SIGINT does not wake pthread_cond_timedwait(), so look at `signalled` every 100 ms. */
+    uint64_t until = deadline_ms - now > 100 ? now + 100 : deadline_ms;
     struct timespec at = {.tv_sec = (time_t)(until / 1000), .tv_nsec = (long)(until % 1000) * 1000000};
     pthread_cond_timedwait(&stop->changed, &stop->mutex, &at);
   }

@@ -2,7 +2,7 @@
 
 A player uses the door's address instead of the server's address. The server gets only the requests that the door
 forwards. So the journal of a head-end still shows the requests that arrived there, and its session table shows the
-sessions that it holds.
+sessions that the head-end holds.
 """
 
 from __future__ import annotations

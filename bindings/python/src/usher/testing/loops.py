@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 _TURNS = 20
-"""A number of turns. After the end of a connection, an event loop needs fewer turns until the last task of this
-connection has ended."""
+"""How many turns of the event loop the wait takes. When a connection has ended, its last task ends within fewer
+turns."""
 _TIMEOUT_S = 10.0
 
 

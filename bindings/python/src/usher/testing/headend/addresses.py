@@ -70,7 +70,7 @@ class Addresses:
 
     @property
     def fps_certificate_url(self) -> str:
-        """The URL of the key server's application certificate, which is the same as the licence service's."""
+        """The URL of the key server's application certificate. The FairPlay licence service sends the same one."""
         return f"{self.tenant_url}/fps/certificate"
 
     @property

@@ -1,8 +1,9 @@
 """The table of errors: the error code and HTTP status for each problem.
 
-Public documents list the codes, but do not say when a server sends each code, nor with which HTTP status. So this table
-is data, and a test may replace any row (``CodeTable.replacing``). The same number has different meanings on the SSM
-server and on a licence server, so the table has two columns (source: SSM v1 error codes, licence service error codes).
+Public documents list the codes, but do not say when a server sends each code, nor with which HTTP status. So a test may
+replace any row of this table (``CodeTable.replacing``). The SSM server and the licence servers use the same numbers
+with different meanings, so the table has one column of codes for the SSM server, and one for the licence servers
+(source: SSM v1 error codes, licence service error codes).
 """
 
 from __future__ import annotations
@@ -189,7 +190,7 @@ class CodeTable:
         ssm_status: the HTTP status for an ``errorCode`` of the session service, if it is not ``default_status``.
         license_status: the same for licence codes.
         problem_status: the HTTP status for a problem; it takes precedence over the status of the problem's code.
-        default_status: HTTP status of every other refusal (400, seen in the field for 1007).
+        default_status: HTTP status of every other refusal (400: real servers send it with 1007).
         messages: for each problem the text of ``message``.
     """
 

@@ -81,9 +81,9 @@ class HeadEndConfig:
             (source: SSM v1 teardown).
         auth_headers: header names that may carry the tokens, compared without regard to case.
         strict_header: refuse spaces around commas, and more than one authorisation header line.
-        ssm_required: when a licence needs a live session: ``always``; ``never``; or ``token``, if session control is on
-            in the content token or for the account of the device token. With SSP V2 the licence request creates the
-            session; if the licence needs none, the reply has no session token.
+        ssm_required: when a licence needs a live session: ``always``, ``never``, or ``token``. With ``token`` a licence
+            needs one if session control is on in the content token, or for the account of the device token. With SSP V2
+            the licence request opens the session; if the licence needs none, the reply has no session token.
         require_session_control: whether to refuse set-up (1008) for tokens without session control.
         anti_replay: whether to refuse a second licence for a content token with the same ``jti`` (if the token has
             ``exp``).

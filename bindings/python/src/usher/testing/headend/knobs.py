@@ -15,7 +15,7 @@ CertificateForm = Literal["der", "base64", "pem", "json", "empty"]
 RequestForm = Literal["raw", "form", "form-plain", "form-whole", "base64", "json"]
 """The encodings of the SPC in a key request: raw bytes, a form, base64 text, or JSON. A form is ``spc=`` and base64:
 with ``form`` the base64 is percent-encoded, with ``form-plain`` nothing is percent-encoded, and with ``form-whole``
-also the ``=`` after ``spc`` is."""
+the whole form is percent-encoded, also the ``=`` after ``spc``."""
 
 ReplyForm = Literal["raw", "json", "xml", "base64"]
 """The encodings of the CKC in a reply: raw bytes, JSON, ``<ckc>base64</ckc>`` or base64 text."""

@@ -104,7 +104,7 @@ class Fault:
 
     @classmethod
     def none(cls) -> Fault:
-        """Makes no fault: the request gets its normal reply. In a queue it moves the next faults to later requests."""
+        """Makes no fault: the request gets its normal reply. In a queue of faults it leaves one request unharmed."""
         return cls("none")
 
     @classmethod
@@ -311,8 +311,8 @@ class Fault:
     def from_json(cls, value: Mapping[str, Any]) -> Fault:
         """Makes a fault from the JSON of the control endpoint: ``{"kind": name, …arguments}``.
 
-        ``kind`` is the name of a class method of ``Fault``, and the other members are the arguments of this method. For
-        ``without``, ``fields`` is a list; for ``fields``, ``overrides`` is an object.
+        ``kind`` is the name of a class method of ``Fault``, and the other members are the arguments of this method. The
+        kind ``without`` takes ``fields``, a list; the kind ``fields`` takes ``overrides``, an object.
 
         Raises:
             ValueError: an unknown kind, or arguments that the kind does not take.

@@ -38,8 +38,8 @@ _SEND_BUFFER_BYTES = 256 * 1024
 
 
 def concerns(request: web.Request, auth_headers: Iterable[str]) -> bool:
-    """Whether a request is for the control endpoints or the page. A request with tokens never is, since it comes from a
-    player."""
+    """Whether a request is for the control endpoints or the page. A request with tokens is
+    for neither, since it comes from a player."""
     if request.raw_path.startswith(PREFIX):
         return True
     reads = request.method in ("GET", "HEAD") and request.path in (*_PAGE_PATHS, _ICON_PATH)
@@ -47,7 +47,7 @@ def concerns(request: web.Request, auth_headers: Iterable[str]) -> bool:
 
 
 def entry_json(entry: Entry, *, tokens: bool = False) -> dict[str, Any]:
-    """Converts an entry to JSON: the members of ``Entry``, the body as base64, the tokens by short name and claims.
+    """Converts an entry to JSON: the members of ``Entry``, the body as base64, each token by short name and claims.
 
     Args:
         entry: the entry.
