@@ -39,7 +39,7 @@ final class ModelTransport: Transport {
   private var finished: [Reply] = []
   private var readCount = 0
   private var isLate = false
-  /// The next calls of `read`, as many as this number, return without reading a reply.
+  /// How many more calls of `read` return without reading a reply.
   private var partsLeft = 0
   /// For each call of `read`, how many requests the engine had started before it.
   private(set) var reads: [Int] = []

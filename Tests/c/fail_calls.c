@@ -1,7 +1,7 @@
 /*
- * fail_calls.c - a preloaded library that makes system calls fail when a test asks for this. The library counts how
- * often libusher, libcurl and json-c call one function, and makes the n-th call fail, or the n-th call and all later
- * ones. Calls by the program and by other libraries never fail. The test uses the functions in fail_calls.h.
+ * fail_calls.c - a preloaded library that makes system calls fail when a test asks for this. It counts how often
+ * libusher, libcurl and json-c call one function, and makes the n-th call fail, or the n-th call and all later ones.
+ * Calls by the program and by other libraries never fail. The test uses the functions in fail_calls.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -117,13 +117,13 @@ static void without_own_memory(void) {
     int status = 0;
     pid_t child = fork();
     if (child == 0) {
-      close(1); /* The runner must not count the child's lines "ok" and "not ok". Its exit status reports failures. */
+      close(1); /* The runner must not count the child's lines. The child reports failures by its exit status. */
       alarm((unsigned)(25 * patience()));
       fail_nth(FAIL_OWN_MEMORY, nth, 0);
       walk_ssp();
       fail_stop();
-      /* The child gets here if the allocation that failed was one of libcurl's. libcurl makes some allocations in tail
-         calls, and the test then takes libusher for the caller. */
+      /* The child gets here if libcurl made the allocation that failed. The test cannot avoid this: if libcurl
+         allocates in a tail call, fail_calls.c sees libusher as the caller. */
       _exit(failed);
     }
     waitpid(child, &status, 0);
@@ -315,9 +315,9 @@ static void urls_without_memory(void) {
   usher_context_free(context);
 }
 
-/* A call that the library makes once in a process fails: usher_context_new() returns USHER_E_SYSTEM. The next
-   usher_context_new() initialises libcurl again; but without keys for thread-local data the library does not work in
-   this process. The test runs in a child process. */
+/* A call that the library makes once in a process fails: usher_context_new() returns USHER_E_SYSTEM. If the
+   initialisation of libcurl failed, the next usher_context_new() tries it again. If the library got no key for
+   thread-local data, every later usher_context_new() fails too. The test runs in a child process. */
 static void made_once(int kind, int32_t next) {
   int status = 0;
   pid_t child = fork();

@@ -74,8 +74,9 @@ static void bump(int *counter) {
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
 }
-/* Waits until the counter is at least `wanted`. An idle callback thread looks for work after 5 s even without a signal.
-   The time limit of this wait is shorter, so that the test fails if the library forgets to send a signal. */
+/* Waits until the counter is at least `wanted`. An idle callback thread looks for work every 5 s, even if the library
+   does not wake it. The time limit of this wait is shorter than 5 s, so that the test fails if the library forgets to
+   wake the thread. */
 static int arrives(int *counter, int wanted) {
   struct timespec end;
   int good, late = 0;
@@ -378,7 +379,7 @@ static void rounds(int count) {
       if (!arrives(&answered, answered_before + 1)) complain(kind, closer, "the answering thread hangs", 0);
       accepted = race_status;
     } else {
-      /* If the host does not answer for the time limit of a teardown, the library closes the playback. */
+      /* If the host does not answer within the time limit of a teardown, the library closes the playback. */
       if (kind == CUSTOMER_TEARDOWN && round % 2 == 0) {
         usher_context_advance(s.context, 3000, 0);
         if (!arrives(&told_closed, round + 1))

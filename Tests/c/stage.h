@@ -1,6 +1,7 @@
 /*
- * stage.h - parts of the tests whose callbacks free the playback, player, delegate or context for which they run: the
- * objects, the actions that free them, and the checks after that.
+ * stage.h - parts that free_in_callback.c and free_in_hook.c share. In these tests a callback frees the playback,
+ * player, delegate or context for which it runs. This file has the objects, the actions that free them, and the final
+ * checks.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

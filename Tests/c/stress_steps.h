@@ -105,7 +105,7 @@ static void observe(struct dice *d) {
   id = __atomic_exchange_n(&observers[roll(d, SLOTS)], id, __ATOMIC_RELAXED);
   for (slot = 0; slot < CONTEXTS; slot++)
     CALL(usher_context_remove_observer,
-        ((usher_context *)look(&contexts[slot]), id)); /* an earlier observer; otherwise their number would grow */
+        ((usher_context *)look(&contexts[slot]), id)); /* without this, observers would pile up */
 }
 static void sleep_and_wake(struct dice *d) {
   if (roll(d, 2)) CALL(usher_context_suspend, (CONTEXT));

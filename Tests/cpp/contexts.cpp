@@ -109,7 +109,7 @@ void client_key_passphrase() {
       usher::status::ok, [&] { usher::context context(options); }, "a client key with its pass phrase");
 }
 
-/* The context before this one has used OpenSSL. */
+/* The process has used OpenSSL for an earlier context, so the library refuses this option. */
 void wipe_freed_memory() {
   usher::context_options options;
   options.wipe_freed_memory = true;

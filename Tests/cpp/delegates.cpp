@@ -1,6 +1,6 @@
 /*
- * delegates.cpp - tests these delegates in usher.hpp, and the functions of their playbacks: default, common (with
- * functions and with a class), SSP V2 and multi-instance.
+ * delegates.cpp - tests four kinds of delegate in usher.hpp, with the functions of their playbacks. The kinds are
+ * default, common (with functions and with a class), SSP V2 and multi-instance.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -277,7 +277,7 @@ void clear_streams() {
       usher::status::no_delegate, [&] { return one.play(item); }, "an encrypted stream needs one");
 }
 
-/* An observer of the player gets a notice for each thing that the viewer must know; the library waits for a slot. */
+/* An observer of the player gets READY with the licence, TORN_DOWN after the stop, and no other notice. */
 void notices() {
   std::atomic<int> ready{0}, ended{0}, others{0};
   usher::context context;

@@ -198,7 +198,7 @@ def carriers() -> dict[str, list[tuple[str, str]]]:
 
 @dataclass
 class Table:
-    """Returns the statements of one section, each with the tests that it names, as pairs of file and name."""
+    """The statements of one section, and the tests that they name, as pairs of file and name."""
 
     title: str
     statements: list[str] = field(default_factory=list)
@@ -245,7 +245,7 @@ def cases(file: Path) -> Iterator[tuple[str, str]]:
 
 
 class Ran:
-    """Returns the results of one part of the test run."""
+    """The results of one part of the test run."""
 
     def __init__(self, name: str, files: list[Path]) -> None:
         self.name, self.outcomes = name, dict[str, set[str]]()

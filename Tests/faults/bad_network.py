@@ -55,7 +55,7 @@ class Link:
         self._rule("-m", "statistic", "--mode", "random", "--probability", str(share), "-j", "DROP")
 
     def refuse(self) -> None:
-        """Makes the far side refuse connections, as a machine does on which no program listens."""
+        """Makes the far side refuse connections, as if no program listened there."""
         rule = ("-p", "tcp", "--dport", self.port, "-j", "REJECT", "--reject-with", "tcp-reset")
         self.world.far.run(lambda: run("iptables", "-w", "-A", "INPUT", *rule))
 
@@ -266,9 +266,9 @@ def play(world: World, scenario: str, count: int) -> dict[str, Any]:
 
 
 def close_while_mute(world: World, count: int, *, flushed: bool) -> dict[str, Any]:
-    """The name server stops answering, and then the host frees the context. Before that, the head-end closes all
-    connections, so that each teardown needs a new one. With `flushed` the host instead calls network_changed(), so that
-    the library has no connection and no address left."""
+    """The name server stops answering, and then the host closes the context. In between, the head-end closes all
+    connections, so that each teardown needs a new one. With `flushed`, the head-end closes none; the host calls
+    network_changed() instead, so that the library has no connection and no address left."""
     stage = Stage(world)
     stage.play(count)
     stage.wait_for(E.SESSION_STARTED, count)

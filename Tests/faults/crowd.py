@@ -28,7 +28,7 @@ KINDS = tuple(
     for fault in FAULTS
     if fault.spares_others and not fault.proxied and not fault.options and fault.door != "closing"
 )
-"""Returns the faults for a crowd: all faults that affect neither the whole head-end nor the whole network."""
+"""The faults for a crowd: those that do not affect the whole head-end or the whole network."""
 
 
 class Script:

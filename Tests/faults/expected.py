@@ -232,7 +232,7 @@ EXPECTED: Mapping[str, Row] = {
     "proxy 502": unsent("TRANSPORT"),
     "proxy gone": unsent("TRANSPORT"),
     # A renewal goes to the same server as the earlier licence request, so the library already knows the address of this
-    # server. It uses known addresses while the name server does not answer.
+    # server. While the name server does not answer, the library uses the addresses that it knows.
     "mute names": {**in_flight("TIMEOUT"), "renewal lasting": FINE["renewal lasting"]},
     "first refuses": FINE,
     "first silent": FINE,

@@ -163,7 +163,7 @@ def test_process_stoppedWhileHeartbeatsAreInFlight_losesNoSession(step: Callable
 
 
 def test_ioThread_lateWithoutASignal_losesNoSession(tmp_path: Path, step: Callable[[str], None]) -> None:
-    """The I/O thread does not run for three seconds, although no signal stops the process, and its next calls of
+    """Only the I/O thread does not run for three seconds; no signal stops the process. Then the next calls of
     epoll_wait fail with EINTR; the library continues every session, and the licence arrives."""
     shim = tmp_path / "late.so"
     command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", shim, HERE / "late.c", "-ldl"]

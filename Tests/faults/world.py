@@ -40,8 +40,8 @@ TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x4004_54CA, 0x0001, 0x1000
 
 
 def enter() -> list[str]:
-    """Returns the command that starts a program in new namespaces; the command of the program must follow it. Root
-    needs no user namespace."""
+    """Returns the command that starts a program in new namespaces; the command of the program must follow it. If the
+    user is not root, the command also makes a user namespace."""
     return ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--net", "--mount", "--"]
 
 

@@ -236,8 +236,8 @@ def test_floodBesideRequestsWithoutReply_delaysNoHeartbeat(scene: Scene, servers
 
 
 def test_longReplies_besideKeyUpdates_arriveOverOneConnection(scene: Scene, servers: Servers) -> None:
-    """A server sends short messages that take OpenSSL long, while the replies of the head-end to heartbeats have 300
-    kB. The library drops only the connections of the first server."""
+    """A flooding server sends short messages that cost OpenSSL much time. Meanwhile the head-end replies to heartbeats
+    with 300 kB. The library drops connections to the flooding server, but not the connection to the head-end."""
     scene.headend.faults.add("heartbeat", Fault.oversized(300_000), always=True)
     for asked in range(10):
         scene.play(servers.urls["TLS key updates"], "token", f"bad {asked}", setup_timeout_ms=HTTP_TIMEOUT_MS)

@@ -53,7 +53,7 @@ struct program {
   const uint8_t *bytes;
   size_t size;
   size_t *at; /* shared by all callbacks */
-  void *passed[64]; /* the test frees it after the step, so that the sanitizer reports a later read of the library */
+  void *passed[64]; /* freed after the step: the sanitizer reports it if the library reads this memory later */
   unsigned passed_count;
   int is_callback;
 };
@@ -157,7 +157,7 @@ static void *pick(struct program *p, enum kind kind) {
 struct watch {
   int function, calls, destroyed, late;
   int is_accepted; /* the library accepted the request, so its completion must run once */
-  int may_be_lost; /* the library refused the struct before it read `destroy`, so it may not run `destroy` */
+  int may_be_lost; /* the library refused the struct, perhaps before it read `destroy`: then it cannot run `destroy` */
   int is_once;
 };
 #define WATCHES 1024

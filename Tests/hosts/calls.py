@@ -47,5 +47,5 @@ class Calls:
         return dict(sorted(found.items(), key=lambda each: -each[1]))
 
     def longest_ms(self) -> float:
-        """Returns the longest time of a call that may not wait."""
+        """Returns the longest time of a call that must not wait."""
         return max(ms for name, ms in self.longest().items() if name not in MAY_WAIT)

@@ -1,7 +1,10 @@
 /*
- * cenc_samples.c - decrypts samples with hosts/gstreamer/cenc.c. One line of standard input describes one sample:
- *   SCHEME KEY IV CRYPT SKIP SUBSAMPLES DATA (1: cenc, 2: cbcs; bytes in hexadecimal digits, "-" for none) It prints
- *   the decrypted bytes, or "wrong: " and the reason.
+ * cenc_samples.c - decrypts samples with hosts/gstreamer/cenc.c. Each line of standard input describes one sample:
+ *
+ *   SCHEME KEY IV CRYPT SKIP SUBSAMPLES DATA
+ *
+ * SCHEME is 1 for cenc and 2 for cbcs. Bytes are hexadecimal digits, or "-" for no bytes. For each sample the program
+ * prints the decrypted bytes, or "wrong: " and the reason.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

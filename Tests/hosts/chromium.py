@@ -92,7 +92,7 @@ class Chromium:
         self.visit(f"{self.origin}/?{query}")
 
     def open_page(self, file: Path) -> None:
-        """Opens an HTML file, and waits until it is there."""
+        """Opens an HTML file, and waits until the browser has loaded it."""
         name = f"/{len(self._started)}.html"
         self._files[name] = file
         self.visit(f"{self.origin}{name}")
@@ -171,7 +171,8 @@ class Chromium:
         file.write_bytes(base64.b64decode(data))
 
     def adopt(self, read: int, write: int) -> None:
-        """Makes a browser that another process has started the newest one: the descriptors of its debugging pipe."""
+        """From now on, the newest browser is one that another process has started. `read` and `write` are the
+        descriptors of this browser's debugging pipe."""
         self._ours.append((read, write))
 
     def close_tab(self) -> None:

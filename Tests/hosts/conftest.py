@@ -151,7 +151,7 @@ def runs(head_end: Callable[..., HeadEnd], tmp_path: Path, built: Path) -> Itera
 
 @pytest.fixture(scope="session")
 def film(clips: dict[str, Clip], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An HLS playlist with an AES-128 key, of the clip `progressive`."""
+    """An HLS playlist of the clip `progressive`, encrypted with an AES-128 key."""
     return make_hls(tmp_path_factory.mktemp("hls"), clips["progressive"])
 
 

@@ -111,7 +111,7 @@ class Gateway:
     ) -> None:
         """`words`: the clip and what follows it. An option with the value True has no value on the command line; an
         option with the value None is left out. `shell`: a script that runs the command, which is "$@". `terminal`: the
-        descriptor of a pseudo terminal that becomes its controlling terminal."""
+        descriptor of a pseudo terminal that becomes the controlling terminal of the gateway."""
         self.server = server
         token = folder / "token"
         token.write_text(server.content_token(content_id=content_id) + "\n")

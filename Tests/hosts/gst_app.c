@@ -1,9 +1,12 @@
 /*
- * gst_app.c - an application that uses libusher itself and shares its objects with the GStreamer plug-in. gst_app
- *   context|playback|closed URI LICENSE_URL SSM_URL TOKEN... context the plug-in makes its sessions in the
- *   application's context; each TOKEN has a pipeline of its own playback the plug-in requests its licences from the
- *   application's playback; a line of input closes this playback closed like playback, but the application closes its
- *   playback before the item plays The application gives its objects as the answer to GST_MESSAGE_NEED_CONTEXT.
+ * gst_app.c - an application that uses libusher itself and shares its objects with the GStreamer plug-in. It gives
+ * these objects to the plug-in as its answer to GST_MESSAGE_NEED_CONTEXT.
+ *
+ *   gst_app context|playback|closed URI LICENSE_URL SSM_URL TOKEN...
+ *
+ * With "context", the plug-in makes its sessions in the application's context; each TOKEN gets a separate pipeline.
+ * With "playback", the plug-in requests licences from the application's playback, and a line of standard input closes
+ * this playback. With "closed", the application closes its playback before the item plays.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

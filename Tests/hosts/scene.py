@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 from usher.testing.headend import HeadEnd, Session, SessionState
 
 PATIENCE_S = 20.0 * int(os.environ.get("USHER_TEST_PATIENCE", "1"))
-"""The longest time for which a test waits for one thing, in seconds."""
+"""The longest time for which a test waits for one condition, in seconds."""
 
 Player = TypeVar("Player")
 

@@ -126,7 +126,8 @@ def test_cbcs_isDecrypted(
 def test_malformedSample_isRefused(
     decrypt: Decrypt, scheme: int, iv: str, subsamples: list[tuple[int, int]] | None, words: str
 ) -> None:
-    """The code refuses a sample whose description does not fit it; it returns the reason and changes no byte."""
+    """The description of a sample does not fit the sample. The code refuses the sample, returns the reason, and changes
+    no byte."""
     assert decrypt(scheme, bytes.fromhex(iv), DATA, subsamples) == words
 
 

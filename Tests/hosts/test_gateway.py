@@ -107,7 +107,8 @@ def test_gatewayPause_keepsTheSession(server: HeadEnd, start: Start, film: Path)
 
 
 def test_gatewayLimit_isSaidInWords(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """The limit is reached; the gateway refuses the key with a message, and sends the key when a slot is free again."""
+    """The account has no free slot; the gateway refuses the key with a message, and sends the key when a slot is free
+    again."""
     other = server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
     gateway = start(film)
     url = key_url(gateway.url())
@@ -127,8 +128,8 @@ def test_gatewayLimit_isSaidInWords(server: HeadEnd, start: Start, film: Path, r
 def test_gatewaySlotWait_givesTheKeyLater(
     server: HeadEnd, start: Start, clips: dict[str, Clip], film: Path, row: Row
 ) -> None:
-    """The limit is reached, and the gateway has --slot-wait; it prints this once, and sends the key when another device
-    has freed its slot."""
+    """The account has no free slot, and the gateway has the option --slot-wait. The gateway prints once that it waits,
+    and sends the key when another device has freed its slot."""
     server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
     gateway = start(film, slot_wait=30)
     url = key_url(gateway.url())
@@ -739,7 +740,7 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
   return EAI_AGAIN;
 }
 """
-"""A library that replaces getaddrinfo(): it does not return for mute.example."""
+"""A library whose getaddrinfo() does not return when the name is mute.example."""
 
 
 def test_gatewayName_isNotFound(server: HeadEnd, start: Start, film: Path, tmp_path: Path) -> None:
@@ -767,7 +768,7 @@ def test_gatewayName_isNotFound(server: HeadEnd, start: Start, film: Path, tmp_p
 @pytest.mark.quick
 @pytest.mark.parametrize("shell", ['exec env --ignore-signal=CHLD "$@"', 'sleep 0.05 & exec "$@"'])
 def test_gatewayChild_isOfAnotherProgram(start: Start, film: Path, shell: str) -> None:
-    """The program that started the gateway ignores SIGCHLD, or has left it a child process; the gateway still ends when
-    its player ends."""
+    """The program that started the gateway ignores SIGCHLD, or has left a child process to the gateway; the gateway
+    still ends when its player ends."""
     gateway = start(film, "--", "sh", "-c", "sleep 0.2; exit 7", shell=shell)
     assert gateway.wait() == 7

@@ -52,7 +52,7 @@ def test_gatewayChromium_isExact(
 def test_gatewayChromium_limit(
     server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], tmp_path: Path, row: Row
 ) -> None:
-    """The limit is reached; a page in Chromium gets no key, and the viewer reads why."""
+    """The account has no free slot; a page in Chromium gets no key, and the viewer reads why."""
     clip = clips["cenc"]
     server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
     gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin)
@@ -96,7 +96,8 @@ def test_gatewayChromium_garbage(
 def test_gatewayChromium_mute(
     server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row
 ) -> None:
-    """The head-end does not reply to the set-up: the viewer reads so at --timeout."""
+    """The head-end does not reply to the set-up; when --timeout has passed, the viewer reads why the page does not
+    play."""
     clip = clips["cenc"]
     server.faults.add("setup", Fault.stall(), always=True)
     gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin, timeout=1, quit_timeout=1)
@@ -174,7 +175,7 @@ def test_gatewayPage_plays(server: HeadEnd, start: Start, chromium: Chromium, cl
 def test_gatewayPage_limit(
     server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], tmp_path: Path, row: Row
 ) -> None:
-    """The limit is reached: the viewer of the gateway's own page reads why the clip does not play."""
+    """The account has no free slot; the viewer of the gateway's own page reads why the clip does not play."""
     clip = clips["cenc"]
     server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
     gateway = start(clip.file, content_id=clip.content.content_id)
@@ -196,7 +197,8 @@ def test_gatewayPage_gatewayIsKilled(server: HeadEnd, start: Start, chromium: Ch
 
 @pytest.mark.quick
 def test_gatewayPage_ofAnotherOrigin_getsNothing(server: HeadEnd, start: Start, clips: dict[str, Clip]) -> None:
-    """The gateway serves its page with a policy for its content, and takes requests of this page's origin only."""
+    """The gateway sends its page with a Content-Security-Policy, and accepts licence requests only from the page's
+    origin."""
     clip = clips["cenc"]
     gateway = start(clip.file, content_id=clip.content.content_id)
     url = gateway.url()

@@ -134,14 +134,15 @@ def gstreamer(folder: Path) -> list[str]:
 
 
 PLAYERS = {"ffmpeg": ffmpeg, "mpv": mpv, "VLC": vlc, "GStreamer": gstreamer}
-"""Commands for the gateway with which players write each picture to a folder, when they show it."""
+"""For each player, a function that returns a command; with this command the player writes each picture that it shows to
+a folder."""
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name == "VLC" else [pytest.mark.quick]) for name in PLAYERS]
 )
 def test_gatewayLimit_isObeyed(server: HeadEnd, start: Start, film: Path, tmp_path: Path, row: Row, name: str) -> None:
-    """The limit is reached; a player shows no picture, and the gateway prints why."""
+    """The account has no free slot; a player shows no picture, and the gateway prints why."""
     server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
     folder = tmp_path / "pictures"
     folder.mkdir()

@@ -232,7 +232,7 @@ def osd(player: Mpv) -> str:
 @pytest.mark.quick
 @pytest.mark.parametrize("period_s", [20.0])
 def test_limit_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
-    """mpv shows why it does not play an item when the limit is reached, and then plays the next item."""
+    """mpv shows why it does not play an item when the account has no free slot, and then plays the next item."""
     theatre.occupy()
     player = theatre.play("--idle", clips["progressive"].file, clips["preview"].clear, usher={"slate": 2})
     words = until(lambda: osd(player), "words on the screen")
@@ -245,8 +245,8 @@ def test_limit_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Row)
 
 @pytest.mark.quick
 def test_slotWait_isSaidInWords_thenTheItemPlays(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
-    """The limit is reached, and the option usher-slot-wait is set; mpv says that it waits, and plays the item when
-    another device has freed its slot."""
+    """The account has no free slot, and the option usher-slot-wait is set; mpv says that it waits, and plays the item
+    when another device has freed its slot."""
     clip = clips["progressive"]
     theatre.occupy()
     theatre.give_token(clip.content.content_id)
@@ -313,8 +313,9 @@ def test_mute_obeysCommands(theatre: Theatre, clips: dict[str, Clip], row: Row, 
 def test_muteServers_noCallWaits(
     theatre: Theatre, clips: dict[str, Clip], row: Row, timing: Callable[[Path], Path]
 ) -> None:
-    """The plug-in sets up, requests a licence, plays, loses its session, plays and tears down. For some time each of
-    these requests gets no reply; no call of libusher holds the plug-in's thread for longer than 50 ms."""
+    """For some time the head-end replies to no set-up, to no licence request and to no teardown. Meanwhile the viewer
+    opens other items and quits, and the operator ends a session. No call of libusher holds the plug-in's thread for
+    longer than 50 ms."""
     calls = Calls(timing(theatre.plugin), theatre.folder / "calls")
     clip, other = clips["preview"], clips["cenc"]
     variables, usher = calls.variables, {"quit-timeout": 1, "slate": 1}

@@ -68,7 +68,8 @@ def test_installation_isFoundByMpv(prefix: Path, clips: dict[str, Clip]) -> None
 
 @pytest.mark.quick
 def test_mpvReadme_countsTheLines() -> None:
-    """The README of the plug-in for mpv says how many lines name libusher. Its command prints the same numbers."""
+    """The README of the plug-in for mpv says how many lines name libusher. The command in this README prints the same
+    numbers."""
     readme = (ROOT / "hosts" / "mpv" / "README.md").read_text()
     said = re.search(r"(\d+) lines name libusher: (\d+) in .*? and (\d+) in", readme, re.S)
     command = re.search(r"```sh\n(grep .*)\n```", readme)

@@ -229,7 +229,7 @@ def test_kill_endsThePlayer(runs: Runs, clips: dict[str, Clip], row: Row, obeys:
 
 
 def test_limit_isSaidInWords(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
-    """The limit is reached; `usher run` says so, and starts no player."""
+    """The account has no free slot; `usher run` says so, and starts no player."""
     clip = clips["progressive"]
     runs.server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
     process = runs.start(clip.file, clip.content.content_id, "sh", "-c", "echo started", "{clip}")
@@ -241,8 +241,8 @@ def test_limit_isSaidInWords(runs: Runs, clips: dict[str, Clip], row: Row) -> No
 
 @pytest.mark.quick
 def test_slotWait_isSaidInWords_thenThePlayerStarts(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
-    """`usher run --slot-wait` says that the limit is reached, and starts the player when another device has freed its
-    slot."""
+    """`usher run --slot-wait` says that the account has no free slot, and starts the player when another device has
+    freed its slot."""
     clip = clips["progressive"]
     runs.occupy()
     process = runs.start(clip.file, clip.content.content_id, "sh", "-c", "echo started", "{clip}", slot_wait=30)

@@ -192,8 +192,8 @@ def test_view_ofAHostileMessage_isOneScript(built: Path, tmp_path: Path) -> None
 
 @pytest.mark.quick
 def test_chrome_joinsRequestAndReply(built: Path, tmp_path: Path) -> None:
-    """Two traces of one minute. In the trace format of Chrome, each request and each session begins and ends once, on
-    one time axis in microseconds."""
+    """Two traces begin half a second apart. `usher trace chrome` writes both on one time axis, in microseconds, and
+    each request and each session begins and ends once."""
     second = [line.replace("1700000000010", "1700000000510") for line in SESSION]
     for name, lines in (("a", SESSION), ("b", second)):
         (tmp_path / name).write_text("\n".join(lines) + "\n")

@@ -15,8 +15,8 @@ RUN = 8
 
 def needles(secrets: Mapping[str, bytes]) -> dict[str, list[bytes]]:
     """Returns the byte strings to search for: three parts of each secret, so that the search also finds fragments. No
-    part of a long secret has its beginning, because that is often public (the header of a JWT). A short secret is an
-    opaque token: the parts are its first and its last 8 bytes.
+    part contains the beginning of a long secret, because the beginning is often public (the header of a JWT). A short
+    secret is an opaque token: the parts are its first and its last 8 bytes.
 
     Also returns three runs of 8 letters and digits in reverse order (see ``RUN``).
     """

@@ -406,8 +406,8 @@ def test_lockedClientKey_withItsPassPhrase_isUsed(told: Setup, client: Client) -
 
 
 def test_lockedClientKey_withoutItsPassPhrase_isRefusedAndNobodyIsAsked(client: Client) -> None:
-    """The library refuses to make a context when the pass phrase of the client key is missing; it does not ask for it
-    on the host's terminal."""
+    """The library refuses to make a context when the pass phrase of the client key is missing; no code asks for the
+    pass phrase on the host's terminal."""
     script = (
         "import sys, usher\n"
         "try: usher.Context(client_certificate_file=sys.argv[1], client_key_file=sys.argv[2])\n"

@@ -27,7 +27,8 @@ def start(ports: Ports, language: str, headend: HeadEnd, kind: str) -> AbstractC
 
 
 def token(headend: HeadEnd, clip: Clip, kind: str = "own", account: str = "account-1") -> str:
-    """Makes a content token. It asks for a session only for the delegate "library", which sets up sessions."""
+    """Makes a content token. With this token the head-end requires a session only if `kind` is "library", since only
+    that delegate sets up sessions."""
     return headend.content_token(account, clip.content_id, session_control=kind == "library")
 
 

@@ -95,8 +95,8 @@ def story(
     breaks_rules: tuple[str, ...] = (),
     uses_threads: bool = False,
 ) -> Any:
-    """Runs an async test on a new event loop. At the end of the test, the head-end must hold no session, C must hold no
-    user_data, and no thread of the library may exist."""
+    """Runs an async test on a new event loop. At the end of the test, the head-end must hold no session, the library
+    must hold no user_data, and no thread of the library may exist."""
     if function is None:
         return functools.partial(
             story,

@@ -17,7 +17,7 @@ MEDIA = Path(__file__).resolve().parents[1] / "media" / "hls" / "media.json"
 IV = bytes(range(16))
 CONTENT = "movie-1"
 SKD = fairplay.skd_url(CONTENT, KID, IV)
-"""Returns a URL whose asset id is base64 of JSON, as the head-end expects it."""
+"""A URL whose asset id is base64 of JSON, as the head-end expects it."""
 
 
 class CDM:

@@ -121,9 +121,9 @@ def test_heartbeat_failingForGood_isToldOncePerOutageAndRecovers(stage: Stage) -
 def test_heartbeatAndTeardown_thatFail_sayWithWhichStatusAndWhere(
     stage: Stage, answer: Any, status: S, origin: usher.Origin
 ) -> None:
-    """The heartbeat and teardown callbacks answer with a status; the errors of the events have this status and the
-    origin SSM if a server can have caused it, and otherwise CALLBACK or TIMEOUT with the origin LOCAL
-    (delegates.md: Customer SSM)."""
+    """The heartbeat and teardown callbacks fail. If they answer with a status that a server can cause, the errors of
+    the events have this status and the origin SSM. Otherwise the errors have the origin LOCAL and the status CALLBACK,
+    or TIMEOUT if there is no answer (delegates.md: Customer SSM)."""
     portal = Portal(stage, BEATS)
     portal.heartbeats = [ends(answer)] * 100
     portal.ends = ends(answer)

@@ -100,8 +100,8 @@ def test_defaultDelegate_headerTakenAway_isSentNoMore(stage: Stage) -> None:
 
 
 def test_defaultDelegate_playbackWithItsOwnToken_sendsThatOne(stage: Stage) -> None:
-    """The token that the host gives to play() replaces a header of the same name that the host set on the delegate
-    (protocol.md: Licences)."""
+    """The host sets a token header on the delegate and gives another token to play(); the licence request carries only
+    the token of play() (protocol.md: Licences)."""
     delegate = default(stage)
     delegate.set_http_header(HEADER, stage.headend.content_token("of the header"))
     token = stage.headend.content_token("of the playback")

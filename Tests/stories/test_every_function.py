@@ -1,7 +1,7 @@
 """For each function of the headers, at least one story calls it successfully. ``calls.py`` records the calls.
 
-Calls that fail do not count, and neither do the tests that call every function in a loop with wrong handles. These
-tests run last (see ``calls.py``); pytest skips them if only some of the stories run.
+Calls that fail do not count, and neither do the tests that call every function in a loop with wrong handles. The tests
+of this file run last (see ``calls.py``); pytest skips them if only some of the stories run.
 """
 
 from __future__ import annotations

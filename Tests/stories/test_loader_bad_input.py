@@ -1,5 +1,5 @@
 """Content, servers and hosts give bad input to a resource loader: the library sends no request to a server that is not
-on the list, and does not crash."""
+on the allow-list, and does not crash."""
 
 from __future__ import annotations
 

@@ -354,7 +354,8 @@ def test_url_namesNothing_andNoServerIsKnown_isRefused(stage: Stage) -> None:
 
 
 def test_url_ofAnEntitlementServerWithoutSlashes_isAsked(stage: Stage) -> None:
-    """Returns a URL `skd:host/path?cid=` without slashes, as the packager writes it."""
+    """The packager wrote the URL of an entitlement server as `skd:host/path?cid=…`, without slashes; the library asks
+    this server."""
     ready(stage)
     cdm = CDM()
     loader(stage, cdm, route=usher.Route.ENTITLEMENT)

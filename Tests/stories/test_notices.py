@@ -370,8 +370,8 @@ def test_slotWait_withV2_thatFails_isFollowedByAWholeWait(stage: Stage, screen: 
 
 
 def test_slotWait_withV2_whenTheServerThenHangs_endsAtTheTimeLimit(stage: Stage, screen: Screen) -> None:
-    """The library repeats the licence request, and the server does not reply. After the wait for a slot (5 s) the
-    library does not start the time limit of the request (3 s) again."""
+    """While the library waits for a slot, the server stops replying. The licence request times out: the library does
+    not start the time limit of the request (3 s) again after the wait for a slot (5 s)."""
     stage.headend.faults.add("license", Fault.error(1007, status=400))
     delegate = v2_delegate(stage, slot_wait_ms=5000)
     playback = stage.play(player=screen.player, tag="film", delegate=delegate)

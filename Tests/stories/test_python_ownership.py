@@ -181,7 +181,7 @@ def test_syncPlayback_thatNobodyKeeps_isFreedWithoutAWait(stage: Stage) -> None:
 
 def test_context_thatNobodyKeeps_isFreed(stage_factory: StageFactory, headend: HeadEnd) -> None:
     """The garbage collector frees a context that has no references. The library tears the session of the context down,
-    and C holds no user_data."""
+    and then holds no user_data."""
     context = usher.Context(proxy="")
     delegate = usher.SSPDelegate(context, license_url=headend.license_url("clearkey"), ssm_url=headend.ssm_url)
     events: list[usher.EventType] = []

@@ -133,7 +133,7 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
     return little(6 + record.count, 4) + little(records, 2) + record
   }
   private func read(_ bytes: [UInt8]) -> PlayReadyHeader? { withBytes(bytes) { PlayReadyHeader($0) } }
-  /// 0fedcba9-8765-4321-0123-456789abcdef as a GUID.
+  /// The base64 of 0fedcba9-8765-4321-0123-456789abcdef in the byte order of a GUID.
   private let kid = "qcvtD2WHIUMBI0VniavN7w=="
 
   @Test func keyID_ofEveryVersion_isFound() {

@@ -66,8 +66,8 @@ import Testing
   }
 
   /// Tries all orders of five events. Checks four rules: LOST and RECOVERED come only after READY; no notice comes
-  /// twice in a row; after the end only TORN_DOWN and ENDED come; and only the phases that the comment of a phase lists
-  /// follow this phase.
+  /// twice in a row; after the end only TORN_DOWN and ENDED come; and after each phase comes only a phase that the
+  /// comment of the earlier phase lists.
   @Test func notices_inEachOrderOfEvents_areTrue() {
     var followers: [ItemNotices.Phase: Set<ItemNotices.Phase>] = [:]
     var broken: [String] = []

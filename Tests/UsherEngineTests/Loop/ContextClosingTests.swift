@@ -3,7 +3,7 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-/// Tests how long the end of a context waits for servers.
+/// Tests how long a context waits for servers when the host closes it.
 @Suite(.timeLimit(.minutes(1))) struct ContextClosingTests {
   /// The time limit for closing passes on the context's clock, which continues while the machine sleeps. The last call
   /// that states a limit decides.

@@ -55,7 +55,7 @@ import Testing
   }
 
   /// The host closes the playback while its set-up is in flight. The reply arrives, but the I/O thread does not run
-  /// until the longest wait of the close is over. Then the engine tears the session down, and no event reports an
+  /// until the time limit of the close has passed. Then the engine tears the session down, and no event reports an
   /// orphan.
   @Test func close_setupRepliedWhileTheIOThreadIsLate_tearsTheSessionDown() throws {
     let s = try simulation()
@@ -170,8 +170,8 @@ import Testing
     deinit { freed.add(1) }
   }
 
-  /// Two threads submit commands while the engine ends. Each command runs, in the engine or on its thread; then the
-  /// library frees it.
+  /// Two threads submit commands while the engine ends. Either the engine or the submitting thread runs each command;
+  /// then the library frees the command.
   @Test func commands_submittedWhileTheEngineEnds_allRunAndAreFreed() throws {
     let (ran, freed) = (Notes<Int>(), Notes<Int>())
     for _ in 0..<50 {

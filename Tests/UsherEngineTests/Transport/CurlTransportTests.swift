@@ -122,7 +122,7 @@ import Testing
     let transport = try transport()
     try start(1 << 32, transport, port: server.port)
     let end = monotonicMilliseconds() + 10_000
-    // While the request is in flight, `isConnecting` is false as soon as it has a connection; afterwards it is true.
+    // `isConnecting` becomes false when the request has a connection, and true again when the request has ended.
     while transport.isConnecting(1 << 32), monotonicMilliseconds() < end { _ = transport.wait(until: 1) }
     while !transport.isConnecting(1 << 32), monotonicMilliseconds() < end { _ = transport.wait(until: 1) }
     #expect(transport.cancel(1 << 32))

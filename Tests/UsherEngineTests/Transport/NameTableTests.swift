@@ -102,8 +102,7 @@ import Testing
     #expect(try !names.ask("host0.test", now: 100))
   }
 
-  /// libcurl has one list of addresses for a host. After a lookup that found addresses, each handle gives libcurl its
-  /// addresses again.
+  /// Each lookup that finds addresses changes `version`; a lookup that finds none does not.
   @Test func version_changesWithEachAnswer() throws {
     let names = Names()
     let before = names.table.version

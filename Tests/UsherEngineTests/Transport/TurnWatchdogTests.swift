@@ -60,8 +60,8 @@ import Testing
     }
   }
 
-  /// Runs one turn. In it, the thread computes, and calls `step` each time after the watchdog has looked; at most
-  /// `looks` times, and for 20 seconds. The turn ends early if the watchdog drops a connection.
+  /// Runs one turn, in which the thread computes and calls `step` each time the watchdog has looked. The turn ends
+  /// after `looks` calls, or when the watchdog drops a connection; the test fails after 20 seconds.
   /// - Returns: how many connections the watchdog has dropped.
   private func turn(_ watchdog: TurnWatchdog, looks: Int, _ step: () -> Void) -> UInt64 {
     let end = monotonicMilliseconds() + 20_000

@@ -24,7 +24,8 @@ CLIP, PREVIEW = media.read(HLS)
 
 
 def segments(playlist: Path) -> list[tuple[str, bytes]]:
-    """Returns each segment of a media playlist, after its initialisation segment, with the ``skd:`` URL of its key."""
+    """For each segment of a media playlist, returns the ``skd:`` URL of its key, and its bytes with the initialisation
+    segment before them."""
     found, init, url = [], b"", ""
     for line in playlist.read_text().splitlines():
         if line.startswith("#EXT-X-MAP:"):
