@@ -131,7 +131,7 @@ final class Simulation {
     settle()
   }
 
-  /// Imitates a machine that sleeps: nothing runs for `duration`, then everything that is due runs at once.
+  /// Imitates a machine that sleeps: nothing runs for `duration`, then everything that is overdue runs immediately.
   func sleep(_ duration: Milliseconds) { step(to: now + duration) }
 
   /// Stops the I/O thread for `duration`, while the network and the head-end continue. When the I/O thread runs again,

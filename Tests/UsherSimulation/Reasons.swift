@@ -107,8 +107,8 @@ enum Reasons {
   /// A run with at least this many screens must read replies late.
   static let screensWithLateReplies = 400
 
-  /// Returns the errors of a run: cells that were not reached and have no reason, reasons that are wrong, and a large
-  /// run in which the I/O thread read no reply late.
+  /// Returns the errors of a run: cells that the run did not reach and that have no reason, and reasons that are wrong.
+  /// In a large run it is also an error if the I/O thread read no reply late.
   static func judge(_ coverage: Coverage, screens: Int) -> [String] {
     var problems: [String] = []
     if screens >= screensWithLateReplies, coverage.lateReplies == 0 {

@@ -81,7 +81,7 @@ enum Action {
   case suspend
   case resume
   case networkChanged
-  /// The machine sleeps; on waking, everything that is overdue happens at once.
+  /// The machine sleeps; when it wakes, everything that is overdue happens immediately.
   case sleep(Milliseconds)
   /// The I/O thread does not run for this time, but everything else does. Replies wait in the sockets.
   case late(Milliseconds)

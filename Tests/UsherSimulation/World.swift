@@ -334,7 +334,7 @@ final class World: Transport {
     }
   }
 
-  /// Counts an input for the coverage. If many inputs came at once because the I/O thread was late, does nothing.
+  /// Counts an input for the coverage. Does nothing if many inputs came together because the I/O thread was late.
   private func note(_ play: Play, _ input: Input, _ to: Phase) {
     if isMixed || (play.phase == .unborn && play.wasPlayedLate) { return }
     coverage.add(play.phase, input, to)

@@ -1,5 +1,5 @@
 /*
- * bad_handles.c - calls every function that takes a handle with four invalid handles: NULL, garbage, a freed handle and
+ * bad_handles.c - passes four invalid handles to every function that takes a handle: NULL, garbage, a freed handle and
  * a handle of another kind. Each function refuses these handles, sets every out parameter to NULL, and destroys each
  * user_data once. functions.h has the list of functions.
  *
@@ -60,7 +60,7 @@ static void *next_out(void) {
   return &outs[out_count++ % 64];
 }
 
-/* Calls every function that takes a handle with the handle `bad`. */
+/* Passes the handle `bad` to every function that takes a handle. */
 static void refused(const char *what, void *bad, int null) {
   const int32_t free_answer = null ? USHER_OK : USHER_E_INVALID_HANDLE;
   struct plain arguments = valid_arguments(), *plain = &arguments;

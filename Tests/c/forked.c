@@ -204,9 +204,9 @@ static void *plays(void *unused) {
 
 /*
  * If the parent forks before it makes its first context, the library works in the child. In the checked build Swift's
- * run-time library has a bug: it remembers a thread's number across fork(). So the child's first thread may wait for
- * ever when two threads ask for the metadata of a type at once. Therefore in this build the child plays on a second
- * thread.
+ * run-time library has a bug: in the child it still has the thread number that it stored in the parent. So the child's
+ * first thread may wait for ever when two threads ask for the metadata of a type at the same time. Therefore in this
+ * build the child plays on a second thread.
  */
 static void forked_before(void) {
   pid_t child = fork();

@@ -1,9 +1,9 @@
 """Builds test programs, runs them with a head-end and counts their claims. Tests/c/run and Tests/cpp/run use it.
 
-Each program has its own account, and prints a line "ok - ..." or "not ok - ..." for each claim. If it makes no new
-claim for 60 s times `--patience`, the runner ends it, and names it and the last claim that passed. When a program has
-ended, the head-end must hold no session of its account. The last line of the output is the sum: "N passed,
-N failed". Standard library only.
+Each program has its own account, and prints a line "ok - ..." or "not ok - ..." for each claim. If a program makes no
+new claim for 60 s times `--patience`, the runner ends the program, and prints its name and the last claim that passed.
+When a program has ended, the head-end must hold no session of its account. The last line of the output is the sum: "N
+passed, N failed". Standard library only.
 """
 
 from __future__ import annotations
@@ -304,8 +304,8 @@ class Runner:
         self.end_of(program, passed, failures, time.monotonic() - started)
 
     def ending(self, program: Program, child: subprocess.Popen[bytes], log: Path) -> str:
-        """Waits for the end of the program. Returns "" if it has ended well, otherwise how it ended, or which claim was
-        the last before it hung."""
+        """Waits for the end of the program. Returns "" if the program succeeds; otherwise its exit code or signal, or,
+        if it hangs, the last claim that passed."""
         patience = self.arguments.patience
         plays_s = self.arguments.seconds if program.plays_for_seconds else 0
         hang_s, limit_s = self.arguments.hang_seconds * patience + plays_s, HOST_LIMIT_S * patience + plays_s

@@ -1,6 +1,6 @@
 /*
- * watched.h - a user_data that counts the callbacks with it and the calls of its destroy, and notices a callback after
- * its destroy.
+ * watched.h - a user_data that counts the callbacks that get it, and the calls of its destroy. It also notices a
+ * callback after the destroy.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

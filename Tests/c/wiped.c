@@ -1,7 +1,8 @@
 /*
  * wiped.c - memory that the library frees no longer contains a token. This program replaces free(), and keeps a copy of
- * each block that libusher, json-c and Swift's run-time library free. At its end it reads the tokens from the
- * head-end's journal, and searches the copies for them. (libusher does not wipe the buffers of libcurl.)
+ * each block that libusher, json-c and Swift's run-time library free. After the playback the program reads the tokens
+ * from the head-end's journal, and searches the copies for these tokens. (libusher does not wipe the buffers of
+ * libcurl.)
  *
  * SPDX-License-Identifier: Apache-2.0
  */

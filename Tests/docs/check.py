@@ -129,8 +129,8 @@ def sentences_of(page: Path) -> str:
 
 
 def first_uses() -> None:
-    """Checks that the first use of a glossary term in a sentence of a page is a link to the glossary, unless a line
-    above it has such a link, for example a row of a table."""
+    """Checks that each page links a glossary term to the glossary where a sentence first uses the term. The link may
+    also be in a line above this sentence, for example in a row of a table."""
     terms = re.findall(r"^### (.*)$", text_of(ROOT / "docs" / "glossary.md"), re.M)
     longest_first = sorted({*terms} - EVERYDAY, key=len, reverse=True)
     pages = {*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"}

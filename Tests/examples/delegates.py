@@ -193,7 +193,8 @@ def kept_alive(
 
 
 def multi_instance(stage: Stage, who: str) -> None:
-    """Plays two streams at once, which is the account's limit. Each stream has a separate token, key and session."""
+    """Plays two streams at the same time, as many as the account may play. Each stream has a separate token, key and
+    session."""
     streams = []
     for file, item in ((stage.clip, stage.media), (stage.preview, stage.media["preview"])):
         streams += [file, item["content_id"], stage.token(item["content_id"]), stage.kid(who, item)]

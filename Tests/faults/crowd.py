@@ -1,4 +1,4 @@
-"""Plays a thousand playbacks with faults of all kinds at once, and a few other playbacks without faults, whose
+"""Plays a thousand playbacks with faults of all kinds at the same time. A few other playbacks have no faults, and their
 heartbeats must stay on time."""
 
 from __future__ import annotations
@@ -69,9 +69,7 @@ class Corner:
 class Crowd:
     """`count` playbacks; playback number n has the fault number n modulo the number of kinds.
 
-    Args:
-        column: the operation that all playbacks start at once.
-        kinds: the faults.
+    Args: column: the operation that all playbacks start at the same time. kinds: the faults.
     """
 
     def __init__(self, authority: Authority, column: Column, count: int, kinds: tuple[Fault, ...] = KINDS) -> None:

@@ -273,10 +273,10 @@ AT_ONCE: Mapping[str, str] = {
     "heartbeat lasting, silence": f"{AS_ALONE}; 76 beats beside them, at most 100 ms late",
     "teardown lasting, silence": f"{AS_ALONE}; 42 beats beside them, at most 100 ms late",
 }
-"""The outcomes of a thousand playbacks at once. The key is the operation, followed by the name of the fault if all
-playbacks have the same fault. A heartbeat may be 100 ms late for this reason: the leases of the thousand sessions end
-when the heartbeats of the other playbacks are due, so the last retries use every permit of the origin. While the origin
-does not answer, a heartbeat waits at most 100 ms for a permit."""
+"""The outcomes of a thousand playbacks at the same time. The key is the operation, followed by the name of the fault if
+all playbacks have the same fault. A heartbeat may be 100 ms late for this reason: the leases of the thousand sessions
+end when the heartbeats of the other playbacks are due, so the last retries use every permit of the origin. While the
+origin does not answer, a heartbeat waits at most 100 ms for a permit."""
 
 
 NOT_OVER_HTTP2 = {("silence", "heartbeat lasting")}

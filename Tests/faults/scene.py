@@ -58,8 +58,8 @@ class Scene:
 
     The subject's requests of the operation under test go through a door (a small server in front of the head-end, see
     docs/glossary.md). All its other requests go directly to the head-end. There are two exceptions: with a door that
-    closes connections, all requests of the subject go through the door; over HTTP/2, faults that the head-end makes
-    have one door for all requests of both playbacks, so that these requests share one connection.
+    closes connections, all requests of the subject go through the door; over HTTP/2, if the head-end itself makes the
+    fault, all requests of both playbacks go through one door, so that they share one connection.
 
     Args:
         operation: a key of ``ROUTES``.

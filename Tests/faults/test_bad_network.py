@@ -71,8 +71,8 @@ def test_sessions_throughABadNetwork_areKept(played: dict[str, Future[dict[str, 
 def test_close_whileTheNameServerIsMute_tearsDownOverKnownAddresses(
     played: dict[str, Future[dict[str, Any]]],
 ) -> None:
-    """When the name server no longer answers and the head-end has closed all connections, the library still tears all
-    sessions down, because it connects to the addresses that it has looked up before."""
+    """The name server no longer answers, and the head-end has closed all connections. The library still tears all
+    sessions down: it connects to the addresses that it has looked up before."""
     found = played["mute at close"].result()
     assert (found["held"], found["closed"], found["teardown errors"]) == (0, 50, 0), found
     assert found["new connections"] > 0, found

@@ -55,8 +55,8 @@ def at_once(authority: Authority, column: Column, kinds: tuple[Fault, ...]) -> s
 def test_thousandAtOnce_areAsEachAlone_andLateNobodyElse(
     lib: Any, authority: Authority, results: Results, name: str
 ) -> None:
-    """A thousand playbacks have faults at once. Each of them has the same outcome as a single playback with the same
-    fault, and the heartbeats of playbacks without faults are on time.
+    """A thousand playbacks have faults at the same time. Each of them has the same outcome as a single playback with
+    the same fault, and the heartbeats of playbacks without faults are on time.
 
     A silent server is the hardest fault for the playbacks without faults: unanswered requests use every
     permit of their origin.

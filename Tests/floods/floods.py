@@ -8,17 +8,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 PIECE = 256 * 1024
-"""How many bytes a server sends at once."""
+"""About how many bytes a server sends in one call."""
 
 
 @dataclass(frozen=True)
 class Flood:
     """The bytes that a server sends after it has read a request: `start` once, then `unit` again and again without end.
 
-    Attributes:
-        kind: "http" (HTTP/1.1), "h2" (HTTP/2 over TLS), "tickets" (TLS session tickets, then HTTP/1.1), "raw" (bytes at
-            once, before the client sends anything, to a client that expects TLS), or "key updates" (the program
-            key_updates.c, with `unit` as its argument).
+    Attributes: kind: "http" (HTTP/1.1), "h2" (HTTP/2 over TLS), "tickets" (TLS session tickets, then HTTP/1.1), "raw"
+    (bytes to a client that expects TLS, before the client sends anything), or "key updates" (the program key_updates.c,
+    with `unit` as its argument).
     """
 
     kind: str

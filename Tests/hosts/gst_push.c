@@ -64,8 +64,8 @@ static gpointer flush_and_push(gpointer source) {
   return NULL;
 }
 
-/* Called while the element changes its state: it deactivates its source pad, and its sink pad is still active. Returns
-   when the other thread waits in the element or has returned from it. */
+/* Called while the element stops: it deactivates its source pad, while its sink pad is still active. Returns when the
+   other thread waits in the element or has returned from it. */
 static gboolean on_deactivation(GstPad *pad, GstObject *parent, GstPadMode mode, gboolean active) {
   (void)parent, (void)mode;
   if (active) return TRUE;

@@ -242,8 +242,8 @@ def test_gatewayLicense_isForOtherKeys(server: HeadEnd, start: Start, film: Path
 
 @pytest.mark.quick
 def test_gatewayPage_fromElsewhere(server: HeadEnd, start: Start, clips: dict[str, Clip], row: Row) -> None:
-    """A web page requests a licence; it gets one only if its origin is allowed and it uses the gateway's own
-    address."""
+    """Web pages request a licence. A page gets one only if its origin is allowed and the header Host of its request has
+    the gateway's own address."""
     gateway = start(allow_origin="https://tv.example")
     url, body = gateway.url(), request_of(clips["progressive"].content.keys[0].kid)
     port = urlsplit(url).port
@@ -440,8 +440,8 @@ sys.stdin.read()
 
 
 def test_gatewayUser_isAnother(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """Another user, who may have read the URL in the list of processes, opens connections; the gateway closes them, and
-    its own user still gets a key."""
+    """Another user, who may have read the URL in the list of processes, opens connections; the gateway closes them. The
+    user who runs the gateway still gets a key."""
     if os.geteuid() != 0:
         pytest.skip("only root can become another user")
     gateway = start(film)
@@ -527,7 +527,7 @@ def test_gatewayKill_cutsASegment(server: HeadEnd, start: Start, film: Path, tmp
 
 
 def test_gatewayClients_areMany(server: HeadEnd, start: Start, film: Path, clips: dict[str, Clip]) -> None:
-    """Forty clients request the key at once; all get it, and the gateway uses one licence and one session."""
+    """Forty clients request the key at the same time; all get it, and the gateway uses one licence and one session."""
     url = key_url(start(film).url())
     with ThreadPoolExecutor(40) as pool:
         replies = list(pool.map(lambda _: ask(url), range(40)))
@@ -557,7 +557,7 @@ def test_gatewayKeys_rotate(server: HeadEnd, start: Start, clips: dict[str, Clip
 
 
 class Plain(http.server.BaseHTTPRequestHandler):
-    """A web server without byte ranges. It redirects /old/… to /new/…, and sends /slow/… so slowly that it never
+    """A web server without byte ranges. It redirects /old/… to /new/…, and sends /slow/… so slowly that the reply never
     ends."""
 
     files: ClassVar[dict[str, bytes]] = {}
@@ -597,8 +597,8 @@ def plain(film: Path) -> Iterator[str]:
 
 @pytest.mark.quick
 def test_gatewayRedirect_isFollowed(start: Start, plain: str, film: Path) -> None:
-    """A playlist comes from a server that redirects and has no byte ranges; the gateway resolves its URIs against the
-    URL after the redirects, and sends whole segments."""
+    """A playlist comes from a server that redirects and has no byte ranges; the gateway resolves the URIs of the
+    playlist against the URL after the redirects, and sends whole segments."""
     gateway = start(f"{plain}/old/film.m3u8?token=a/secret")
     assert "secret" not in gateway.url()
     lines = [line for line in ask(gateway.url()).text.splitlines() if line.startswith("/")]
@@ -688,7 +688,7 @@ def test_gatewayPlaylist_isLive(server: HeadEnd, start: Start, film: Path, tmp_p
 
 @pytest.mark.quick
 def test_gatewayCertificate_isVerified(start: Start, web: Callable[[Path], str], film: Path) -> None:
-    """A clip is on an https server; the gateway reads it only if it trusts the server's certificate."""
+    """A clip is on an https server; the gateway reads the clip only if the server's certificate is trusted."""
     authority = Authority()
     url = web(film)
     for context, options, plays in (

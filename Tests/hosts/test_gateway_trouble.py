@@ -90,7 +90,7 @@ def test_gatewayGarbage_isSaidInWords(
 
 
 def test_gatewayDeath_stopsKeys(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """The head-end stops; when the session must have expired, requests for keys and segments get 410 with the
+    """The head-end stops; when the lease of the session has ended, requests for keys and segments get 410 with the
     reason."""
     gateway = start(film, quit_timeout=1)
     url = key_url(gateway.url())

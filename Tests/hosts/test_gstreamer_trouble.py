@@ -295,7 +295,7 @@ def test_slowServer_playsLater(room: Room, clips: dict[str, Clip], row: Row) -> 
 
 
 def test_serverDiesWhilePlaying_endsInWords(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """The head-end stops while the item plays. When the session must have expired, the player stops and shows a
+    """The head-end stops while the item plays. When the lease of the session has ended, the player stops and shows a
     message, and then plays the next item, which is clear."""
     clip = clips["dash-cenc"]
     player = room.play(clip, fast=False)

@@ -421,7 +421,8 @@ def test_slow_playsLater(theatre: Theatre, clips: dict[str, Clip], row: Row) -> 
 
 
 def test_death_endsTheItem(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
-    """The head-end stops while an item plays; mpv stops the item when the session must have expired, and says why."""
+    """The head-end stops while an item plays; mpv stops the item when the lease of the session has ended, and says
+    why."""
     clip = clips["progressive"]
     theatre.give_token(clip.content.content_id)
     player = theatre.play("--idle", "--loop-file=inf", clip.file)

@@ -172,7 +172,7 @@ def test_ctrlC_comesOnce(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
 
 
 def test_death_endsThePlayer(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
-    """The head-end stops; when the session must have expired, `usher run` ends the player and says why."""
+    """The head-end stops; when the lease of the session has ended, `usher run` ends the player and says why."""
     clip = clips["progressive"]
     script = "echo ready; while :; do sleep 0.05; done"
     process = runs.start(clip.file, clip.content.content_id, "sh", "-c", script, "{clip}", quit_timeout=1)
@@ -338,8 +338,8 @@ def test_file_isText(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
 
 
 def test_moov_isHuge_memoryIsBounded(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
-    """`usher run` needs no more memory for a film whose moov box has 200 MB than for the same film with a small one;
-    both play exactly."""
+    """`usher run` needs no more memory for a film whose moov box has 200 MB than for the same film with a small moov
+    box; ffmpeg decodes both films exactly."""
     clip, raw = clips["progressive"], runs.folder / "raw.yuv"
     peaks_kb = []
     for file in (clip.file, huge_moov(clip, runs.folder)):

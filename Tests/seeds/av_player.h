@@ -100,7 +100,7 @@ static inline void decode(const char *clip, const char *key) {
     if (more && packet->stream_index != stream->index) continue;
     avcodec_send_packet(decoder, more ? packet : NULL);
     for (; avcodec_receive_frame(decoder, frame) == 0; frames++)
-      clip_show(frame, stream, INT64_MIN / 2, seen); /* with this start time every picture is due at once */
+      clip_show(frame, stream, INT64_MIN / 2, seen); /* with this start time every picture is due immediately */
   }
   av_sha_final(seen, digest);
   for (i = 0; i < 32; i++) snprintf(text + 2 * i, 3, "%02x", digest[i]);

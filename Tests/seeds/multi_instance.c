@@ -1,5 +1,5 @@
 /*
- * multi_instance.c - several players at once, ported line by line to C. S2:17 is line 17 of the seed S2.
+ * multi_instance.c - several players at the same time, ported line by line to C. S2:17 is line 17 of the seed S2.
  *
  *   multi_instance DELEGATE CERTIFICATE_URL LICENSE_URL SSM_URL
  *

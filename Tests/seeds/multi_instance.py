@@ -1,4 +1,4 @@
-"""Several players at once, ported line by line to Python.
+"""Several players at the same time, ported line by line to Python.
 
 Arguments, actions and output are those of multi_instance.c. S2:17 is line 17 of the seed S2.
 """

@@ -64,8 +64,8 @@ def test_pairOfCallbacks_renewsTheLicenceEachPeriod_byDefault(
     start_headend: Callable[..., HeadEnd], ports: Ports, clip: Clip, language: str, renew_type: str
 ) -> None:
     """The application makes the delegate with its certificate, and sets license() and heartbeat(). It sets no renewal
-    type, or the renewal type enforced. The library calls license() for the first licence, and then each period for a
-    renewal, with the key system as the SDK writes it and the same payload. It never calls heartbeat()."""
+    type, or the renewal type enforced. The library calls license() for the first licence, and then for a renewal in
+    each period. Each call has the key system as the SDK writes it, and the same payload. It never calls heartbeat()."""
     headend = start_headend(enforced={"fairplay"})
     with start(ports, language, headend, renew_type) as host:
         content_token = play(host, headend, clip)

@@ -1,4 +1,4 @@
-"""Several players at once (seed S2), ported to C, C++ and Python."""
+"""Several players at the same time (seed S2), ported to C, C++ and Python."""
 
 from __future__ import annotations
 

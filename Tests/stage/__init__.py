@@ -179,9 +179,9 @@ class Stage:
     def _all_held(self) -> bool:
         """Whether all requests that are in flight now are those that the story leaves without a reply on purpose.
 
-        If the library cancels a request, the head-end counts it in `held` until it notices the closed connection. If
-        the library meanwhile sends another request, `held` can equal `transfers` by chance. So the method compares the
-        two numbers again after the head-end has noticed all closed connections."""
+        If the library cancels a request, the head-end counts this request in `held` until the head-end notices the
+        closed connection. If the library meanwhile sends another request, `held` can equal `transfers` by chance. So
+        the method compares the two numbers again after the head-end has noticed all closed connections."""
         if self.context.pending().transfers != self.held:
             return False
         if self.held == 0:

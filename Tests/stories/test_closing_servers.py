@@ -156,8 +156,8 @@ def test_setups_whileTheServerKeepsConnections_useKeptOnes(stage_factory: StageF
 def test_manySetups_whileTheServerKeepsConnections_openFewConnections(
     stage_factory: StageFactory, serve: Serve
 ) -> None:
-    """A hundred players start at once. The library opens new connections for their set-ups only until one connection
-    has stayed open for 20 ms."""
+    """A hundred players start at the same time. The library opens new connections for their set-ups only until one
+    connection has stayed open for 20 ms."""
     stage = stage_factory(headend={"limit": 100}, requests_per_origin_max=1)
     server = serve(stage, 0)
     server.is_closing = False

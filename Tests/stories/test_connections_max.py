@@ -43,7 +43,7 @@ def elsewhere(stage: Stage, other: HeadEnd) -> usher.SSPDelegate:
 
 
 def test_setups_beyondTheBound_waitAndSucceed(stage_factory: StageFactory) -> None:
-    """If many sessions start at once and the server stalls, the library never has more requests in flight than
+    """If many sessions start at the same time and the server stalls, the library never has more requests in flight than
     `connections_max` allows; every set-up succeeds when the server replies."""
     stage = stage_factory(headend={"limit": 99}, connections_max=3)
     stage.headend.faults.add("setup", Fault.stall(), always=True)

@@ -65,8 +65,9 @@ def test_cookie_byDefault_isNotKept(stage_factory: StageFactory) -> None:
 
 @pytest.mark.parametrize("has_tls", [False, True])
 def test_cookieOfOneServer_isNotSentToAnotherPort(stage_factory: StageFactory, has_tls: bool) -> None:
-    """Two servers have two ports of one host. The library sends the cookies of each server only to that server,
-    although RFC 6265 lets a client send them to all ports, and from https to http if they are not `Secure`."""
+    """Two servers have two ports of one host. The library sends the cookies of each server only to that server. RFC
+    6265 allows more: a cookie may go to every port of its host, and a cookie from https may also go over http unless it
+    is `Secure`."""
     authority = Authority("localhost")
     stage = stage_factory(keep_cookies=True, ca_file=str(authority.ca_file))
     for route in ("setup", "heartbeat", "license"):

@@ -117,8 +117,8 @@ def test_requestsAtOnce_whoseFirstReplyHasNoToken_openOneSession(stage: Stage) -
 
 
 def test_close_whileALaterOpeningReplyIsOnItsWay_tearsTheSessionDown(stage: Stage) -> None:
-    """The host closes a playback without a session while a licence request is in flight; the reply has a session token,
-    and the library tears this session down."""
+    """A playback has no session, and the host closes it while a licence request is in flight. The reply has a session
+    token; the library tears the session of this token down."""
     tokens = [stage.headend.content_token("alice", "free", session_control=False), stage.headend.content_token()]
     playback = play(stage, token=tokens[0], token_callback=lambda request: tokens[1])
     licence(playback)

@@ -1,4 +1,4 @@
-"""Tests the resource loader in asyncio: coroutines make SPCs, tasks await keys, and if a program cancels a task, the
+"""Tests the resource loader in asyncio: coroutines make SPCs, and tasks await keys. If a program cancels a task, the
 library cancels the request of this task."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The host plays several streams at once: each playback has a separate session, and gets the token for its content from
-the delegate's map."""
+"""The host plays several streams at the same time: each playback has a separate session, and gets the token for its
+content from the delegate's map."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def test_step_answeredTwice_takesTheFirst(stage: Stage, step: str) -> None:
 
 
 def test_step_answeredByManyThreadsAtOnce_takesOne(stage: Stage) -> None:
-    """Eight threads answer at once: the first answer counts; every other answer gets InvalidCompletionError
+    """Eight threads answer at the same time: the first answer counts; every other answer gets InvalidCompletionError
     (protocol.md: Races)."""
     kept = Kept(stage, "http_headers")
     future = kept.ask(kept.play())
@@ -272,8 +272,8 @@ def test_step_ofAZappedPlayback_isEndedWithIt(stage: Stage) -> None:
 
 
 def test_delegate_closedWhileItsStepIsAsked_goesOn(stage: Stage) -> None:
-    """After the host has freed the delegate's handle, the library still calls its hooks for playbacks that use it
-    (protocol.md: When it fails)."""
+    """After the host has freed the delegate's handle, the library still calls the hooks of the delegate for playbacks
+    that use it (protocol.md: When it fails)."""
     kept = Kept(stage, "http_headers")
     playback = kept.play()
     future = kept.ask(playback)

@@ -133,8 +133,8 @@ def test_boundedMap_oneMore_pushesOutTheOldest(make: Any) -> None:
 
 
 def test_boundedMap_withAllHeld_isFull(stage: Stage, make: Any) -> None:
-    """A full map keeps the tokens that playbacks use: if playbacks use all of them, it refuses a new token until a
-    playback releases one (multi-instance page)."""
+    """A full map keeps the tokens that playbacks use. If playbacks use all tokens of the map, the map refuses a new
+    token until a playback releases one (multi-instance page)."""
     delegate = make(tokens_max=2)
     players = [usher.Player(stage.context) for _ in range(2)]
     for name, player in zip("ab", players, strict=True):

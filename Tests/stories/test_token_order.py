@@ -172,9 +172,9 @@ def test_widevineRenewal_refusedWhileAHeartbeatIsInFlight_keepsTheHeartbeatsToke
 def test_teardown_refusedAsUnknownOnTheSecondAttempt_isAnErrorUnlessTheFirstMayHaveWorked(
     stage: Stage, first: str
 ) -> None:
-    """The head-end answers the second attempt of a teardown with 1006. If its answer to the first attempt was 503, it
-    has not executed the teardown, so the library reports a teardown error. If the first reply was lost, the first
-    attempt has ended the session, so the library reports no error."""
+    """The head-end answers the second attempt of a teardown with 1006. If the head-end answered the first attempt with
+    503, it has not executed the teardown, so the library reports a teardown error. If the first reply was lost, the
+    first attempt has ended the session, so the library reports no error."""
     stage.headend.faults.add("teardown", Fault.status(503) if first == "503" else Fault.drop("after"))
     playback = stage.play()
     stage.settle()

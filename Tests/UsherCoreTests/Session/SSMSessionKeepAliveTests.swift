@@ -41,8 +41,8 @@ import Testing
     s.ring(at: 190_000)
     #expect(s.take() == [])
     s.answer(.heartbeat, Say.token("t2"))
-    // The session sends one heartbeat at once, instead of all the heartbeats that it missed. The next heartbeats follow
-    // the fixed schedule again.
+    // The session immediately sends a single heartbeat, not all the heartbeats that it missed. The next heartbeats
+    // follow the fixed schedule again.
     s.run(until: 190_000)
     #expect(s.take() == ["kept alive", "doubtful", "heartbeat t2"])
     s.answer(.heartbeat, Say.token("t3"))

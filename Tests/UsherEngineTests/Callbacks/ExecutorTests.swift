@@ -25,7 +25,7 @@ final class Notes<Value> {
     }
   }
   /// Waits until the list has `count` values.
-  /// - Returns: false if it does not have them after `limit` milliseconds.
+  /// - Returns: false if the list has fewer values after `limit` milliseconds.
   func wait(for count: Int, atMost limit: Int64 = 10_000) -> Bool {
     let end = monotonicMilliseconds() + limit
     return monitor.locked {

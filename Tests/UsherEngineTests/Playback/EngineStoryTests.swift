@@ -32,7 +32,8 @@ import Testing
   }
 
   /// The first licence request of SSP V2, and a request for the service certificate before it, may open a session. The
-  /// engine sends them over new connections, since it does not know whether the server keeps connections.
+  /// engine sends each of these requests over a new connection, since it does not know whether the server keeps
+  /// connections.
   @Test(arguments: [[0x08, 0x04], [0x08, 0x01]] as [[UInt8]])
   func firstRequest_thatMayOpenASession_usesANewConnection(payload: [UInt8]) throws {
     let s = try simulation()
