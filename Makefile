@@ -112,7 +112,7 @@ endif
 model: packages
 	@SECONDS_TO_SEARCH=$(or $(SECONDS),120) scripts/model
 
-# A folder of its own, so that SwiftPM compiles everything and repeats every warning.
+# This build uses a separate folder, so that SwiftPM compiles everything and repeats every warning.
 release: packages
 	@mkdir -p build && rm -rf .build-release
 	@swift build -c release --scratch-path .build-release >build/release.log 2>&1 || { cat build/release.log; exit 1; }

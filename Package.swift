@@ -30,8 +30,8 @@ let swiftSettings: [SwiftSetting] =
     .unsafeFlags(
       [
         "-wmo", "-Osize", "-enforce-exclusivity=unchecked", "-Xfrontend", "-function-sections",
-        // Otherwise the compiler copies a function for each closure passed to it. The copies take 4 kB and are not
-        // faster.
+        // Without this option, the compiler copies a function for each closure passed to it. The copies take 4 kB and
+        // are not faster.
         "-Xllvm", "-sil-disable-pass=closure-specialize"
       ] + withoutUnwindTables)
   ]

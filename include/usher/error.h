@@ -172,8 +172,8 @@ typedef struct usher_legacy_codes {
   /** Android `extra`: the SSM's errorCode, else 0. */
   int64_t android_extra;
   /** Apple, inside the SDK: 3010 set-up, 3020 teardown, 3030 heartbeat, 3050 any other request; 3040 instead of 3030 or
-      3050 if `status` is USHER_E_CALLBACK. So the number is 3030 or 3050 if a customer SSM callback does not answer in
-      time, or answers with another status. 0: no number fits. */
+      3050 if `status` is USHER_E_CALLBACK. If a customer SSM callback does not answer in time, or answers with another
+      status, the number is 3030 or 3050. 0: no number fits. */
   int32_t apple_internal;
   /** Apple notification `code`: the HTTP status; -1 if there was no HTTP reply. */
   int32_t apple_code;

@@ -50,9 +50,9 @@ typedef struct usher_license_request {
   const char *key_system;
   /** USHER_LICENSE_REQUEST or USHER_LICENSE_RENEWAL. */
   int32_t type;
-  /** Time limit for the answer on the context's clock, ms, including the wait for the session. While the library waits
-      for a slot (`slot_wait_ms` of the SSP delegate), this time begins again whenever it has passed. Default 20000;
-      USHER_OFF: only the time limits of the single steps apply. */
+  /** Time limit for the answer on the context's clock, ms, including the wait for the session. The request does not
+      time out while the library waits for a slot (`slot_wait_ms` of the SSP delegate): the time limit then begins again
+      whenever it has passed. Default 20000; USHER_OFF: only the time limits of the single steps apply. */
   uint32_t timeout_ms;
   /** The CDM's message: FairPlay SPC, Widevine challenge, PlayReady SOAP, Clear Key JSON. 1 byte to 1 MiB. Required. */
   const uint8_t *payload;

@@ -35,8 +35,8 @@ package struct TrackEncryption: Equatable, Sendable {
 
   package static var mostTracks: Int { 256 }
 
-  /// Reads the tracks of an initialisation segment or of a part of one, or the single track of a `tenc` box; at most
-  /// `mostTracks`.
+  /// Reads how each track is encrypted, for at most `mostTracks` tracks. The bytes are an initialisation segment, a
+  /// part of an initialisation segment, or a single `tenc` box.
   package static func all(in bytes: UnsafeBufferPointer<UInt8>) -> [TrackEncryption] {
     var found: [TrackEncryption] = []
     collect(bytes, scheme: nil, depth: 0, &found)

@@ -19,7 +19,8 @@ package enum TokenURL {
     }
     guard let first = rest.first, first != 0x2F, first != 0x3F else { return nil }
     if text[start - 1] != 0x2F {
-      // Without the two slashes, the text is an address only if a path follows; otherwise it is a content identifier.
+      // If no two slashes follow the scheme, the text is an address only if it has a path; otherwise it is a content
+      // identifier.
       guard let slash = rest.firstIndex(of: 0x2F), rest[slash - 1] != 0x3A else { return nil }
     }
     return target + [0x3A, 0x2F, 0x2F] + rest

@@ -60,8 +60,8 @@ extension PlaybackMachine {
   /// Returns whether the request can be sent again: the host still waits for its answer.
   private func mayAskAgain(_ index: Int) -> Bool { !isClosing && !licenses[index].isAbandoned }
 
-  /// Returns whether the machine repeats the request once: the server has closed the kept connection instead of
-  /// replying, as some servers do after each reply. Keep-alives have their own retries.
+  /// Returns whether the machine repeats the request. It does so once, if the server has closed the kept connection
+  /// instead of replying; some servers close the connection after each reply. Keep-alives have their own retries.
   private func mayRepeat(_ index: Int, _ failure: WireFailure) -> Bool {
     failure.endedKeptConnection && mayAskAgain(index) && licenses[index].resends == 0
       && !(licenses[index].isRenewal && usesSession)

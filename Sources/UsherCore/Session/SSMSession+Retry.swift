@@ -12,8 +12,8 @@ extension SSMSession {
   /// a quarter of the lease that is left, so the pauses become shorter towards the end of the lease. The shortest pause
   /// is half of the first one, but at most half a second. If the server asks for a pause (`Retry-After`), the session
   /// uses this pause instead; if the pause would end after the lease, the session sends the last retry when the lease
-  /// ends. The session sends retries until shortly after the end that it assumes for the lease. The server's lease ends
-  /// a moment later than that, because it began when the server had read the last keep-alive.
+  /// ends. The session sends retries until shortly after the instant at which it assumes the lease to end. At the
+  /// server the lease ends a moment later, because the server starts the lease when it has read the last keep-alive.
   ///
   /// In the last second of the lease, a session does not pause after an attempt that got no reply in time: the next
   /// attempt follows at once. But from the beginning of one attempt to the beginning of the next, at least 0.3 s pass

@@ -118,8 +118,9 @@ extension SSMSession {
     return fail(error)
   }
 
-  /// Plans the next try of a set-up that the server refused because the account has too many sessions. Returns nil if
-  /// the host does not want to wait, if its time is over, or if the server asks for a pause that ends after this time.
+  /// Plans the next try of a set-up that the server refused because the account has too many sessions. Returns nil in
+  /// three cases: the host does not want to wait, the time limit for the wait has passed, or the server asks for a
+  /// pause that ends after this limit.
   private mutating func awaitSlot(_ refusal: UsherError, now: Milliseconds) -> [Action]? {
     let until = slotWait?.until ?? now.adding(policy.slotWait)
     let soonest = now.adding(Milliseconds(refusal.retryAfter))

@@ -49,7 +49,7 @@ extension Engine {
     return allSettled
   }
 
-  /// Moves the manual clock forward in one step: timers that were due in between fire at the new time.
+  /// Moves the manual clock forward in one step: a timer for an earlier time fires at the new time.
   package func jump(_ duration: Milliseconds) {
     sync {
       self.clock.set(self.clock.instant(in: duration))

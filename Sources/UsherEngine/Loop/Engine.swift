@@ -57,7 +57,7 @@ package final class Engine {
   var missingThreads = MissingThreads()
 
   /// Makes an engine that uses libcurl. Returns nil if the system or libcurl refuses something that the engine needs;
-  /// then it leaves no descriptor open.
+  /// in this case no descriptor stays open.
   package static func make(_ options: EngineOptions) -> Engine? {
     let kept = max(64, options.requestsPerOriginMax)
     guard

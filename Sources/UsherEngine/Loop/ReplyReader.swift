@@ -10,7 +10,7 @@ final class ReplyReader {
   private(set) var readUntil: Milliseconds = 0
   /// How many long replies the engine has handled so far.
   private var longHandled = 0
-  /// For how many milliseconds `handle` handles long replies before the loop does other work: it then sends the
+  /// How many milliseconds `handle` spends on long replies before the loop does other work: the loop then sends the
   /// keep-alives that are due, and handles the short replies that have arrived.
   private static var longRepliesTime: Int64 { 10 }
 

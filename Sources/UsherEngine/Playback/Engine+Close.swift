@@ -8,7 +8,7 @@ extension Engine {
   /// teardown, this close tears that session down.
   /// - Parameters:
   ///   - ending: what to do with the session; nil: the default of the delegate.
-  ///   - isFreed: whether the host frees the handle. Then the host can no longer ask to tear down a session that it
+  ///   - isFreed: whether the host frees the handle. If so, the host can no longer ask to tear down a session that it
   ///     left.
   ///   - timeout: how long to wait until the playback is closed; 0: do not wait.
   /// - Returns: false if the host asked for a teardown of a session that was left, and the library no longer has the

@@ -28,8 +28,8 @@ extension Engine {
       return ssmReplied(id, request, call, .failure(withoutCallbacks(.callback)))
     }
     guard let callback = call == .heartbeat ? customer.heartbeat : customer.teardown else {
-      // The customer has no callback for this call, so the call succeeds at once. The library reports no KEPT_ALIVE for
-      // it, and a session without teardown ends as if the host had left the session.
+      // The customer has no callback for this call, so the call succeeds at once. Without a heartbeat callback, the
+      // library reports no KEPT_ALIVE. Without a teardown callback, the session ends as if the host had left it.
       return step(entry) { machine in
         var actions = machine.ssmReplied(
           request, call, .success(SessionFields()), ownTeardowns: .none, now: self.clock.now)

@@ -143,8 +143,8 @@ package protocol Transport: AnyObject {
   /// Whether a request waits for a connection.
   func isConnecting(_ id: TransferID) -> Bool
   /// Opens another connection for a request that waits for one. The request uses the first one that is established.
-  /// - Parameter isNetworkBack: whether the server has just replied. Then the request gets a new connection even if the
-  ///   limit of connections is reached: the new connection then replaces the request's old one.
+  /// - Parameter isNetworkBack: whether the server has just replied. If so, the request gets a new connection even if
+  ///   the limit of connections is reached: the new connection then replaces the request's old one.
   func connectAgain(_ id: TransferID, isNetworkBack: Bool)
   /// Waits until a reply can be read, another thread calls `wake()`, or the instant has passed (boot time in
   /// nanoseconds; nil: no timer). Then reads the replies that have arrived.
@@ -152,8 +152,8 @@ package protocol Transport: AnyObject {
   ///   had arrived by this instant.
   func wait(until instant: Int64?) -> Bool
   /// Reads the replies that have arrived, without waiting.
-  /// - Returns: false if this took so long that keep-alives may be due: the caller sends them and calls this function
-  ///   again. True: it has read all replies that had arrived at the first of these calls.
+  /// - Returns: false if the reading took so long that keep-alives may be due: the caller sends them and calls this
+  ///   function again. True: this function has read all replies that had arrived when the first of these calls began.
   func read() -> Bool
   /// Any thread: makes the I/O thread return from `wait`.
   func wake()

@@ -19,7 +19,8 @@ final class RequestDispatcher {
   /// The pause after which a request opens another connection; see `Transfer.connectsAgainFrom`.
   private static var connectPause: Milliseconds { 50 }
   /// How many additional connections the context opens within `connectPause` at most, so that a thousand requests do
-  /// not flood the network. A few are enough: when one request is answered, all others open another connection at once.
+  /// not flood the network. A few are enough: when the origin answers one request, all its other requests open another
+  /// connection at once.
   private static var connectionsAgainMost: Int { 10 }
   /// The shortest time that a request has for its reply, if its connection was established late.
   private static var lateConnectionTime: Milliseconds { 1000 }
@@ -194,7 +195,7 @@ final class RequestDispatcher {
   }
 
   /// Called when the system had no file descriptor for a request. Queues the request until another one ends, and lowers
-  /// the limit of connections. If no other request is in flight, this function sends the request once more at once:
+  /// the limit of connections. If no other request is in flight, this function sends the request again immediately:
   /// libcurl then closes a kept connection, which frees a descriptor.
   /// - Returns: false if the request has failed.
   private func putBack(_ id: TransferID, _ transfer: Transfer) -> Bool {
@@ -364,8 +365,8 @@ final class RequestDispatcher {
     transport.connectAgain(id, isNetworkBack: isNetworkBack)
   }
 
-  /// Called when a request failed. If the origin has answered no other request since this one was sent, its other
-  /// connections may be dead too, so later requests do not use them.
+  /// Called when a request failed. If the origin has answered no other request since this one was sent, the other
+  /// connections to the origin may be dead too, so later requests do not use them.
   private func suspect(_ transfer: Transfer) {
     if !queue.hasAnswered(transfer.origin, since: transfer.sentAt.adding(1)) { distrust(transfer.origin) }
   }

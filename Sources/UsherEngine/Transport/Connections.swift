@@ -13,8 +13,8 @@ final class Connections {
     /// connection, so the table knows when the system may use the socket's number again. libcurl closes other
     /// connections without telling the table.
     var isKept = false
-    /// Whether epoll refused to watch the socket. Then this table has dropped the connection, and libcurl does not know
-    /// it yet.
+    /// Whether epoll refused to watch the socket. If so, this table has dropped the connection, but libcurl does not
+    /// know this yet.
     var isLost = false
     /// Whether the connection speaks HTTP/2: then the server may send frames between two requests.
     var isHTTP2 = false
@@ -211,7 +211,7 @@ final class Connections {
   func forgetSlow(_ now: Int64) { if hasSlow, now >= slowUntil { slow = [] } }
 
   /// Called when a server has sent something or has closed the connection, while no request was in flight on it. Over
-  /// HTTP/1.1 libcurl would read the bytes as the reply to the next request, so this closes the connection.
+  /// HTTP/1.1 libcurl would read the bytes as the reply to the next request, so this function closes the connection.
   private func dropUnasked(_ socket: Int32) {
     // If libcurl has read the reply after epoll reported the socket, nothing is left to read: keep the connection.
     guard platform_socket_is_readable(socket) != 0 else { return }

@@ -48,12 +48,12 @@ final class CurlTransport: Transport {
   /// When libcurl wants to be called, on the monotonic clock; nil if libcurl has not asked for a call.
   private var curlDue: Int64?
   private var names: NameTable
-  /// Whether requests may go through a proxy. Then libcurl looks up the name of the proxy, and the library need not
+  /// Whether requests may go through a proxy. If so, libcurl looks up the name of the proxy, and the library need not
   /// look up the names of servers.
   private let mayUseProxy: Bool
   /// Whether this thread has entered `CurlUsers`. The thread leaves `CurlUsers` while it waits.
   private var isUser = false
-  /// Whether `CurlUsers` has refused this thread. Then all requests fail, and the transport does not call libcurl.
+  /// Whether `CurlUsers` has refused this thread. If so, all requests fail, and the transport does not call libcurl.
   private var isRefused = false
 
   /// Whether the transport has all its descriptors and all its objects of libcurl.
@@ -327,8 +327,9 @@ final class CurlTransport: Transport {
       failLost()
       collect()
       if round.sockets.isEmpty { quietAt = round.now }
-      // If the time of this part is over, another round follows only if more sockets may be ready. In that round, the
-      // sockets of fast servers get no turn, but the transport finds bytes that no request asked for; see `ready`.
+      // If the time of this part is over, the transport makes another round only if epoll may have more ready sockets.
+      // In such a round it gives no turn to the sockets of fast servers, but it still finds bytes that no request asked
+      // for; see `ready`.
       let mayHaveMore = round.isFull || (!sweep.isPartOver && (isExhaustive || poller.hasFired))
       hasMore = !round.sockets.isEmpty && mayHaveMore
       until = 0

@@ -100,8 +100,8 @@ struct NameTable {
     }
   }
 
-  /// When the transport must call `takeOverdue` next; nil: no request waits. That is when the first waiting request
-  /// reaches its time limit, or when a waiting name may get a thread. A waiting name may get one when a running lookup
+  /// When the transport must call `takeOverdue` next; nil: no request waits. At this instant the first waiting request
+  /// reaches its time limit, or a waiting name may get a thread. A waiting name may get a thread when a running lookup
   /// begins to count as slow, or when the name itself no longer counts as slow.
   var nextDeadline: Int64? {
     var next: Int64?
@@ -185,8 +185,8 @@ struct NameTable {
       if lookup.isSlow { slow += 1 }
       if lookup.name == entry.name { earlier += 1 }
     }
-    // If two lookups of the name run already, which began before the network changed, the next lookup waits until one
-    // of them has ended.
+    // If two lookups of the name that began before the network changed still run, the next lookup waits until one of
+    // them has ended.
     if entry.slowUntil <= now { entry.slowUntil = 0 }
     let isSlow = earlier > 0 || entry.slowUntil != 0
     guard earlier < 2, running.count < Self.lookupsMax,

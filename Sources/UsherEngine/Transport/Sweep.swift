@@ -8,9 +8,9 @@ struct Sweep {
   /// The number of this sweep. For each socket, `Connections` stores the number of the sweep in which the socket had
   /// its last turn.
   private(set) var number: UInt32 = 1
-  /// Whether this part continues a sweep that an earlier part began. Then a socket that has had its turn in this sweep
-  /// gets no other turn, with one exception. When all sockets of fast servers have had their turns, these sockets get
-  /// more turns, so that a fast server need not wait for slow ones.
+  /// Whether this part continues a sweep that an earlier part began. If so, a socket that has had its turn in this
+  /// sweep gets no other turn, with one exception. When all sockets of fast servers have had their turns, these sockets
+  /// get more turns, so that a fast server need not wait for slow ones.
   private var isContinued = false
   private var hasServedFast = false
 

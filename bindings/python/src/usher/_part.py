@@ -61,7 +61,7 @@ class Part(ffi.Owner):
             if not self._free_waits:
                 ffi.free_quietly(self._free, self._handle)
                 return
-            # Python may run a finalizer on any thread and at any time, so it must not wait: another thread frees the
-            # handle. If Python cannot start a thread, the handle is freed with the context.
+            # Python may run a finalizer on any thread and at any time, so the finalizer must not wait: another thread
+            # frees the handle. If Python cannot start a thread, the handle is freed with the context.
             with contextlib.suppress(RuntimeError):
                 _thread.start_new_thread(ffi.free_quietly, (self._free, self._handle))

@@ -509,8 +509,8 @@ _LINE_OF = re.compile(r"^(playback \d+) \(tag (\d+)\)")
 
 
 def _with_host_tag(line: re.Match[str]) -> str:
-    """Replaces the tag in a log line: these bindings gave C a number. Shows the host's tag if it is a str or an int,
-    otherwise no tag."""
+    """Replaces the tag in a log line, which is the number that these bindings gave C, by the host's tag. Removes it if
+    the host's tag is neither a str nor an int."""
     tag = getattr(registry.get(int(line[2])), "tag", None)
     return f"{line[1]} (tag {tag})" if isinstance(tag, str | int) else line[1]
 

@@ -314,7 +314,7 @@ RenewedCallback = Callable[["Playback", License], object]
 class Item:
     """The state of a playback that must stay after Python has freed the Playback object.
 
-    Its id is the ``user_data`` and the ``tag`` of the C function.
+    C gets the id of this object as ``user_data`` and as ``tag``.
     """
 
     context: weakref.ref[Context]

@@ -335,7 +335,7 @@ Run = Callable[[str, Question[Any], Callable[..., Any]], Any]
 
 
 class Callbacks:
-    """The callbacks of one customer SSM delegate. Its id is the ``user_data`` of the C function.
+    """The callbacks of one customer SSM delegate. C gets the id of this object as ``user_data``.
 
     They are functions, or methods of `target`. The host, playbacks and the context keep the object `target` alive.
     """

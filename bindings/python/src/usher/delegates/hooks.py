@@ -221,7 +221,7 @@ Run = Callable[[str, HookCall[Any], Callable[..., Any]], Any]
 
 
 class Hooked:
-    """The hooks of one delegate. Its id is the ``user_data`` of the C function.
+    """The hooks of one delegate. C gets the id of this object as ``user_data``.
 
     It has only a weak reference to the object with the methods. The host, playbacks and the context keep this object
     alive.
