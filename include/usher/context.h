@@ -67,7 +67,8 @@ typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
  */
 typedef void (*usher_refusal_fn)(int32_t status, const char *text, void *user_data);
 
-/** Options of a context. A field that is 0 or NULL has its default. The library copies the strings. */
+/** Options of a context. A field that is 0 or NULL has the default that its comment states. The library copies the
+    strings. */
 typedef struct usher_context_options {
   /** USHER_CONTEXT_OPTIONS_INIT sets it. */
   size_t struct_size;

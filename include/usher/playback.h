@@ -13,9 +13,9 @@
 extern "C" {
 #endif
 
-/** Do what is the default for the kind of delegate. With SSM v1 the library tears the session down. With customer SSM
-    it calls the teardown callback, if you set one. With SSP V2 it leaves the session to expire, but tears it down on a
-    zap (see usher_ssp_v2_options). */
+/** The default, which depends on the kind of delegate. With SSM v1 the library tears the session down. With customer
+    SSM it calls the teardown callback, if you set one. With SSP V2 it leaves the session to expire, but tears it down
+    on a zap (see usher_ssp_v2_options). */
 #define USHER_CLOSE_DEFAULT 0
 /** Tear the session down. */
 #define USHER_CLOSE_TEARDOWN 1

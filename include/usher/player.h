@@ -30,8 +30,8 @@ extern "C" {
 typedef void (*usher_payload_fn)(
     usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data);
 
-/** One item to play. A field that is 0 or NULL has its default. usher_player_play() copies the struct before it
-    returns. */
+/** One item to play. A field that is 0 or NULL has the default that its comment states. usher_player_play() copies the
+    struct before it returns. */
 typedef struct usher_playback_options {
   /** USHER_PLAYBACK_OPTIONS_INIT sets it. */
   size_t struct_size;

@@ -33,9 +33,9 @@ package struct LoadingMachine<Server> {
 
   /// The host's callbacks that choose a server.
   package struct Callbacks {
-    /// The host chooses the server for each loading request.
+    /// Whether the host chooses the server for each loading request.
     package var server: Bool
-    /// The host can supply the key server's URL; then the library does not ask the entitlement server for it.
+    /// Whether the host can supply the key server's URL. If so, the library does not ask the entitlement server for it.
     package var tokenURL: Bool
 
     package init(server: Bool = false, tokenURL: Bool = false) {

@@ -69,8 +69,8 @@ package struct PlaybackMachine {
     }
     /// The lines with the arrows list the phases that may follow, as in `PlaybackMachine.Phase`.
     enum Phase {
-      /// The request is sent as soon as the playback has started, has its tokens and its session, and no keep-alive is
-      /// in flight.
+      /// The machine sends the request as soon as the playback has started, has its tokens and its session, and has no
+      /// keep-alive in flight.
       /// → inFlight
       case waiting
       /// While the request stays in flight, its role may change: it gets a newer session token, or its reply arrives

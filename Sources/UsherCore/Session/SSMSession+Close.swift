@@ -138,8 +138,8 @@ extension SSMSession {
         return sendTeardown(
           mayHaveTakenEffect: teardown.mayHaveTakenEffect || failure.mayHaveTakenEffect, now: now)
       }
-      // An earlier teardown request may have reached the server although its reply was lost. Then the session has
-      // ended.
+      // An earlier teardown request may have reached the server although its reply was lost. If so, it has ended the
+      // session.
       if teardown.mayHaveTakenEffect, failure.isUnknownSession {
         return end(left: false, orphanPossible: mayBeHeldByAnotherToken)
       }

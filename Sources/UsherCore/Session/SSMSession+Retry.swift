@@ -26,7 +26,7 @@ extension SSMSession {
     let first = max(1, min(1000, schedule.period / 8))
     let asked = failure.retryAfter ?? 0
     // After a time-out the pause counts from the request, because the library has waited already. After a reply it
-    // counts from the reply, because the server asks for less load.
+    // counts from the reply, because the server is probably overloaded.
     let start = failure.httpStatus > 0 ? now : sentAt
     let pause = attempt < 16 ? first << UInt64(attempt) : schedule.period
     guard !isInOutage else {

@@ -191,7 +191,7 @@ package struct SSMSession {
   }
 
   /// Whether the server refused set-up because the account has too many sessions, and the session waits until this
-  /// library has given other slots back.
+  /// context has given other slots back.
   package var waitsForOwnTeardowns: Bool {
     if stage == .pending, case .contested = lifecycle.phase { return true }
     return false

@@ -86,8 +86,8 @@ final class ContextClosing {
 
   func endWaitsIfDone() { if hasEnded || (hasBegun && isDone) { endWaits(.ok) } }
 
-  /// Ends all waits, and from now on each new wait at once: a thread may call a function that waits for the close while
-  /// another thread frees the context.
+  /// Ends all waits. From now on each new wait ends at once, because a thread may still call a function that waits for
+  /// the close while another thread frees the context.
   func endAll() {
     hasEnded = true
     endWaits(.closed)

@@ -25,8 +25,8 @@ enum TimerTarget {
 final class Timers {
   private var heap = TimerHeap<TimerTarget>()
 
-  /// If the I/O thread handles a time limit later than this after the limit has passed, the thread was late: it did not
-  /// run for some time.
+  /// If the I/O thread handles a time limit more than this many milliseconds after it has passed, the thread was late:
+  /// it did not run for some time.
   private static var lateness: Milliseconds { 100 }
   /// How much longer a time limit may become because the I/O thread was late.
   static var extensionMax: Milliseconds { 1000 }

@@ -229,8 +229,8 @@ final class RequestDispatcher {
       if hasStalled { transfer.hasPermit = false }
       setTimer(id, transfer, now)
       if hasStalled { stalled(transfer.origin) }
-      // This request has stalled. If an overdue keep-alive waits for a connection, end a stalled request so that the
-      // keep-alive gets one.
+      // This request has stalled. If an overdue keep-alive waits for a connection, end a stalled request, so that the
+      // keep-alive gets its connection.
       return isOld ? queue.overdueOrigin.flatMap { makeRoom(for: $0, now) } : nil
     }
     if !transfer.isQueued, now >= transfer.connectsAgainFrom, !transport.isConnecting(id) {
@@ -345,7 +345,7 @@ final class RequestDispatcher {
   // MARK: Connections
 
   /// The first reply after a failure shows that the network is back: requests to this origin that still wait for a
-  /// connection open another one at once.
+  /// connection open another connection at once.
   private func networkIsBack(_ origin: [UInt8], _ now: Milliseconds) {
     for id in transfers.ids {
       if let transfer = transfers[id], !transfer.isQueued, now >= transfer.connectsAgainFrom, transfer.origin == origin

@@ -37,7 +37,7 @@ struct RequestQueue {
     /// dead.
     var isDistrusted = false
     /// Whether the origin has replied twice over the same connection, and no request has failed since. Some servers
-    /// close each connection after one reply without saying so.
+    /// close each connection after one reply, and do not announce this in the reply.
     var keepsConnections = false
 
     init(origin: [UInt8], limit: Int) {
@@ -61,7 +61,8 @@ struct RequestQueue {
   private static var share: Int64 { 200 }
   /// How many origins the queue remembers that have no request now.
   private static var unusedMost: Int { 64 }
-  /// The queues of all origins; the one used last comes first, because one request looks it up several times.
+  /// The queues of all origins. The queue that was used last comes first, because each request looks its queue up
+  /// several times.
   private var origins: [OriginQueue] = []
   private let least: Int
   private let most: Int

@@ -160,7 +160,7 @@ struct NameTable {
     return failed
   }
 
-  /// Whether a lookup of the name is running that began after the last change of the network.
+  /// Whether a lookup of the name that began after the last change of the network is running now.
   private func isAsked(_ entry: Entry) -> Bool {
     running.contains { $0.generation == generation && $0.name == entry.name }
   }
@@ -177,7 +177,8 @@ struct NameTable {
   /// Called when the I/O thread ends: drops all later answers.
   func close() { inbox.close() }
 
-  /// - Returns: false if the system has no thread. If too many lookups are under way, the name is looked up later.
+  /// - Returns: false if the system has no thread. If too many lookups are under way, the table looks the name up
+  ///   later.
   private mutating func ask(_ entry: Entry, now: Int64) -> Bool {
     var (earlier, slow) = (0, 0)
     for lookup in running {

@@ -24,8 +24,8 @@ struct customer_license {
   bytes_view license;
   /** Period of heartbeats or renewals; zero: none. */
   std::chrono::duration<double> heartbeat{0};
-  /** What keeps the session alive: enforced, heartbeat or none; answer() refuses cdm. The value in the first answer
-      counts. */
+  /** What keeps the session alive: enforced, heartbeat or none; answer() refuses cdm. Only the value in the first
+      answer counts. */
   renew_type renewal = renew_type::enforced;
   /** HTTP status of your server, for `http_status` of the error; 0: none. */
   int32_t http_status = 0;

@@ -251,7 +251,7 @@ class CloseMode(IntEnum):
     """USHER_CLOSE_...: what closing does to the session."""
 
     DEFAULT = 0
-    """Do what is the default for the kind of delegate. With SSM v1 the library tears the session down. With customer
+    """The default, which depends on the kind of delegate. With SSM v1 the library tears the session down. With customer
     SSM it calls the teardown callback, if you set one. With SSP V2 it leaves the session to expire, but tears it down
     on a zap (see usher_ssp_v2_options)."""
     TEARDOWN = 1
