@@ -59,8 +59,8 @@ class Cost:
     ours: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     """The instructions of each function of libusher.so, without those of the functions that it calls."""
     called: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
-    """The instructions of other libraries, including all functions that these call, by the function of libusher.so that
-    called them."""
+    """For each function of libusher.so: the instructions of the functions that it calls in other libraries, with
+    everything that these functions call."""
 
     @property
     def total(self) -> float:

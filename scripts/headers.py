@@ -35,7 +35,7 @@ SIZED_BY_THE_LIBRARY = (
     "usher_server_request",
     "usher_protection",
 )
-"""Structures that the library fills and passes to callbacks. It also sets their struct_size, so they have no
+"""Structures that the library fills and passes to callbacks. The library also sets their struct_size, so they have no
 ..._INIT."""
 
 

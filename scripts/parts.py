@@ -22,10 +22,10 @@ PYTHON = str(ROOT / ".venv" / "bin" / "python")
 BINDINGS = ROOT / "bindings" / "python"
 SHOWN_LINES = 60
 HANG_S = 60
-"""A test that makes no progress for this time hangs. Sanitizers and valgrind multiply it by their patience."""
+"""A test that makes no progress for this time hangs. Under sanitizers and valgrind the time is longer (`patience`)."""
 HOST_LIMIT_S = 240
-"""The longest time for one C or C++ host, even if it makes progress. Sanitizers and valgrind multiply it by their
-patience."""
+"""The longest time for one C or C++ host, even if it makes progress. Under sanitizers and valgrind the time is longer
+(`patience`)."""
 MOST_HUNG = 3
 """After this number of C or C++ hosts that hang, the runner does not start further ones."""
 STACKS_S = 30
@@ -122,7 +122,7 @@ class Part:
     needs: tuple[str, ...] = ()
     """The parts that must pass before this one runs."""
     together: str = ""
-    """Parts that follow each other with the same text here run at the same time; "": the part runs alone."""
+    """Neighbouring parts with the same text here run at the same time; "": the part runs alone."""
     running: Callable[[str], list[str]] | None = None
     """Returns the names of the tests that have started and not ended, from the output so far. If the list stays the
     same for `hang_s`, these tests hang: the part ends, and its failure names them."""
@@ -201,7 +201,7 @@ def wait_unless_hung(
     running: Callable[[str], list[str]] | None,
     hang_s: float,
 ) -> str:
-    """Waits for the end of the command. Returns "" when it has ended, otherwise why it did not."""
+    """Waits for the end of the command. Returns "" if the command has ended, otherwise the reason why it has not."""
     end = time.monotonic() + timeout_s
     before: list[str] = []
     since = time.monotonic()
@@ -317,7 +317,7 @@ def run_part(part: Part, failed: set[str]) -> Count:
 def run_group(
     group: list[tuple[int, Part]], whole: int, failed: set[str], pool: ThreadPoolExecutor
 ) -> list[tuple[Part, Count, float]]:
-    """Runs parts at the same time, and prints the result of each in their order."""
+    """Runs parts at the same time, and prints their results in the order of the parts."""
 
     def timed(part: Part) -> tuple[Part, Count, float]:
         part.logs.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ valgrind-*          the shipped build, unchanged, under valgrind
 *-detects           the tool must report the faults of Tests/sanitizers/planted.c
 
 Every report is a failure, with two exceptions. Tests/sanitizers/*.supp lists reports that do not count, and says why.
-Leaks of the Python interpreter do not count and, under valgrind, its errors do not count (see reports.py).
+Leaks of the Python interpreter do not count; under valgrind, no error of the interpreter counts (see reports.py).
 build/sanitize/PART.log has the whole output and the reports. The last line is the sum: "N passed, N failed". Standard
 library only.
 """
@@ -271,7 +271,7 @@ class Sanitizer(Tool):
         self.preload = [str(runtime)]
         if self.is_thread:
             # ThreadSanitizer needs libdispatch. Swift's own library must be loaded before ThreadSanitizer starts.
-            # Otherwise Swift's library cannot tell it how it synchronises threads that initialise a global variable.
+            # Otherwise ThreadSanitizer does not see how Swift synchronises threads that initialise a global variable.
             needed = ["dispatch", "BlocksRuntime", *([] if build.startswith("shipped") else ["swiftCore"])]
             self.flags += f" -Wl,--no-as-needed -L{swift} -Wl,-rpath,{swift} {' '.join(f'-l{name}' for name in needed)}"
             self.preload += [f"{swift}/lib{name}.so" for name in needed]

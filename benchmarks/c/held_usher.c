@@ -1,8 +1,8 @@
 /*
  * held_usher.c - measures many playbacks in one process on the real clock: their memory, and how late their heartbeats
  * are. The program spreads the set-ups over `--spread` seconds, and then runs for `--seconds`. It prints one line of
- * JSON, with the lateness as a histogram of milliseconds. In variant 1 there is no observer, so the program does not
- * count heartbeats, but assumes one per session and second. SPDX-License-Identifier: Apache-2.0
+ * JSON, with the lateness as a histogram of milliseconds. Variant 1 has no observer, so it counts no heartbeats: the
+ * program then assumes one heartbeat per session and second. SPDX-License-Identifier: Apache-2.0
  */
 #include "host.h"
 #include <inttypes.h>

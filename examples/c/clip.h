@@ -1,6 +1,6 @@
 /*
  * clip.h - decodes an encrypted clip, which your player does already. libavformat decrypts; a hash replaces the screen.
- * The examples that play a clip share it, so that they contain only the use of libusher.
+ * The examples that play a clip share this file, so that they contain only the use of libusher.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>

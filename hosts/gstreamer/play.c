@@ -1,6 +1,6 @@
 /*
  * play.c - a small player over playbin, which shows how an application uses the plug-in: it gives the settings in a
- * GstContext, shows the words of an error message on a black picture, and gives a session time to be torn down before
+ * GstContext, shows the words of an error message on a black picture, and waits a short time for the teardown before
  * it ends.
  *
  *   usher-gst-play [--set NAME=VALUE]... [--hash] [--fast] [--playbin NAME] URI

@@ -2,7 +2,7 @@
  * main.c - usher-player: plays an encrypted MP4 as an operator's screen does.
  *
  * Sets a session up, gets the licence, decrypts, decodes and hashes every frame, tears the session down,
- * then prints a report for a support engineer. Only session.c uses libusher; the other parts are those of any player.
+ * then prints a report for a support engineer. Only session.c uses libusher; any player has the other parts, too.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,8 +1,8 @@
 """Faults. A fault is an error that a head-end, a proxy or a network makes with one request.
 
 A fault says whether the head-end holds back or delays the request, whether it executes the request, how it changes the
-reply, and how it sends the reply. ``|`` combines two faults: if both set the same attribute, the value of the right
-fault counts; the head-end makes the changes of both.
+reply, and how it sends the reply. ``a | b`` combines two faults: if both set the same attribute, the value of ``b``
+counts; the head-end makes the changes of both.
 """
 
 from __future__ import annotations
