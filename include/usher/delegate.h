@@ -186,10 +186,10 @@ typedef struct usher_ssp_options {
   /** How long the library waits for a slot, ms, if the server refuses set-up because the account has too many sessions
       (code 1007). The library reports USHER_EVENT_WAITING_FOR_SLOT once, and repeats the set-up after 1 s, 2 s, 4 s and
       then every 5 s. If the server asks for a longer pause (`Retry-After`), the library waits for that pause. The last
-      try is at the end of this time; if the pause would end later, set-up fails at once. USHER_EVENT_SESSION_STARTED or
-      USHER_EVENT_SETUP_ERROR follows; a close or a zap ends the wait. Licence requests wait too: if the `timeout_ms` of
-      a request passes during this wait, the request's time limit begins again. Default 0: the refusal fails set-up at
-      once. */
+      try comes when `slot_wait_ms` has passed; if the server's pause would end later, set-up fails at once.
+      USHER_EVENT_SESSION_STARTED or USHER_EVENT_SETUP_ERROR follows; a close or a zap ends the wait. Licence requests
+      wait too: if the `timeout_ms` of a request passes during this wait, the request's time limit begins again. Default
+      0: the refusal fails set-up at once. */
   uint32_t slot_wait_ms;
 } usher_ssp_options;
 

@@ -21,8 +21,8 @@ typedef struct usher_token_map_options {
   /** How many tokens the map holds at most. When the map is full, a new token replaces the oldest token that no
       playback holds. Default 0: no limit. */
   size_t tokens_max;
-  /** The map removes a token that no playback holds when this time has passed since the token was set; ms on the
-      context's clock. Default 0: never. */
+  /** When this time has passed since a token was set, the map removes the token, unless a playback holds it; ms on the
+      context's clock. Default 0: the map never does this. */
   uint64_t time_to_live_ms;
 } usher_token_map_options;
 

@@ -37,7 +37,8 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   }
   result.connectionsMax =
     given.connections_max == 0 ? result.connectionsMax : Int(min(given.connections_max, 1 << 16))
-  // If an origin does not answer its first requests, these requests must not take all connections of the context.
+  // If an origin does not answer the first requests that it gets, these requests must not take all connections of the
+  // context.
   result.requestsPerOriginMin = min(result.requestsPerOriginMin, max(1, result.connectionsMax / 4))
   result.transport.connectTimeout = milliseconds(given.connect_timeout_ms, default: 5000)
   result.transport.httpTimeout = milliseconds(given.http_timeout_ms, default: 10_000)

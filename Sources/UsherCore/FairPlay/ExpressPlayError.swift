@@ -3,8 +3,8 @@
 package struct ExpressPlayError: Equatable, Sendable {
   /// The server's number for the error; 0 if the reply has no readable number.
   package let code: Int64
-  /// The server's message, made safe to show. If the reply has no message, this is the published meaning of the code;
-  /// if that does not exist either, the text is empty.
+  /// The server's message, made safe to show. If the reply has no message, this is the published meaning of the code.
+  /// If no meaning is published either, the text is empty.
   package let message: String
 
   package init(code: Int64, message: String) {

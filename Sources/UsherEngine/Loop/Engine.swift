@@ -271,7 +271,8 @@ package final class Engine {
       let questions = timers.questions
       forgetEverything()
       // Until now the engine accepted answers to the questions that stay open after a close (customer SSM), also after
-      // it had removed their playbacks. From here on the ids of all questions are stale, so the host can answer none.
+      // it had removed their playbacks. From here on the ids of all questions are stale, so the host can no longer
+      // answer them.
       for question in questions { question.expire(.closed) }
     }
     idle.becameIdle(transfers: 0)

@@ -145,10 +145,10 @@ package enum BodyFailure: Error, Equatable, Sendable {
   }
 
   /// Whether the bytes are text in characters of two bytes. The text must have no control character, and enough
-  /// characters that are frequent only in text. A sixteenth of Latin-1 characters is enough, if these are at least six.
-  /// In a short text, a quarter is enough, if these are at least three. Three quarters below U+1000, such as Greek,
-  /// Cyrillic or Arabic, are enough too. With lower limits, the bytes of a short licence could look like text by
-  /// chance.
+  /// characters that are frequent only in text. Latin-1 characters are enough if they are a sixteenth of the text, and
+  /// at least six; in a short text, if they are a quarter, and at least three. Characters below U+1000, such as Greek,
+  /// Cyrillic or Arabic, are enough if they are three quarters. With lower limits, the bytes of a short licence could
+  /// look like text by chance.
   /// - Parameter high: 0 if the first byte of each character is the high byte; otherwise 1.
   private static func isUTF16(_ body: UnsafeBufferPointer<UInt8>, high: Int) -> Bool {
     let count = body.count / 2

@@ -17,7 +17,7 @@ namespace usher {
 inline namespace USHER_HPP_FORM {
 
 /** One question of the library. Answer it once, from any thread, before its deadline. If you destroy the object without
-    an answer, it refuses the question. */
+    an answer, the object refuses the question. */
 class question {
 public:
   question(question &&other) noexcept

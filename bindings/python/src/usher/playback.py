@@ -203,7 +203,7 @@ class Playback(Loads, Part):
 
         Raises:
             StateError: the delegate has no certificate URL (customer SSM: no `certificate`).
-            UsherError: why there is no certificate.
+            UsherError: the library did not get the certificate; a subclass gives the reason.
             InvalidHandleError, WouldDeadlockError, ClosedError.
         """
         timeout, out = ffi.integer(timeout_ms, 32, "timeout_ms"), abi.ResponseHandle()

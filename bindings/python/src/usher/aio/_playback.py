@@ -93,7 +93,7 @@ class Playback:
 
         Raises:
             StateError: the delegate has no certificate URL.
-            UsherError: why there is no certificate.
+            UsherError: the library did not get the certificate; a subclass gives the reason.
             InvalidHandleError, ClosedError.
         """
         answer: asyncio.Future[bytes] = self.context._loop.create_future()

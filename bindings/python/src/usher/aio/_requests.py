@@ -90,7 +90,7 @@ class HookCall(Here, _hooks.HookCall[Answer], Generic[Answer]):  # type: ignore[
 def question_here(kind: type[Kind], asked: Question[Any]) -> Kind:
     """Makes an object of `kind`, the corresponding class of usher.aio, for a question of ``usher``.
 
-    The new object has this usher.aio playback, and this tag, which the host gave to play().
+    Its `playback` is the ``usher.aio.Playback`` of the question, and its `tag` is the tag that the host gave to play().
     """
     play = asked.tag
     found: Kind = asked._copy(kind, *((play.playback(), play.tag) if isinstance(play, Play) else (None, None)))
