@@ -1,5 +1,5 @@
-"""Tests the statements of docs/traces.md: `usher trace`, and the traces that `usher run` and the plug-in for mpv
-write."""
+"""Tests the statements of docs/traces.md: `usher trace`, and the traces that `usher run`, `usher gateway` and the
+plug-in for mpv write."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from hosts.chromium import Chromium
 from hosts.conftest import Clip
+from hosts.gateway import Start, ask, key_url
 from hosts.gst import Room
 from hosts.mpv import Mpv, options
 from hosts.runs import Runs
@@ -64,6 +66,44 @@ def test_usherRun_writesATrace_withoutKeysAndTokens(runs: Runs, clips: dict[str,
     (read,) = shown(trace(built, "view", file).stdout)
     assert read["lines"] == lines
     assert len(json.loads(trace(built, "chrome", file).stdout)["traceEvents"]) > len(sent)
+
+
+@pytest.mark.quick
+def test_usherGateway_writesATrace_withoutKeysAndTokens(
+    server: HeadEnd, start: Start, clips: dict[str, Clip], film: Path, built: Path, tmp_path: Path
+) -> None:
+    """`usher gateway --trace FILE` gives a player its key. The file has the requests of the journal, and neither token
+    nor key nor the secret part of the URL; only its owner may read it. `usher trace view` reads it."""
+    file = tmp_path / "gateway.jsonl"
+    gateway = start(film, trace=file)
+    url = key_url(gateway.url())
+    key = clips["progressive"].content.keys[0].key
+    assert ask(url).body == key
+    until(lambda: "heartbeat" in server.journal.routes(), "a heartbeat")
+    assert gateway.stop() == 0
+    until_ended(server)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    names = {"setup": "set-up", "license": "licence", "heartbeat": "heartbeat", "teardown": "teardown"}
+    sent = [line["operation"] for line in lines if line["kind"] == "request"]
+    assert sent == [names[route] for route in server.journal.routes()]
+    assert Counter(line["kind"] for line in lines)["reply"] == len(sent) >= 4
+    secrets = [part.raw for entry in server.journal for part in entry.parts]
+    secrets += [(tmp_path / "token").read_text().strip(), key.hex(), urlsplit(url).path.split("/")[1]]
+    assert len(secrets) > 6 and all(secrets)
+    assert not [secret for secret in secrets if secret in file.read_text()]
+    assert file.stat().st_mode & 0o777 == 0o600
+    (read,) = shown(trace(built, "view", file).stdout)
+    assert read["lines"] == lines
+
+
+@pytest.mark.quick
+def test_usherGateway_cannotWriteTheTrace_saysWhy(server: HeadEnd, start: Start, film: Path) -> None:
+    """The folder of the trace does not exist: `usher gateway` names the option and the reason, and does not start."""
+    gateway = start(film, trace="/nowhere/t")
+    assert gateway.wait() == 3
+    assert "usher: --trace: /nowhere/t: No such file or directory\n" in gateway.errors
+    assert not gateway.out
+    assert not server.journal
 
 
 def test_gstreamerLog_hasATrace(room: Room, clips: dict[str, Clip], built: Path) -> None:
