@@ -68,16 +68,21 @@ def test_installation_isFoundByMpv(prefix: Path, clips: dict[str, Clip]) -> None
 
 @pytest.mark.quick
 def test_mpvReadme_countsTheLines() -> None:
-    """The README of the plug-in for mpv says how many lines name libusher. The command in this README prints the same
-    numbers."""
+    """The README of the plug-in for mpv says how many lines of the C files name libusher, and how long session.c is.
+    The command in the README prints one number for each file; the sum of these numbers is the number in the README."""
     readme = (ROOT / "hosts" / "mpv" / "README.md").read_text()
-    said = re.search(r"(\d+) lines name libusher: (\d+) in .*? and (\d+) in", readme, re.S)
+    said = re.search(r"(\d+) lines of the plug-in's C files name libusher", readme)
+    length = re.search(r"`session.c`\]\(../common/session.c\) has (\d+) lines that are not blank", readme)
     command = re.search(r"```sh\n(grep .*)\n```", readme)
-    assert said and command
+    assert said and length and command
     words = ["sh", "-c", command[1]]
-    printed = subprocess.run(words, cwd=ROOT, check=True, timeout=PATIENCE_S, capture_output=True, text=True).stdout
-    session, plugin = (int(line.split(":")[1]) for line in printed.splitlines())
-    assert [int(number) for number in said.groups()] == [session + plugin, session, plugin]
+    done = subprocess.run(words, cwd=ROOT, timeout=PATIENCE_S, capture_output=True, text=True)
+    counts = {name: int(number) for name, number in (line.split(":") for line in done.stdout.splitlines())}
+    folders = (ROOT / "hosts" / "common", ROOT / "hosts" / "mpv")
+    assert counts.keys() == {str(file.relative_to(ROOT)) for folder in folders for file in folder.glob("*.c")}
+    assert sum(counts.values()) == int(said[1])
+    session = (ROOT / "hosts" / "common" / "session.c").read_text()
+    assert len([line for line in session.splitlines() if line.strip()]) == int(length[1])
 
 
 def program(folder: Path, name: str, command: str) -> None:
