@@ -215,7 +215,7 @@ def test_fragmentedCBCS_ofShakaPackager_isRead() -> None:
 
 
 def test_huge_file_takesFewReads() -> None:
-    """The library reads a file of 6 TB whose moov box has 200 MB; it makes few reads and keeps little memory."""
+    """The library reads a file of 6 TB whose moov box has 200 MB; it makes at most 20 reads, of 80 kB in all."""
     track = encrypted_track(tenc(KID))
     moov = 8 + 200_000_000 + len(track)
     start = 16 + (6 << 40)
