@@ -40,6 +40,20 @@ def damaged(kind: str, clip: Clip, folder: Path) -> Path:
     return file
 
 
+def with_pssh(clip: Clip, folder: Path) -> Path:
+    """Writes a progressive film, which must have moov as its last box, with a pssh box (version 1) in moov."""
+    data = clip.file.read_bytes()
+    moov = data.find(b"moov") - 4
+    size = int.from_bytes(data[moov : moov + 4], "big")
+    assert moov + size == len(data) and b"pssh" not in data
+    system = bytes.fromhex("1077efecc0b24d02ace33c1e52e2fb4b")  # W3C Clear Key
+    body = b"pssh\1\0\0\0" + system + (1).to_bytes(4, "big") + clip.content.keys[0].kid + bytes(4)
+    pssh = (4 + len(body)).to_bytes(4, "big") + body
+    file = folder / "pssh.mp4"
+    file.write_bytes(data[:moov] + (size + len(pssh)).to_bytes(4, "big") + data[moov + 4 :] + pssh)
+    return file
+
+
 def huge_moov(clip: Clip, folder: Path) -> Path:
     """Writes a film whose moov box really has HUGE bytes, nearly all in a box `free` before the others. The file is
     sparse. The positions of the samples stay right: moov is the last box, or the film is fragmented."""

@@ -11,9 +11,10 @@ HEAD = """# Hosts
 
 This page lists what existing players do with the plug-ins and programs in [hosts](../hosts). `make hosts` writes this
 page; do not edit it. It runs each player without a screen against the [reference head-end](headend.md). Each row is the
-result of a test in [Tests/hosts](../Tests/hosts), which compares the decoded pictures with those of the clear clip, and
-reads the [sessions](glossary.md#session) from the [head-end](glossary.md#head-end)'s [journal](glossary.md#journal) and
-[session table](glossary.md#session-table).
+result of a test in [Tests/hosts](../Tests/hosts). The tests compare the decoded pictures with those of the clear clip,
+read what the player tells the viewer, or read the [sessions](glossary.md#session) from the
+[head-end](glossary.md#head-end)'s [journal](glossary.md#journal) and [session table](glossary.md#session-table); most
+tests do several of these.
 
 For a first encrypted picture with one of these players, see the page about [mpv](hosts/mpv.md),
 [ffmpeg](hosts/ffmpeg.md), [VLC](hosts/vlc.md), [Chromium](hosts/chromium.md) or [GStreamer](hosts/gstreamer.md).
@@ -48,6 +49,9 @@ and [loaded.c](../examples/c/loaded.c) loads libusher with `dlopen()`.""",
         """What the viewer sees, and what the player does. At the limit, [mpv](images/mpv-limit.png),
 [usher-gst-play](images/gstreamer-limit.png) and [a web page in Chromium](images/chromium-limit.png) show why they do
 not play. `usher run` and `usher gateway` have no screen: they print why on standard error.
+
+With ffmpeg, mpv, VLC and GStreamer behind the gateway, the tests show two things: the limit, and the operator who ends
+the session. The other failures are tested at the gateway, because these players see only its replies.
 
 With two exceptions, no call of libusher holds a thread of a player for 50 ms. The tests measure every call of the
 plug-ins, without the time in which the thread has no processor. With servers that do not reply, the longest call took

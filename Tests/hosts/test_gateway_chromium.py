@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hosts.chromium import Chromium
 from hosts.conftest import Clip, Row
+from hosts.damage import damaged
 from hosts.gateway import HOST, Gateway, Start, ask
 from hosts.scene import until, until_ended
 
@@ -58,6 +59,7 @@ def test_gatewayChromium_limit(
     gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin)
     seen = chromium.play(clip.file, VIDEO, page_url(gateway))
     assert seen["refused"] == 403
+    assert "license" not in server.journal.routes()
     assert "1007" in seen["words"]
     assert chromium.words().strip() == seen["words"].strip()
     chromium.screenshot(tmp_path / "limit.png")
@@ -115,7 +117,9 @@ def test_gatewayChromium_slow_thenDead(
     server.faults.add("setup", Fault.delay(2000))
     server.faults.add("license", Fault.delay(2000))
     gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin)
+    begin = time.monotonic()
     assert chromium.play(clip.file, VIDEO, page_url(gateway))["decoded"] == clip.content.frames
+    assert time.monotonic() - begin >= 4 + 6, "the clip of 6 s begins when both replies have come"
     row("trouble", EME, "each reply takes two seconds", "the page plays four seconds later")
     server.stop()
     ended = chromium.next_report()["ended"]
@@ -159,16 +163,31 @@ PAGE = f"{HOST}, Chromium, the gateway's page"
 
 def test_gatewayPage_plays(server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row) -> None:
     """The gateway prints the URL of its own page when the clip is an encrypted MP4. The page plays the clip to its
-    end. When the operator kills the session, the viewer reads why."""
+    end."""
     clip = clips["cenc"]
     gateway = start(clip.file, content_id=clip.content.content_id)
     chromium.visit(gateway.url())
     until(lambda: chromium.words() == f"The end, after {clip.content.frames} pictures.", "the page plays the clip")
     assert server.sessions.active()
     row("content", PAGE, clip.name, "every picture is decoded")
+
+
+def test_gatewayPage_operatorKills(
+    server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row
+) -> None:
+    """The operator kills the session while the page plays slowly: the page removes the pictures before the end of the
+    clip, and the viewer reads why."""
+    clip = clips["cenc"]
+    gateway = start(clip.file, content_id=clip.content.content_id)
+    chromium.visit(gateway.url())
+    until(lambda: chromium.evaluate("video.currentTime > 0"), "the page plays the clip")
+    chromium.evaluate("video.playbackRate = 0.1")
+    assert chromium.evaluate("!video.paused && !video.ended && video.style.display == ''")
+    assert not chromium.words()
     server.kill_account("account-1")
-    until(lambda: "pictures" not in chromium.words(), "the page shows why it stops")
-    assert len(chromium.words()) > 20
+    until(chromium.words, "the page shows why it stops")
+    assert "The end" not in chromium.words() and len(chromium.words()) > 20
+    assert chromium.evaluate("video.paused && !video.hasAttribute('src') && video.style.display == 'none'")
     row("trouble", PAGE, "the operator ends the session", "the page stops, and shows why")
 
 
@@ -181,8 +200,45 @@ def test_gatewayPage_limit(
     gateway = start(clip.file, content_id=clip.content.content_id)
     chromium.visit(gateway.url())
     until(lambda: "1007" in chromium.words(), "the page shows why it does not play")
+    assert "license" not in server.journal.routes()
     chromium.screenshot(tmp_path / "limit.png")
     row("trouble", PAGE, "the limit is reached", "the page shows why, and gets no key")
+
+
+def test_gatewayPage_clipIsProgressive(
+    server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row
+) -> None:
+    """The clip is a progressive MP4, which no web page can append: the viewer reads so, and no session begins."""
+    clip = clips["progressive"]
+    gateway = start(clip.file, content_id=clip.content.content_id)
+    chromium.visit(gateway.url())
+    words = "A web page plays fragmented MP4 only. This clip is something else."
+    until(lambda: chromium.words() == words, "the page says why it does not play")
+    assert not server.journal.entries()
+    row("content", PAGE, clip.name, "refused with the reason: a web page plays fragments only")
+
+
+DAMAGE = {
+    "subsamples-too-long": ("The clip cannot be played: the file is damaged.", "the page shows why, and gets no key"),
+    "other-key-id": ("The licence server could not match the stream", "the page shows why, and gets no key"),
+    "cut-in-the-middle": ("The end, after 73 pictures.", "the page plays the part that is there"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_gatewayPage_clipIsDamaged(
+    server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], tmp_path: Path, row: Row, kind: str
+) -> None:
+    """The fragments of the clip are damaged: the page plays those that are there, or the viewer reads why nothing plays
+    and no session remains."""
+    clip = clips["cenc"]
+    words, result = DAMAGE[kind]
+    gateway = start(damaged(kind, clip, tmp_path), content_id=clip.content.content_id)
+    chromium.visit(gateway.url())
+    until(lambda: chromium.words().startswith(words), f"the page says: {words}")
+    if kind != "cut-in-the-middle":
+        until(lambda: not server.sessions.active(), "no session remains")
+    row("trouble", PAGE, f"a file that is damaged: {kind.replace('-', ' ')}", result)
 
 
 def test_gatewayPage_gatewayIsKilled(server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip]) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from hosts.conftest import Clip, Row
+from hosts.damage import damaged
 from hosts.gateway import HOST, Start, ask, key_url, vlc
 from hosts.scene import PATIENCE_S, until, until_ended
 from hosts.terminal import Terminal
@@ -31,11 +32,13 @@ def test_gatewaySlow_givesTheKeyLater(
     server.faults.add("license", Fault.delay(2000))
     gateway = start(film)
     url = key_url(gateway.url())
+    begin = time.monotonic()
     with http_get(url) as reply:
-        begin = time.monotonic()
+        asked = time.monotonic()
         assert ask(gateway.url()).status == 200
-        assert time.monotonic() - begin < 1
+        assert time.monotonic() - asked < 1
         assert reply.makefile("rb").read().endswith(clips["progressive"].content.keys[0].key)
+    assert time.monotonic() - begin >= 4
     row("trouble", HOST, "each reply takes two seconds", "the key comes four seconds later; playlists come at once")
 
 
@@ -87,6 +90,23 @@ def test_gatewayGarbage_isSaidInWords(
     until(lambda: ask(url).body == key, "the next request gets the key")
     name = {"setup": "the set-up", "license": "the licence request"}[route]
     row("trouble", HOST, f"{name} gets: {fault.label}", "words and no key; the next request gets the key")
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("kind", ["cut", "moov-of-200-MB", "lying-tenc"])
+@pytest.mark.parametrize("name", ["cenc", "progressive"])
+def test_gatewayFile_isDamaged(
+    server: HeadEnd, start: Start, clips: dict[str, Clip], tmp_path: Path, row: Row, name: str, kind: str
+) -> None:
+    """The clip of the gateway is a damaged MP4 file. The gateway says why nobody can play it, and does not start; the
+    head-end gets no request."""
+    file = damaged(kind, clips[name], tmp_path)
+    gateway = start(file, content_id=clips[name].content.content_id)
+    assert gateway.wait() == 3
+    assert f"{file}: the file is damaged: " in gateway.errors
+    assert not gateway.out
+    assert not server.journal.entries()
+    row("trouble", HOST, f"a file that is damaged: {kind.replace('-', ' ')}", "says so, does not start; exit code 3")
 
 
 def test_gatewayDeath_stopsKeys(server: HeadEnd, start: Start, film: Path, row: Row) -> None:

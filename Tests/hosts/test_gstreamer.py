@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hosts.calls import LIMIT_MS
 from hosts.conftest import Clip, Row
+from hosts.damage import with_pssh
 from hosts.gst import DEFAULT_SIGNALS, HOST, Player, Room, environment, expected, settings
 from hosts.scene import PATIENCE_S
 
@@ -108,6 +109,31 @@ def test_progressiveFile_isRefusedInWords(room: Room, clips: dict[str, Clip], ro
         clip.name,
         "refused with the reason: GStreamer reads encryption data in fragments only",
     )
+
+
+@pytest.mark.parametrize("has_pssh", [False, True])
+def test_progressiveByHttp_isRefusedOrDamaged(
+    room: Room, clips: dict[str, Clip], row: Row, web: Callable[[Path], str], tmp_path: Path, has_pssh: bool
+) -> None:
+    """A progressive file comes by HTTP. Without a pssh box playbin refuses it. With a pssh box the plug-in takes the
+    encrypted samples for clear ones: the pictures are damaged, and playbin reports no error."""
+    clip = clips["preview"]
+    (tmp_path / "files").mkdir()
+    player = room.play(clip, web(with_pssh(clip, tmp_path / "files") if has_pssh else clip.file))
+    case = f"{clip.name}, by HTTP, {'with' if has_pssh else 'without'} a pssh box"
+    if has_pssh:
+        player.until("end")
+        assert player.quit() == 0, player.text
+        clear = room.play(None, clip.clear.as_uri())
+        clear.until("end")
+        assert clear.quit() == 0, clear.text
+        assert player.lines("pictures") != clear.lines("pictures")
+        assert not player.lines("error")
+        row("content", f"{HOST}, playbin", case, "damaged pictures, no error")
+    else:
+        assert player.error() == "The item is encrypted in a way that this player cannot decrypt."
+        assert not player.lines("pictures")
+        row("content", f"{HOST}, playbin", case, "refused with the reason")
 
 
 def test_clearItem_playsWithoutSession(room: Room, clips: dict[str, Clip]) -> None:

@@ -572,9 +572,9 @@ static bool start(struct gateway *gateway) {
   struct content content = {.kind = CONTENT_OTHER};
   if (file) content_read(clip, &reading, &content);
   gateway->has_page = content.kind == CONTENT_MP4;
-  if (clip && !why && !file && !is_signalled(gateway)) {
+  if (clip && !why && (!file || content.kind == CONTENT_UNUSABLE) && !is_signalled(gateway)) {
     char name[GATEWAY_NAME_MAX];
-    fprintf(stderr, "usher: %s: %s\n", gateway_name(clip, name), unreadable);
+    fprintf(stderr, "usher: %s: %s\n", gateway_name(clip, name), file ? content.why : unreadable);
     return false;
   }
   if (!why && !replace_playback(gateway, NULL)) why = "the system has no random numbers";
