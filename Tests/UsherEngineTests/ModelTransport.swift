@@ -141,9 +141,9 @@ final class ModelTransport: Transport {
     }
   }
 
-  /// Removes the events. The transport and its events refer to each other, so without this call neither is ever freed.
   func networkChanged() {}
   func isReceived(_ id: TransferID) -> Bool { false }
+  /// Removes the events. The transport and its events refer to each other, so without this call neither is ever freed.
   func shutDown() { monitor.locked { events = [] } }
 
   // MARK: The network (the caller must hold the lock)

@@ -69,7 +69,7 @@ struct World {
   var requests: [Request] = []
   /// Licence requests whose reply the host's licence hook has not answered yet.
   var inHook: [RequestID] = []
-  /// The number of licence replies, from now on, that open no session.
+  /// How many of the next licence replies open no session.
   var freeReplies: Int
   var headEnd = HeadEnd(period: 60_000)
   var budget: Budget

@@ -386,7 +386,7 @@ static void count_protection(const usher_protection *protection, void *user_data
   if (protection->struct_size >= sizeof *protection && protection->key_system) add((int *)user_data, 1);
 }
 struct file {
-  size_t size; /* the file has this many bytes of `film` */
+  size_t size; /* how many bytes of `film` the file contains */
   int parts, is_broken;
   uint8_t key_id[16];
   char scheme[5];

@@ -44,7 +44,7 @@ static void run_threads(struct dice d) {
     for (stuck = index = 0; index < THREADS; index++) stuck += get(&busy[index]) == before[index];
   } while (stuck > 0 && now_s() < until);
   add(&stop, 1);
-  while (get(&ended) < THREADS) { /* a thread may wait for the manual clock of a context */
+  while (get(&ended) < THREADS) { /* perhaps a thread waits for the manual clock of a context */
     for (index = 0; index < CONTEXTS; index++) usher_context_advance((usher_context *)look(&contexts[index]), 1000, 0);
     sleep_ms(2);
   }

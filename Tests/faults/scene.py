@@ -194,7 +194,7 @@ class Scene:
         self.stage.also_held.append(self._hidden)
 
     def find(self) -> None:
-        """Ends lose()."""
+        """Ends lose(): from now on the stage waits for every request again."""
         assert self._hidden is not None
         self.stage.also_held.remove(self._hidden)
 

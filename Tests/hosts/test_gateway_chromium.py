@@ -28,8 +28,8 @@ def page_url(gateway: Gateway) -> str:
 def test_gatewayChromium_isExact(
     server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row
 ) -> None:
-    """A page in Chromium decodes a clip by EME with licences of the gateway, exactly. When the operator kills the
-    session, the page stops, and the viewer reads why."""
+    """A page in Chromium decodes a clip by EME with licences of the gateway; each picture equals that of the clear
+    clip. When the operator kills the session, the page stops, and the viewer reads why."""
     clip = clips["cenc"]
     times = [second + 0.51 for second in range(6)]
     clear = chromium.play(chromium.fragmented(clip.clear), VIDEO)

@@ -21,7 +21,8 @@ from usher.testing.headend import HeadEnd
 
 @pytest.mark.quick
 def test_gatewayFfmpeg_isExact(server: HeadEnd, start: Start, clips: dict[str, Clip], film: Path, row: Row) -> None:
-    """ffmpeg decodes HLS with the gateway's URL; all pictures are exact; the session ends when the player is gone."""
+    """ffmpeg decodes HLS with the gateway's URL, and each picture equals that of the clear clip. The session ends when
+    the player has ended."""
     gateway = start(film, idle=1)
     assert decoded(gateway.url()) == decoded(clips["progressive"].clear), gateway.errors
     until_ended(server)
@@ -37,7 +38,7 @@ def test_gatewayFfmpeg_isExact(server: HeadEnd, start: Start, clips: dict[str, C
 def test_gatewayMpv_isExact(
     server: HeadEnd, start: Start, clips: dict[str, Clip], film: Path, tmp_path: Path, row: Row
 ) -> None:
-    """mpv without a plug-in decodes HLS with the gateway's URL; all pictures are exact."""
+    """mpv without a plug-in decodes HLS with the gateway's URL; each picture equals that of the clear clip."""
     gateway = start(film, idle=1)
     for name, target in ((gateway.url(), tmp_path / "pictures"), (str(clips["progressive"].clear), tmp_path / "clear")):
         command = ["mpv", *QUIET, *image_output(target), name]
@@ -66,7 +67,7 @@ def test_gatewayPlayer_isRun(server: HeadEnd, start: Start, film: Path, tmp_path
 def test_gatewayGStreamer_isExact(
     server: HeadEnd, start: Start, clips: dict[str, Clip], film: Path, tmp_path: Path, row: Row
 ) -> None:
-    """GStreamer without a plug-in decodes HLS with the gateway's URL; all pictures are exact."""
+    """GStreamer without a plug-in decodes HLS with the gateway's URL; each picture equals that of the clear clip."""
     gateway, raw = start(film, idle=1), tmp_path / "raw.yuv"
     source = ["uridecodebin", f"uri={gateway.url()}", "caps=video/x-raw"]
     sink = ["videoconvert", "!", "video/x-raw,format=I420", "!", "filesink", f"location={raw}"]

@@ -80,7 +80,8 @@ def test_remoteManifest_namesALocalFile_isNotRead(
 
 @pytest.mark.parametrize("name", CONTENTS)
 def test_mpv_isExact(runs: Runs, clips: dict[str, Clip], row: Row, name: str) -> None:
-    """mpv without a plug-in plays an encrypted clip under a session of `usher run`; all pictures are exact."""
+    """mpv without a plug-in plays an encrypted clip under a session of `usher run`; each picture equals that of the
+    clear clip."""
     clip, target, clear = clips[name], runs.folder / "pictures", runs.folder / "clear"
     process = runs.start(clip.file, clip.content.content_id, "mpv", *QUIET, *image_output(target))
     assert process.wait(PATIENCE_S) == 0, runs.text(process)
@@ -339,7 +340,7 @@ def test_file_isText(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
 
 def test_moov_isHuge_memoryIsBounded(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
     """`usher run` needs no more memory for a film whose moov box has 200 MB than for the same film with a small moov
-    box; ffmpeg decodes both films exactly."""
+    box; ffmpeg decodes each picture of both films correctly."""
     clip, raw = clips["progressive"], runs.folder / "raw.yuv"
     peaks_kb = []
     for file in (clip.file, huge_moov(clip, runs.folder)):
