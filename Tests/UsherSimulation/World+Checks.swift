@@ -187,8 +187,8 @@ extension World {
     for token in headEnd.tokens(of: play.id) { pending.append((play, token, now)) }
   }
 
-  /// Checks the sessions that the head-end still held when their playback ended. The check is made a minute later,
-  /// since the events that explain such a session may come after the end of the playback.
+  /// Checks the sessions that the head-end still held when their playback ended. The story makes this check a minute
+  /// later, since the events that explain such a session may come after the end of the playback.
   func judgeLeft(isLast: Bool) {
     // The last events of the playback may still wait for a callback thread.
     guard isLast || lanes.pending == 0 else { return }

@@ -303,9 +303,9 @@ static void freed_pumped(int32_t clock, const char *what) {
       "%s: without an error", what);
 }
 
-/* The host closes a playback without a teardown while a licence callback has no answer, and frees playback and context
-   before the deadline of that answer. The library then frees all memory of the context: nothing_left() counts the
-   descriptor of the pump, which the library closes last. */
+/* A licence callback has no answer. The host closes the playback without a teardown, and frees playback and context
+   before the deadline of that answer. The library then frees all memory of the context. nothing_left() checks this: it
+   counts the descriptor of the pump, which the library closes last. */
 static void freed_before_the_deadline(void) {
   usher_customer_options customer = USHER_CUSTOMER_OPTIONS_INIT;
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;

@@ -63,7 +63,7 @@ class Program:
     linked: bool = True
     """Whether the program is linked with libusher."""
     expires: bool = False
-    """Whether the program ends without teardown on purpose, so that its sessions end only when they expire."""
+    """Whether the program leaves out the teardown on purpose, so that its sessions end only when they expire."""
     own_allocator: bool = False
     """Whether the program replaces malloc. Sanitizers and valgrind replace malloc too, so the runner skips the program
     under these tools."""

@@ -53,8 +53,8 @@ def unsent(status: str) -> Row:
 
 def in_flight(status: str) -> Row:
     """The outcomes are those of `unsent`, except for a lasting fault: when the fault ends, a try is in flight. The
-    system then sends the data of this try again, so the try succeeds. The next heartbeat is due before the test
-    ends."""
+    operating system then sends the data of this try again (TCP), so the try succeeds. The next heartbeat is due before
+    the test ends."""
     twice = {
         name: cell.replace("RECOVERED;", f"RECOVERED, {again}").replace("1 arrived", "2 arrived")
         for name, again in (("heartbeat lasting", "KEPT_ALIVE;"), ("renewal lasting", "LICENSE, KEPT_ALIVE;"))
@@ -253,7 +253,8 @@ HTTP2: Mapping[str, Row] = {
     "mute": {"setup": EXPECTED["mute tls"]["setup"]},
     "length too long": WRONG_LENGTH,
     "length too short": {**lost("TRANSPORT"), **WRONG_LENGTH},
-    # Over HTTP/1.1, a reply without a body and without a Content-Length may be cut. Over HTTP/2 it is complete.
+    # Over HTTP/1.1, the library cannot know whether a reply without a body and without a Content-Length was cut. Over
+    # HTTP/2, such a reply is complete.
     "204": {"heartbeat strict": "KEPT_ALIVE; TEARDOWN_ERROR REFUSED 400 code 1006; 1 arrived, 1 held"},
 }
 """HTTP2[fault][column] is the expected outcome over HTTP/2, if it differs from the outcome over HTTP/1.1."""

@@ -104,7 +104,7 @@ def start(flood: Flood, authority: Authority, key_updates: str) -> str:
     certificate = authority.ca_file.with_name("server.pem")
     authority.write_server_certificate(certificate)
     command = [key_updates, str(certificate), flood.unit.decode()]
-    # The program ends when this process does, because its input ends then.
+    # When this process ends, the input of the program ends, and so the program ends too.
     program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     PROGRAMS.append(program)
     assert program.stdout is not None

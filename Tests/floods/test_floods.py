@@ -50,8 +50,8 @@ class Scene:
     changed: threading.Condition = field(default_factory=threading.Condition)
     playbacks: list[usher.Playback] = field(default_factory=list)
     computed_ms: dict[int, float] = field(default_factory=dict)
-    """How much processor time the I/O thread had used when a request arrived at the head-end, by the number of the
-    request's entry in the journal."""
+    """Maps the number of a journal entry to the processor time that the I/O thread had used when this request arrived
+    at the head-end."""
 
     def look(self, event: usher.Event) -> None:
         with self.changed:

@@ -232,7 +232,7 @@ def osd(player: Mpv) -> str:
 @pytest.mark.quick
 @pytest.mark.parametrize("period_s", [20.0])
 def test_limit_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
-    """mpv shows why it does not play an item when the account has no free slot, and then plays the next item."""
+    """The account has no free slot; mpv shows why it does not play the item, and then plays the next item."""
     theatre.occupy()
     player = theatre.play("--idle", clips["progressive"].file, clips["preview"].clear, usher={"slate": 2})
     words = until(lambda: osd(player), "words on the screen")
@@ -261,7 +261,8 @@ def test_slotWait_isSaidInWords_thenTheItemPlays(theatre: Theatre, clips: dict[s
 
 @pytest.mark.quick
 def test_kill_endsTheItem(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
-    """mpv stops an item within two periods when the operator kills its session, says why, and plays the next item."""
+    """The operator kills the session of an item; mpv stops the item within two periods, says why, and plays the next
+    item."""
     clip = clips["progressive"]
     theatre.give_token(clip.content.content_id)
     player = theatre.play("--loop-file=inf", clip.file, clips["preview"].clear, usher={"slate": 1})
@@ -290,7 +291,8 @@ def answer_ms(player: Mpv, calls: int) -> list[float]:
 
 @pytest.mark.parametrize("route", ["setup", "license"])
 def test_mute_obeysCommands(theatre: Theatre, clips: dict[str, Clip], row: Row, route: str) -> None:
-    """mpv answers commands at once while the head-end does not reply, and plays another item when the viewer asks."""
+    """The head-end does not reply. Meanwhile mpv answers commands at once, and plays another item when the viewer
+    asks."""
     theatre.server.faults.add(route, Fault.stall())
     theatre.give_token(clips["progressive"].content.content_id)
     player = theatre.play("--idle", clips["progressive"].file, clips["preview"].clear)

@@ -42,7 +42,7 @@ def prefix(built: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.quick
 def test_installation_isFoundByGStreamer(prefix: Path, tmp_path: Path) -> None:
-    """GStreamer loads the installed plug-in, which finds libusher beside its folder."""
+    """GStreamer loads the installed plug-in, and the plug-in finds the installed libusher."""
     (plugin,) = (prefix / "lib").rglob("libgstusher.so")
     environment = {
         **os.environ,

@@ -300,7 +300,7 @@ def test_clip_cannotBeRead(runs: Runs) -> None:
 
 
 def test_license_isForOtherKeys(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
-    """`usher run` starts no player when the licence does not have the key of the clip, and gives the slot back."""
+    """The licence does not have the key of the clip; `usher run` starts no player, and gives the slot back."""
     clip = clips["progressive"]
     other = {"keys": [{"kty": "oct", "kid": "AAAAAAAAAAAAAAAAAAAAAA", "k": "AAAAAAAAAAAAAAAAAAAAAA"}]}
     runs.server.faults.add("license", Fault.reply(200, body=other, processed=True), always=True)
@@ -367,7 +367,7 @@ GARBAGE = [
 
 @pytest.mark.parametrize(("route", "fault"), GARBAGE, ids=[f"{route}-{fault.label}" for route, fault in GARBAGE])
 def test_garbage_isSaidInWords(runs: Runs, clips: dict[str, Clip], row: Row, route: str, fault: Fault) -> None:
-    """`usher run` says why it does not play when the head-end sends an unusable reply, starts no player, and leaves no
+    """The head-end sends an unusable reply; `usher run` says why it does not play, starts no player, and leaves no
     session."""
     clip = clips["progressive"]
     runs.server.faults.add(route, fault, always=True)
@@ -381,7 +381,7 @@ def test_garbage_isSaidInWords(runs: Runs, clips: dict[str, Clip], row: Row, rou
 
 
 def test_slow_playsLater(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
-    """`usher run` starts the player four seconds later when the head-end takes two seconds for each reply."""
+    """The head-end takes two seconds for each reply; `usher run` starts the player four seconds later."""
     clip = clips["progressive"]
     runs.server.faults.add("setup", Fault.delay(2000))
     runs.server.faults.add("license", Fault.delay(2000))

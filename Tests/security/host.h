@@ -17,7 +17,7 @@ static char input[65536];
 /* Whether the host sets wipe_freed_memory. */
 static int is_wiping;
 
-/* Plays the playback that these lines describe. @return 0: success. */
+/* Plays one playback; `at` points to its lines of standard input. @return 0: success. */
 static int play(char *at, int is_held);
 
 static char *line(char **at) {

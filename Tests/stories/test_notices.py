@@ -51,8 +51,8 @@ def limited(stage_factory: StageFactory) -> Stage:
 
 
 def setups(stage: Stage, skipped: int = 0) -> list[int]:
-    """Returns the times at which the set-ups arrived at the head-end, without the first `skipped` set-ups: in ms after
-    the first of the others."""
+    """Leaves out the first `skipped` set-ups. Returns when each of the other set-ups arrived at the head-end, in ms
+    after the first of them."""
     times = [entry.at_ms for entry in stage.sent("setup")[skipped:]]
     return [time - times[0] for time in times]
 
@@ -238,7 +238,7 @@ def test_observer_addedWhileAnItemPlays_hearsOnlyOfTheNext(stage: Stage, screen:
 
 
 def test_slotWait_whenAnotherDeviceStops_isReady(limited: Stage) -> None:
-    """The account is at its limit. The observer gets WAITING once, and the library repeats the set-up after 1 s, 2 s,
+    """The account has no free slot. The observer gets WAITING once, and the library repeats the set-up after 1 s, 2 s,
     4 s and then every 5 s. When the other device has stopped, the item plays."""
     other = limited.play(tag="other device")
     limited.settle()

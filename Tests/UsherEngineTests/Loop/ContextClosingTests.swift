@@ -5,8 +5,8 @@ import Testing
 
 /// Tests how long a context waits for servers when the host closes it.
 @Suite(.timeLimit(.minutes(1))) struct ContextClosingTests {
-  /// The time limit for closing passes on the context's clock, which continues while the machine sleeps. The last call
-  /// that states a limit decides.
+  /// The time limit for closing passes on the context's clock, which continues while the machine sleeps. If several
+  /// calls state a limit, the last one counts.
   @Test func limit_passesOnTheContextsClock() {
     let clock = Clock(isManual: true)
     let closing = ContextClosing(timers: Timers(), clock: clock)

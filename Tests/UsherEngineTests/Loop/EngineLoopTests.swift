@@ -260,7 +260,8 @@ import Testing
     s.finish()
   }
 
-  /// A test moves the clock by the largest number, twice; both calls return, and the clock stops at `Clock.end`.
+  /// A test moves the clock twice, each time by the largest number of milliseconds; both calls return, and the clock
+  /// stops at `Clock.end`.
   @Test func jump_byTheLargestNumber_returns() throws {
     let s = try simulation()
     s.addPlayer(1)
