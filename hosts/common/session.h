@@ -21,7 +21,7 @@ struct session {
 
   /* Set these before session_open(). */
   void *user_data;
-  /* The licence of the current item has arrived. `count` is 0 if no key can be read in it. */
+  /* The licence of the current item has arrived. `count` is 0 if libusher can read no key in the licence. */
   void (*licensed)(const usher_clearkey_key *keys, size_t count, void *user_data);
   /* A licence request of the current item has failed. If the item cannot play, `failed` is called too. Can be NULL. */
   void (*unlicensed)(const usher_error *error, void *user_data);

@@ -170,8 +170,8 @@ def natural(name: str) -> list[tuple[bool, int, str]]:
 
 ENUMS_HEAD = f'''\
 {FIRST_LINE}
-"""The constants of the headers as enumerations. The text below each member is the header's: it names the functions and
-options of C."""
+"""The constants of the headers as enumerations. The text below each member is copied from the header, so it has the C
+names of functions and options."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Generated from include/usher/*.h by scripts/generate. Change the headers, then run `make generate`.
-"""The constants of the headers as enumerations. The text below each member is the header's: it names the functions and
-options of C."""
+"""The constants of the headers as enumerations. The text below each member is copied from the header, so it has the C
+names of functions and options."""
 
 from __future__ import annotations
 

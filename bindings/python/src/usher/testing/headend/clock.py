@@ -23,8 +23,8 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """Real time. It is the wall-clock time at its creation plus the time of the monotonic clock, so it never moves
-    back."""
+    """Real time: the wall-clock time at the creation of the clock, plus the time that has passed since then on the
+    monotonic clock. So this clock never moves back."""
 
     def __init__(self) -> None:
         self._epoch_ns = time.time_ns() - time.monotonic_ns()
