@@ -51,7 +51,8 @@ and [loaded.c](../examples/c/loaded.c) loads libusher with `dlopen()`.""",
 not play. `usher run` and `usher gateway` have no screen: they print why on standard error.
 
 With ffmpeg, mpv, VLC and GStreamer behind the gateway, the tests show two things: the limit, and the operator who ends
-the session. The other failures are tested at the gateway, because these players see only its replies.
+the session; with ffmpeg also a head-end that dies. The other failures are tested at the gateway, because these players
+see only its replies.
 
 With two exceptions, no call of libusher holds a thread of a player for 50 ms. The tests measure every call of the
 plug-ins, without the time in which the thread has no processor. With servers that do not reply, the longest call took

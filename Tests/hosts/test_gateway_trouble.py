@@ -124,6 +124,21 @@ def test_gatewayDeath_stopsKeys(server: HeadEnd, start: Start, film: Path, row: 
     row("trouble", HOST, "the head-end dies", "keys and segments stop when the session must have expired: 410")
 
 
+def test_gatewayDeath_endsThePlayer(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
+    """The head-end stops while the gateway runs ffmpeg. When the session must have expired, the gateway ends ffmpeg,
+    says why, and exits with code 4."""
+    command = ["ffmpeg", "-v", "error", "-re", "-stream_loop", "-1", "-i", "{clip}", "-f", "null", "-"]
+    gateway = start(film, "--", *command, quit_timeout=1)
+    until(lambda: "heartbeat" in server.journal.routes(), "the session is kept alive")
+    player = gateway.child()
+    server.stop()
+    assert gateway.wait() == 4
+    assert len(gateway.errors) > 20
+    assert not Path(f"/proc/{player}").exists()
+    words = "ends the player when the session must have expired, says why; exit code 4"
+    row("trouble", f"{HOST} with PLAYER", "the head-end dies", words)
+
+
 @pytest.mark.parametrize("limit_s", [1, 2])
 def test_gatewayTeardown_isBounded(server: HeadEnd, start: Start, film: Path, row: Row, limit_s: int) -> None:
     """The head-end does not answer the teardown; the gateway ends at most one second after --quit-timeout, and says
