@@ -70,7 +70,8 @@ class Chromium:
         self._thread.start()
 
     def fragmented(self, clip: Path) -> Path:
-        """Returns the pictures of a clear clip as fragmented MP4, which pages can append, with equal time stamps."""
+        """Returns a fragmented MP4 file, which pages can append, with the pictures and the time stamps of a clear
+        clip."""
         target = self._folder / "fragmented.mp4"
         words = [
             "-map",
@@ -143,7 +144,7 @@ class Chromium:
         return self.next_report()
 
     def pictures(self, times: list[float], width: int, height: int) -> list[str]:
-        """Returns the hash of the picture at each time, as the newest browser shows it: from screenshots."""
+        """Takes screenshots of the newest browser. Returns the hash of the picture at each time."""
         session = self._attach()
         area = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
         found = []

@@ -41,7 +41,8 @@ def damaged(kind: str, clip: Clip, folder: Path) -> Path:
 
 
 def with_pssh(clip: Clip, folder: Path) -> Path:
-    """Writes a progressive film, which must have moov as its last box, with a pssh box (version 1) in moov."""
+    """Writes a copy of a progressive film with a pssh box (version 1) in moov. The last box of the film must be
+    moov."""
     data = clip.file.read_bytes()
     moov = data.find(b"moov") - 4
     size = int.from_bytes(data[moov : moov + 4], "big")

@@ -330,7 +330,8 @@ def test_gatewayEvents_tellTheEnd(server: HeadEnd, start: Start, clips: dict[str
 
 
 def test_gatewayPlaylist_isRewritten(start: Start, tmp_path: Path, clips: dict[str, Clip]) -> None:
-    """The gateway rewrites a playlist: it changes the URIs, but no other byte and no URI of a key of a DRM system."""
+    """The gateway rewrites a playlist: it changes the URIs, except those of the keys of DRM systems, and changes no
+    other byte."""
     key_id = clips["progressive"].content.keys[0].kid.hex()
     text = (
         "#EXTM3U\r\n#EXT-X-VERSION:7\r\n"

@@ -208,7 +208,7 @@ def test_gatewayPage_limit(
 def test_gatewayPage_clipIsProgressive(
     server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row
 ) -> None:
-    """The clip is a progressive MP4, which no web page can append: the viewer reads so, and no session begins."""
+    """The clip is a progressive MP4, which no web page can append; the viewer reads this, and no session begins."""
     clip = clips["progressive"]
     gateway = start(clip.file, content_id=clip.content.content_id)
     chromium.visit(gateway.url())
@@ -229,8 +229,8 @@ DAMAGE = {
 def test_gatewayPage_clipIsDamaged(
     server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], tmp_path: Path, row: Row, kind: str
 ) -> None:
-    """The fragments of the clip are damaged: the page plays those that are there, or the viewer reads why nothing plays
-    and no session remains."""
+    """The clip is damaged. If it is cut, the page plays the fragments that are there. Otherwise the viewer reads why
+    nothing plays, and no session remains."""
     clip = clips["cenc"]
     words, result = DAMAGE[kind]
     gateway = start(damaged(kind, clip, tmp_path), content_id=clip.content.content_id)

@@ -342,7 +342,7 @@ def test_end_tearsDown(room: Room, clips: dict[str, Clip], row: Row, name: str) 
 
 
 def test_exitWithMuteServer_endsInTime(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """The head-end does not answer the teardown; gst-launch-1.0 ends within close-timeout and one second."""
+    """The head-end does not answer the teardown; gst-launch-1.0 ends at most one second after close-timeout."""
     clip = clips["cbcs"]
     room.server.faults.add("teardown", Fault.stall(), always=True)
     given = settings(room.server, room.give_token(clip.content.content_id), close_timeout=500)

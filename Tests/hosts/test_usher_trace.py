@@ -49,7 +49,7 @@ def shown(page: str) -> list[dict[str, Any]]:
 @pytest.mark.quick
 def test_usherRun_writesATrace_withoutKeysAndTokens(runs: Runs, clips: dict[str, Clip], built: Path) -> None:
     """`usher run --trace FILE` plays a clip. The file has the requests of the journal, and neither token nor key; only
-    its owner may read it. `usher trace view` and `usher trace chrome` read it."""
+    the owner of the file may read it. `usher trace view` and `usher trace chrome` read it."""
     clip, file = clips["progressive"], runs.folder / "screen.jsonl"
     process = runs.start(clip.file, clip.content.content_id, "sh", "-c", "sleep 2.5", "{clip}", trace=file)
     assert process.wait(PATIENCE_S) == 0, runs.text(process)
@@ -73,7 +73,7 @@ def test_usherGateway_writesATrace_withoutKeysAndTokens(
     server: HeadEnd, start: Start, clips: dict[str, Clip], film: Path, built: Path, tmp_path: Path
 ) -> None:
     """`usher gateway --trace FILE` gives a player its key. The file has the requests of the journal, and neither token
-    nor key nor the secret part of the URL; only its owner may read it. `usher trace view` reads it."""
+    nor key nor the secret part of the URL; only the owner of the file may read it. `usher trace view` reads it."""
     file = tmp_path / "gateway.jsonl"
     gateway = start(film, trace=file)
     url = key_url(gateway.url())

@@ -202,7 +202,7 @@ def test_clip_withoutEncryption_hasNoKeyIDs(clip: Callable[..., Path]) -> None:
 
 
 def test_fragmentedCBCS_ofShakaPackager_isRead() -> None:
-    """The library reads fragmented files with cbcs: each initialisation segment followed by its first segment."""
+    """The library reads fragmented files with cbcs, each an initialisation segment and the first segment after it."""
     for content in (CONTENT, PREVIEW):
         for name, key in zip(("video", "audio"), content.keys, strict=False):
             if name not in content.files:

@@ -205,7 +205,7 @@ import Testing
     #expect(answers.all == [.taken, .ended])
   }
 
-  /// `suspend` concerns more playbacks than one turn of the loop handles; a later command runs only after all of them
+  /// The host suspends more playbacks than one turn of the loop handles; a later command runs only after all of them
   /// are suspended.
   @Test func suspendAll_ofManyPlaybacks_isCompleteBeforeTheNextCommand() throws {
     let s = try simulation(HeadEnd())
