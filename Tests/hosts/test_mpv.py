@@ -260,6 +260,7 @@ def test_slotWait_isSaidInWords_thenTheItemPlays(theatre: Theatre, clips: dict[s
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("period_s", [2.0])
 def test_kill_endsTheItem(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
     """The operator kills the session of an item; mpv stops the item within two periods, says why, and plays the next
     item."""
@@ -270,12 +271,12 @@ def test_kill_endsTheItem(theatre: Theatre, clips: dict[str, Clip], row: Row) ->
     theatre.server.kill_account("account-1")
     begin = time.monotonic()
     words = until(lambda: osd(player), "words on the screen")
-    assert time.monotonic() - begin < 3
+    assert time.monotonic() - begin < 2 * 2
     assert len(words) > 20, words
     player.command("set", "loop-file", "no")
     player.until_plays(clips["preview"].clear)
     assert theatre.until_ended(SessionState.KILLED)
-    row("trouble", HOST, "the operator ends the session", "stops within a period, says why, plays the next item")
+    row("trouble", HOST, "the operator ends the session", "stops within two periods, says why, plays the next item")
 
 
 def answer_ms(player: Mpv, calls: int) -> list[float]:
@@ -347,9 +348,13 @@ def test_muteServers_noCallWaits(
     row("trouble", HOST, "no reply for a time to each of its requests", "no call of libusher holds a thread for 50 ms")
 
 
+QUITS = "quits at most one second after usher-quit-timeout, prints a warning"
+
+
 @pytest.mark.parametrize("route", ["setup", "license"])
 def test_mute_quits(theatre: Theatre, clips: dict[str, Clip], row: Row, route: str) -> None:
-    """The viewer quits while the head-end does not reply; mpv ends at most one second after usher-quit-timeout."""
+    """The viewer quits while the head-end does not reply; mpv ends at most one second after usher-quit-timeout, and
+    prints one warning."""
     theatre.server.faults.add(route, Fault.stall(), always=True)
     theatre.give_token(clips["progressive"].content.content_id)
     player = theatre.play(clips["progressive"].file, usher={"quit-timeout": 1})
@@ -357,8 +362,10 @@ def test_mute_quits(theatre: Theatre, clips: dict[str, Clip], row: Row, route: s
     begin = time.monotonic()
     player.command("quit")
     assert player.wait() == 0, player.text
-    assert time.monotonic() - begin < 2
-    row("trouble", HOST, "quit while a set-up or a licence request has no reply", "quits within usher-quit-timeout")
+    assert time.monotonic() - begin < 1 + 1
+    assert player.text.count("did not confirm the end of a stream") == 1, player.text
+    assert "some time: done" not in player.text
+    row("trouble", HOST, "quit while a set-up or a licence request has no reply", QUITS)
 
 
 def test_muteFile_obeysCommands(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
@@ -387,26 +394,32 @@ def test_mute_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Row) 
     row("trouble", HOST, "no reply within usher-timeout", "says so on the screen")
 
 
+CANNOT_PLAY = "says on the screen that it cannot play, then plays the next item"
+
+
 @pytest.mark.parametrize("fault", [Fault.html_page(), Fault.non_json(), Fault.status(503), Fault.drop()])
 def test_garbage_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Row, fault: Fault) -> None:
-    """mpv says why it does not play when the head-end sends an unusable reply to the set-up."""
+    """mpv says why it does not play when the head-end sends an unusable reply to the set-up; it plays the next item."""
     theatre.server.faults.add("setup", fault, always=True)
-    player = theatre.play("--idle", clips["progressive"].file)
+    player = theatre.play("--idle", clips["progressive"].file, clips["preview"].clear, usher={"slate": 1})
     words = until(lambda: osd(player), "words on the screen")
     assert len(words) > 20, words
-    row("trouble", HOST, f"the set-up gets: {fault.label}", "says on the screen that it cannot play")
+    player.until_plays(clips["preview"].clear)
+    row("trouble", HOST, f"the set-up gets: {fault.label}", CANNOT_PLAY)
 
 
 @pytest.mark.parametrize("fault", [Fault.html_page(), Fault.empty_body(), Fault.status(403), Fault.reply(200, body={})])
 def test_garbage_isNoLicense(theatre: Theatre, clips: dict[str, Clip], row: Row, fault: Fault) -> None:
-    """mpv says why it does not play when the reply to the licence request has no keys; the slot is free again."""
+    """mpv says why it does not play when the reply to the licence request has no keys; the slot is free again, and mpv
+    plays the next item."""
     theatre.server.faults.add("license", fault, always=True)
     theatre.give_token(clips["progressive"].content.content_id)
-    player = theatre.play("--idle", clips["progressive"].file)
+    player = theatre.play("--idle", clips["progressive"].file, clips["preview"].clear, usher={"slate": 1})
     words = until(lambda: osd(player), "words on the screen")
     assert len(words) > 20, words
     theatre.until_ended()
-    row("trouble", HOST, f"the licence request gets: {fault.label}", "says on the screen that it cannot play")
+    player.until_plays(clips["preview"].clear)
+    row("trouble", HOST, f"the licence request gets: {fault.label}", CANNOT_PLAY)
 
 
 def test_slow_playsLater(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
@@ -415,24 +428,30 @@ def test_slow_playsLater(theatre: Theatre, clips: dict[str, Clip], row: Row) -> 
     theatre.give_token(clip.content.content_id)
     theatre.server.faults.add("setup", Fault.delay(2000))
     theatre.server.faults.add("license", Fault.delay(2000))
-    player = theatre.play("--idle", clip.file)
+    begin = time.monotonic()
+    player = theatre.play("--idle", "--loop-file=inf", clip.file)
     times = answer_ms(player, 100)
     assert times[len(times) // 2] < 50, times
     player.until_plays(clip.file)
+    assert time.monotonic() - begin >= 4
     row("trouble", HOST, "each reply takes two seconds", "obeys the viewer at once, plays four seconds later")
 
 
 def test_death_endsTheItem(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
-    """The head-end stops while an item plays; mpv stops the item when the lease of the session has ended, and says
-    why."""
+    """The head-end stops while an item plays; mpv stops the item when the lease of the session has ended, says why, and
+    plays the next item, which is clear."""
     clip = clips["progressive"]
     theatre.give_token(clip.content.content_id)
-    player = theatre.play("--idle", "--loop-file=inf", clip.file)
+    following = clips["preview"].clear
+    player = theatre.play("--idle", "--loop-file=inf", clip.file, following, usher={"slate": 1})
     player.until_plays(clip.file)
     theatre.server.stop()
     words = until(lambda: osd(player), "words on the screen")
     assert len(words) > 20, words
-    row("trouble", HOST, "the head-end dies", "plays until the session must have expired, then says why")
+    player.command("set", "loop-file", "no")
+    player.until_plays(following)
+    result = "plays until the session must have expired, says why, plays the next item"
+    row("trouble", HOST, "the head-end dies", result)
 
 
 @pytest.mark.parametrize("limit_s", [1, 3])
@@ -448,8 +467,8 @@ def test_quit_isBounded(theatre: Theatre, clips: dict[str, Clip], row: Row, limi
     player.command("quit")
     assert player.wait() == 0
     assert time.monotonic() - begin < limit_s + 1
-    assert "did not confirm the end of a stream" in player.text
-    row("trouble", HOST, "quit, and no reply to the teardown", "quits at usher-quit-timeout, prints a warning")
+    assert player.text.count("did not confirm the end of a stream") == 1, player.text
+    row("trouble", HOST, "quit, and no reply to the teardown", QUITS)
 
 
 def test_license_isForOtherKeys(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
@@ -493,14 +512,15 @@ def test_options_areNamedOnce(theatre: Theatre, clips: dict[str, Clip], row: Row
 def test_options_areMissingOrWrong(
     theatre: Theatre, clips: dict[str, Clip], row: Row, change: dict[str, Any], named: str
 ) -> None:
-    """A required option is missing; the plug-in names this option, and mpv shows no picture."""
+    """A required option is missing or wrong, and mpv opens two items; the plug-in names this option once, and mpv shows
+    no picture."""
     target = theatre.folder / "pictures"
     item = clips["preview"].file
-    player = theatre.play(*image_output(target), item, usher={"slate": 0, **change}, vo=None)
+    player = theatre.play(*image_output(target), item, item, usher={"slate": 0, **change}, vo=None)
     assert player.wait() == 2, player.text
-    assert named in player.text
+    assert player.text.count(named) == 1, player.text
     assert pictures(target)[0] == 0
-    row("trouble", HOST, f"{named} is missing or wrong", "names the option, shows no picture")
+    row("trouble", HOST, f"{named} is missing or wrong", "names the option once, shows no picture")
 
 
 @pytest.mark.parametrize("kind", ["cut", "moov-of-200-MB", "lying-tenc", "other-key-id", "text"])
@@ -512,11 +532,12 @@ def test_file_isDamaged(theatre: Theatre, clips: dict[str, Clip], row: Row, kind
     file = damaged(kind, clip, theatre.folder)
     player = theatre.play(*image_output(target), file, usher={"slate": 0}, vo=None)
     assert player.wait() == 2, player.text
-    if kind != "text":  # mpv itself says that it does not know the format
-        assert "usher: " in player.text, player.text
+    # If the file is text, the plug-in does nothing, and mpv itself says that it does not know the format.
+    assert ("Failed to recognize file format" if kind == "text" else "usher: ") in player.text, player.text
     assert pictures(target)[0] == 0
     until(lambda: not theatre.server.sessions.active(), "no session is left")
-    row("trouble", HOST, f"a file that is damaged: {kind.replace('-', ' ')}", "says so, shows no picture")
+    result = "mpv itself says so, shows no picture" if kind == "text" else "says so, shows no picture"
+    row("trouble", HOST, f"a file that is damaged: {kind.replace('-', ' ')}", result)
 
 
 def test_moov_isHuge_memoryIsBounded(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:

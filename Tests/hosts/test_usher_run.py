@@ -257,21 +257,30 @@ def test_slotWait_isSaidInWords_thenThePlayerStarts(runs: Runs, clips: dict[str,
     row("trouble", HOST, "the limit is reached, with --slot-wait", "says so, starts the player when a slot is free")
 
 
-def test_mute_isBounded(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
-    """The head-end does not reply; `usher run` ends at --timeout, or at once if it gets SIGTERM."""
+@pytest.mark.parametrize("route", ["setup", "license"])
+def test_mute_isBounded(runs: Runs, clips: dict[str, Clip], row: Row, route: str) -> None:
+    """The head-end does not reply; `usher run` says so at --timeout. If it gets SIGTERM before, it ends at most one
+    second after --quit-timeout, and prints one warning."""
     clip = clips["progressive"]
-    runs.server.faults.add("setup", Fault.stall(), always=True)
-    process = runs.start(
-        clip.file, clip.content.content_id, "sh", "-c", "echo started", "{clip}", timeout=1, quit_timeout=1
-    )
-    assert process.wait(PATIENCE_S) == 3
-    first = runs.start(clip.file, clip.content.content_id, "sh", "-c", "echo started", "{clip}", quit_timeout=1)
+    runs.server.faults.add(route, Fault.stall(), always=True)
+    player = ["sh", "-c", "echo started", "{clip}"]
+    late = runs.start(clip.file, clip.content.content_id, *player, timeout=1, quit_timeout=1)
+    assert late.wait(PATIENCE_S) == 3
+    assert "server cannot be reached" in runs.text(late), runs.text(late)
+    runs.server.kill_account("account-1")
+    process = runs.start(clip.file, clip.content.content_id, *player, quit_timeout=1)
     runs.server.wait_held(1, PATIENCE_S)
-    first.terminate()
+    process.terminate()
     begin = time.monotonic()
-    assert first.wait(PATIENCE_S) == 128 + signal.SIGTERM
-    assert time.monotonic() - begin < 2
-    row("trouble", HOST, "no reply to the set-up", "says so at --timeout; a signal ends it at once")
+    assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM
+    assert time.monotonic() - begin < 1 + 1
+    text = runs.text(process)
+    assert text.count("did not confirm the end of the stream") == 1, text
+    assert "some time: done" not in text
+    assert "started" not in runs.text(late) + text
+    name = {"setup": "the set-up", "license": "the licence request"}[route]
+    result = "says so at --timeout; a signal ends it at most one second after --quit-timeout, with a warning"
+    row("trouble", HOST, f"no reply to {name}", result)
 
 
 def test_muteFile_endsBySignal(runs: Runs, clips: dict[str, Clip]) -> None:

@@ -28,9 +28,11 @@ static void on_notice(const usher_notice *notice, void *user_data) {
 static void on_event(const usher_event *event, void *user_data) {
   struct session *session = user_data;
   if (event->type == USHER_EVENT_CONTEXT_CLOSED) session->closed = true;
-  if (event->type == USHER_EVENT_TEARDOWN_ERROR ||
-      (event->type == USHER_EVENT_PLAYBACK_CLOSED && event->error.orphan_possible))
-    session->unconfirmed(&event->error, session->user_data);
+  bool failed = event->type == USHER_EVENT_TEARDOWN_ERROR;
+  bool lost = event->type == USHER_EVENT_PLAYBACK_CLOSED && event->error.orphan_possible;
+  if (!failed && (!lost || event->tag == session->unconfirmed_tag)) return;
+  session->unconfirmed_tag = event->tag;
+  session->unconfirmed(failed ? event->error.message : "its session token did not arrive", session->user_data);
 }
 static void on_payload(usher_completion id, usher_playback *playback, const char *system, uint64_t tag, void *mine) {
   struct session *session = mine;

@@ -18,6 +18,7 @@ struct session {
   uint8_t request[4096]; /* the newest Clear Key licence request */
   size_t request_size;
   bool closed; /* the context has closed */
+  uint64_t unconfirmed_tag; /* the tag of the newest playback for which `unconfirmed` was called */
 
   /* Set these before session_open(). */
   void *user_data;
@@ -29,8 +30,9 @@ struct session {
   void (*waiting)(const usher_notice *notice, void *user_data);
   /* The current item cannot play (USHER_NOTICE_REFUSED), or must stop (USHER_NOTICE_LOST). */
   void (*failed)(const usher_notice *notice, void *user_data);
-  /* A teardown has failed: for some time the server may still count the stream of this item or of an earlier one. */
-  void (*unconfirmed)(const usher_error *error, void *user_data);
+  /* For some time the server may still count the stream of this item or of an earlier one: a teardown has failed, or
+     the session token of the stream did not arrive. Called at most once for each item. */
+  void (*unconfirmed)(const char *why, void *user_data);
 };
 
 int32_t session_open(struct session *session, const usher_context_options *options);

@@ -169,9 +169,8 @@ static void on_failed(const usher_notice *notice, void *user_data) {
   mpv_command(plugin->mpv, (const char *[]){"playlist-play-index", "current", NULL});
 }
 
-static void on_unconfirmed(const usher_error *error, void *user_data) {
-  say(user_data, "the server did not confirm the end of a stream; it may count that stream for some time: %s",
-      error->message);
+static void on_unconfirmed(const char *why, void *user_data) {
+  say(user_data, "the server did not confirm the end of a stream; it may count that stream for some time: %s", why);
 }
 
 /* ---- loading an item --------------------------------------------------------------------------------------------- */

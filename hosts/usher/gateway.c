@@ -428,10 +428,10 @@ static void on_failed(const usher_notice *notice, void *user_data) {
   gateway->lost_status = status_of(&notice->error);
 }
 
-static void on_unconfirmed(const usher_error *error, void *user_data) {
+static void on_unconfirmed(const char *why, void *user_data) {
   char words[WORDS_MAX];
-  snprintf(words, sizeof words, "the server did not confirm the end of the stream; it may count it for some time: %s",
-      error->message);
+  snprintf(
+      words, sizeof words, "the server did not confirm the end of the stream; it may count it for some time: %s", why);
   gateway_say(user_data, words);
 }
 

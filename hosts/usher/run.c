@@ -131,10 +131,9 @@ static void on_failed(const usher_notice *notice, void *user_data) {
   kill(run->pid, SIGTERM);
 }
 
-static void on_unconfirmed(const usher_error *error, void *user_data) {
+static void on_unconfirmed(const char *why, void *user_data) {
   (void)user_data;
-  fprintf(stderr, "usher: the server did not confirm the end of the stream; it may count it for some time: %s\n",
-      error->message);
+  fprintf(stderr, "usher: the server did not confirm the end of the stream; it may count it for some time: %s\n", why);
 }
 
 static void on_refusal(int32_t status, const char *text, void *user_data) {
