@@ -207,6 +207,30 @@ def test_muteServer_stopAndZapAtOnce(room: Room, clips: dict[str, Clip], row: Ro
     row("trouble", HOST, f"no reply to {what}", "stop returns at once; the next item plays")
 
 
+@pytest.mark.parametrize("route", ["setup", "license"])
+def test_muteServer_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row, route: str) -> None:
+    """A server does not reply within license-timeout; the viewer reads a message, and the player plays the next
+    item."""
+    clip = clips["cenc"]
+    room.server.faults.add(route, Fault.stall(), always=True)
+    begin = time.monotonic()
+    player = room.play(clip, usher={"license_timeout": 1000})
+    assert "server cannot be reached" in player.error()
+    assert 1 <= time.monotonic() - begin < 5
+    assert not player.lines("pictures")
+    room.server.faults.clear()
+    room.server.release()
+    player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
+    player.until("end")
+    assert player.quit() == 0, player.text
+    assert player.hash("pictures") == expected(clip)
+    assert player.calls.longest_ms() < LIMIT_MS
+    room.until_ended()
+    what = {"setup": "the set-up", "license": "the licence request"}[route]
+    result = "an error message on the bus, no picture; the next item plays"
+    row("trouble", HOST, f"no reply to {what} within license-timeout", result)
+
+
 def pushed(room: Room, how: str) -> str:
     """Runs gst_push.c. Returns what it has printed."""
     places = [room.server.license_url("clearkey"), room.server.ssm_url, room.token("dash-cenc")]
@@ -286,8 +310,10 @@ def test_slowServer_playsLater(room: Room, clips: dict[str, Clip], row: Row) -> 
     clip = clips["dash-cbcs"]
     for route in ("setup", "license"):
         room.server.faults.add(route, Fault.delay(2000))
+    begin = time.monotonic()
     player = room.play(clip)
     player.until("end")
+    assert time.monotonic() - begin >= 4
     assert player.quit() == 0, player.text
     assert player.hash("pictures") == expected(clip)
     assert player.calls.longest_ms() < LIMIT_MS
@@ -331,16 +357,25 @@ def test_noServer_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row) ->
     row("trouble", HOST, "no server", "an error message on the bus, no picture")
 
 
-def test_quitWithMuteServer_endsInTime_andSaysIt(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """The head-end does not answer the teardown; the player ends at most one second after its limit, and prints a
-    warning."""
+@pytest.mark.parametrize("route", ["setup", "license", "teardown"])
+def test_quitWithMuteServer_endsInTime_andSaysIt(room: Room, clips: dict[str, Clip], row: Row, route: str) -> None:
+    """The viewer quits, and the head-end does not reply; the player ends at most one second after close-timeout, and
+    prints one warning."""
+    room.server.faults.add(route, Fault.stall(), always=True)
     player = room.play(clips["cenc"], fast=False, usher={"close_timeout": 500})
-    player.until("session 1 LICENSE")
-    room.server.faults.add("teardown", Fault.stall(), always=True)
+    if route == "teardown":
+        player.until("session 1 LICENSE")
+    else:
+        room.server.wait_held(1, PATIENCE_S)
     begin = time.monotonic()
     assert player.quit() == 0
-    assert time.monotonic() - begin < 4 + 0.5 + 1, player.text
-    assert player.lines("The server has not answered in time")
+    assert time.monotonic() - begin < 0.5 + 1, player.text
+    assert player.text.count("usher: the server did not confirm the end of a stream") == 1, player.text
     assert player.calls.longest_ms() < LIMIT_MS
     room.server.release()
-    row("trouble", HOST, "quit, and no reply to the teardown", "the player ends within its limit, and prints a warning")
+    case = {
+        "setup": "quit while a set-up has no reply",
+        "license": "quit while a licence request has no reply",
+        "teardown": "quit, and no reply to the teardown",
+    }[route]
+    row("trouble", HOST, case, "the player ends at most one second after close-timeout, and prints a warning")

@@ -67,10 +67,24 @@ static void begin_close(UsherHost *host) {
   }
 }
 
+/* When the pipeline is freed, or the process ends, nobody reads the bus. So the warning goes to standard error. */
+static void warn_if_unconfirmed(UsherHost *host, const usher_event *event) {
+  gboolean failed = event->type == USHER_EVENT_TEARDOWN_ERROR;
+  gboolean lost = event->type == USHER_EVENT_PLAYBACK_CLOSED && event->error.orphan_possible;
+  if (host->borrowed || (!failed && !lost)) return;
+  g_mutex_lock(&usher_lock);
+  gboolean warns = host->closing && !host->warned;
+  host->warned = host->warned || warns;
+  g_mutex_unlock(&usher_lock);
+  if (warns)
+    g_printerr("usher: the server did not confirm the end of a stream; it may count that stream for some time.\n");
+}
+
 static void on_event(const usher_event *event, void *user_data) {
   UsherHost *host = user_data;
   if (event->type != USHER_EVENT_CONTEXT_CLOSED) {
     usher_session_event(host, event);
+    warn_if_unconfirmed(host, event);
   } else if (!host->borrowed) {
     g_mutex_lock(&usher_lock);
     gboolean leave = exiting;

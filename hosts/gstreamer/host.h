@@ -26,6 +26,8 @@ typedef struct {
   /** Whether the application has made the context. */
   gboolean borrowed;
   gboolean closing;
+  /** Whether standard error has a warning about a stream whose end the server did not confirm. */
+  gboolean warned;
   uint64_t observer;
   gint close_timeout, allow_http;
 } UsherHost;

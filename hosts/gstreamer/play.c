@@ -1,7 +1,7 @@
 /*
  * play.c - a small player over playbin, which shows how an application uses the plug-in: it gives the settings in a
- * GstContext, shows the words of an error message on a black picture, and waits a short time for the teardown before
- * it ends.
+ * GstContext, and shows the words of an error message on a black picture. When it ends, the plug-in tears the session
+ * down.
  *
  *   usher-gst-play [--set NAME=VALUE]... [--hash] [--fast] [--playbin NAME] URI
  *
@@ -20,8 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLOSE_MS 4000
-
 typedef struct {
   GChecksum *checksum;
   guint count;
@@ -32,13 +30,12 @@ typedef struct {
   GstElement *playbin;
   GstElement *slate; /* shows the words of an error on a black picture; NULL: no error, or no screen */
   GstContext *context;
-  /* The sessions that have begun and not yet ended. The key is the number of the item. */
-  GHashTable *open;
   Hash picture, sound;
   GstState wanted;
   gboolean failed, hash, fast;
-  int signal; /* the signal that ends the player; 0: none */
 } Player;
+
+static int ending_signal; /* the signal that ends the player; 0: none */
 
 static void say(const gchar *format, ...) G_GNUC_PRINTF(1, 2);
 static void say(const gchar *format, ...) {
@@ -217,7 +214,7 @@ static gboolean on_line(GIOChannel *channel, GIOCondition condition, gpointer us
 }
 
 static gboolean on_signal(Player *player, int number) {
-  player->signal = number;
+  ending_signal = number;
   g_main_loop_quit(player->loop);
   return FALSE; /* removes this handler: a second signal of this kind ends the process at once */
 }
@@ -227,13 +224,10 @@ static gboolean on_hang_up(gpointer player) { return on_signal(player, SIGHUP); 
 
 /* ---- messages --------------------------------------------------------------------------------------------------- */
 
-static void on_session(Player *player, const GstStructure *message) {
+static void on_session(const GstStructure *message) {
   const gchar *event = gst_structure_get_string(message, "event"), *name;
   guint64 item = 0;
   gst_structure_get_uint64(message, "item", &item);
-  gboolean closed = strcmp(event, "PLAYBACK_CLOSED") == 0;
-  if (closed) g_hash_table_remove(player->open, GUINT_TO_POINTER((guint)item));
-  else g_hash_table_add(player->open, GUINT_TO_POINTER((guint)item));
   name = gst_structure_get_string(message, "status-name");
   if (!name) say("session %u %s", (guint)item, event);
   else
@@ -276,35 +270,23 @@ static gboolean on_message(GstBus *bus, GstMessage *message, gpointer user_data)
     }
     break;
   case GST_MESSAGE_ELEMENT:
-    if (gst_message_has_name(message, "usher-session")) on_session(player, gst_message_get_structure(message));
+    if (gst_message_has_name(message, "usher-session")) on_session(gst_message_get_structure(message));
     break;
   default: break;
   }
   return TRUE;
 }
 
-static gboolean on_time(gpointer user_data) {
-  gboolean *late = user_data;
-  *late = TRUE;
-  return TRUE;
-}
-
-/* Ends the item, and waits a short time until its session is torn down. */
-static void end(Player *player) {
-  gboolean late = FALSE;
-  gint64 begin = g_get_monotonic_time();
-  hide_words(player);
-  set_state(player, GST_STATE_READY);
-  guint timer = g_timeout_add(CLOSE_MS, on_time, &late);
-  while (!late && g_hash_table_size(player->open) > 0) g_main_context_iteration(NULL, TRUE);
-  g_source_remove(timer);
-  say("closed in %" G_GINT64_FORMAT " ms", (g_get_monotonic_time() - begin) / 1000);
-  if (late) say("The server has not answered in time; it may count this screen for a few minutes.");
-  gst_element_set_state(player->playbin, GST_STATE_NULL);
+/* Ends the process by the signal that it has caught. */
+static void raise_signal(void) {
+  if (!ending_signal) return;
+  signal(ending_signal, SIG_DFL);
+  raise(ending_signal);
 }
 
 int main(int argc, char **argv) {
   Player player = {0};
+  atexit(raise_signal); /* exit handlers run in reverse order: this one runs after that of the plug-in */
   gchar **settings = NULL, **uris = NULL, *playbin = NULL;
   GError *error = NULL;
   const GOptionEntry entries[] = {
@@ -325,7 +307,6 @@ int main(int argc, char **argv) {
     return 2;
   }
   player.loop = g_main_loop_new(NULL, FALSE);
-  player.open = g_hash_table_new(NULL, NULL);
   player.playbin = gst_element_factory_make(playbin ? playbin : "playbin", NULL);
   gst_object_ref_sink(player.playbin);
   g_object_set(player.playbin, "auto-flush-bus", FALSE, NULL); /* the bus keeps the messages about the last item */
@@ -349,7 +330,8 @@ int main(int argc, char **argv) {
   open_item(&player, uris);
 
   g_main_loop_run(player.loop);
-  end(&player);
+  hide_words(&player);
+  set_state(&player, GST_STATE_NULL);
 
   g_source_remove(watch);
   (void)reader;
@@ -360,15 +342,10 @@ int main(int argc, char **argv) {
   if (player.context) gst_context_unref(player.context);
   if (player.picture.checksum) g_checksum_free(player.picture.checksum);
   if (player.sound.checksum) g_checksum_free(player.sound.checksum);
-  g_hash_table_unref(player.open);
   g_main_loop_unref(player.loop);
   g_strfreev(settings);
   g_strfreev(uris);
   g_free(playbin);
   gst_deinit();
-  if (player.signal) {
-    signal(player.signal, SIG_DFL);
-    raise(player.signal);
-  }
   return player.failed;
 }
