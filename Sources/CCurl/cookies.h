@@ -43,7 +43,7 @@ struct curl_shim_jar {
 /* The jars of a context. */
 struct curl_shim_jars {
   struct curl_shim_jar *first;
-  /* How many more jars there may be. Handles of later origins have no jar. */
+  /* How many more jars may be made. If this is 0, the handles of new origins get no jar. */
   int left;
 };
 /* Returns the jar of an origin, and makes it if necessary; NULL if there are too many, or if there is no memory. */

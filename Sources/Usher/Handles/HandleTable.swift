@@ -48,7 +48,7 @@ final class HandleTable {
     }
   }
 
-  /// Removes all objects whose handles end with `context`.
+  /// Removes all objects whose handles become invalid when the host frees `context`.
   func releaseAll(with context: ContextObject) {
     let ended = monitor.locked { () -> [HandleObject] in
       slots.indices.compactMap { index in

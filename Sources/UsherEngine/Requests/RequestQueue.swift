@@ -130,8 +130,8 @@ struct RequestQueue {
     return true
   }
 
-  /// Returns whether an overdue keep-alive may take the connection of a request to `other`; the dispatcher then ends
-  /// that request. An origin may always take its own connections.
+  /// Returns whether an overdue keep-alive to `origin` may take the connection of a request to `other`. If so, the
+  /// dispatcher ends that request. If both have the same origin, the keep-alive may always take the connection.
   mutating func mayTakeOver(_ origin: [UInt8], from other: [UInt8]) -> Bool {
     origin == other || find(origin).map { hasConnection($0, isUrgent: true, freed: 1) } ?? false
   }

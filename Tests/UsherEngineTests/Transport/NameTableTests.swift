@@ -136,7 +136,8 @@ import Testing
     #expect(try names.running("good.test") == 1)
   }
 
-  /// A lookup fails after the network has changed; the request waits for the lookup that began later.
+  /// The network changes during a lookup, so the table begins a second lookup. The first lookup then fails; the request
+  /// waits for the second one.
   @Test func failure_fromBeforeTheNetworkChanged_doesNotCount() throws {
     let names = Names()
     try names.ask("good.test", now: 0)
