@@ -40,8 +40,9 @@ static inline int curl_shim_set_callback_data(CURL *e, void *data, void *headers
          (curl_easy_setopt(e, CURLOPT_SSL_CTX_DATA, headers), 1) && /* libcurl refuses it without OpenSSL */
          curl_easy_setopt(e, CURLOPT_ERRORBUFFER, error_text) == CURLE_OK;
 }
-/* Sets the URL of a handle; libcurl copies `url`. `parsed` is the same URL as curl_shim_split_url() parsed it, so that
-   libcurl need not parse it again; or NULL. It must live as long as the handle has this URL. */
+/* Sets the URL of a handle; libcurl copies `url`. `parsed` may be NULL; otherwise it is the result of
+   curl_shim_split_url() for this URL, and libcurl does not parse the URL again. `parsed` must live as long as the
+   handle has this URL. */
 static inline CURLcode curl_shim_set_url(CURL *e, const void *url, CURLU *parsed) {
   CURLcode result = curl_easy_setopt(e, CURLOPT_CURLU, parsed); /* libcurl 8.12 forgets CURLOPT_URL here */
   return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_URL, (const char *)url) : result;

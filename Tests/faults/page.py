@@ -55,9 +55,10 @@ SECTIONS: Sequence[tuple[str, str, Mapping[str, str]]] = (
     ("Licence", "No automatic retry. The library keeps the session alive during the fault.", {"license": "outcome"}),
     (
         "Heartbeat",
-        """Once: the fault affects only the first try of a heartbeat; the head-end accepts the newest [session
-token](glossary.md#session-token) and the one before it. Strict: it accepts only the newest. Lasting: the fault affects
-every try for two periods, then it ends.""",
+        """\
+In the column "once", the fault affects only the first try of a heartbeat, and the head-end accepts the newest
+[session token](glossary.md#session-token) and the one before it. In "once, strict", the head-end accepts only the
+newest token. In "lasting", the fault affects every try for two periods.""",
         {"heartbeat": "once", "heartbeat strict": "once, strict", "heartbeat lasting": "lasting"},
     ),
     (

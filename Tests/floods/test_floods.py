@@ -217,8 +217,8 @@ def test_floodOnManyConnections_delaysNoHeartbeatOfAnother(scene: Scene, servers
 
 @pytest.mark.parametrize("name", ["TLS key updates", "TLS key updates that ask for one"])
 def test_floodBesideRequestsWithoutReply_delaysNoHeartbeat(scene: Scene, servers: Servers, name: str) -> None:
-    """Another server accepts the connections of sixty requests and sends nothing. These requests give the flooding
-    server no more of the I/O thread's time."""
+    """A mute server accepts the connections of sixty requests and sends nothing. Then the library asks a server that
+    floods for a session. The flood takes no more of the I/O thread's time than without the sixty requests."""
     with socket.create_server(("127.0.0.1", 0), backlog=100) as mute, contextlib.ExitStack() as connections:
         mute.settimeout(10 * PATIENCE)
         url = f"http://127.0.0.1:{mute.getsockname()[1]}"

@@ -75,7 +75,8 @@ def test_renewalUrl_isWhereWidevineIsRenewed(stage_factory: StageFactory, v2: bo
 
 
 def test_renewalUrl_missing_failsTheRenewalAndNotTheSession(stage_factory: StageFactory) -> None:
-    """With complete URLs but no `renewal_url`, a renewal fails with StateError, and the session continues."""
+    """The host sets no `ssm_url` but a separate URL for each request, and leaves out `renewal_url`. A renewal then
+    fails with StateError, and the session continues."""
     stage = stage_factory(headend={"enforced": {"widevine"}, "grace": 3.0})
     playback = stage.play(delegate=stage.delegate("widevine", ssm_url=None, **own(stage)))
     v2_stage.licence(playback, "widevine")

@@ -106,8 +106,8 @@ typedef struct usher_event {
 typedef void (*usher_event_fn)(const usher_event *event, void *user_data);
 
 /* Notices: what a viewer must know about the item that a player plays (see usher_player_add_observer()). */
-/** The item may play: its first licence has arrived, or the library has set up another session, for which the item
-    waited. */
+/** The item may play. Either its first licence has arrived; or it had its licence, waited for a slot, and the library
+    has set up its new session. */
 #define USHER_NOTICE_READY 1
 /** Too many devices play on the account. The library repeats the set-up (option `slot_wait_ms`). READY, REFUSED or LOST
     follows, unless you stop the item before. */

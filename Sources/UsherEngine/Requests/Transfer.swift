@@ -10,7 +10,7 @@ package final class Transfer {
   }
 
   let purpose: Purpose
-  /// Counts the requests of the context, from 1 on.
+  /// The serial number of this request in its context; the first request has number 1.
   var number: UInt64 = 0
   let request: HTTPRequest
   let askedAt: Milliseconds

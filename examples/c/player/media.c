@@ -84,7 +84,8 @@ static enum media_end play_once(struct playing *playing) {
   return MEDIA_WHOLE;
 }
 
-/* Opens the file again for every loop: after a seek, data that only the first packets have would be missing. */
+/* Opens the file again for every loop. A seek to the start is not enough: libavformat passes some data only with the
+   first packets after it has opened a file. */
 static enum media_end play_loop(struct playing *playing, const char *path) {
   struct media_file *file = &playing->file;
   struct media_report *report = playing->report;

@@ -206,8 +206,8 @@ class NoticeType(OpenIntEnum):
     """USHER_NOTICE_...: what a viewer must know."""
 
     READY = 1
-    """The item may play: its first licence has arrived, or the library has set up another session, for which the item
-    waited."""
+    """The item may play. Either its first licence has arrived; or it had its licence, waited for a slot, and the
+    library has set up its new session."""
     WAITING = 2
     """Too many devices play on the account. The library repeats the set-up (option `slot_wait_ms`). READY, REFUSED or
     LOST follows, unless you stop the item before."""
