@@ -219,7 +219,7 @@ def test_gatewayPage_clipIsProgressive(
 
 
 DAMAGE = {
-    "subsamples-too-long": ("The clip cannot be played: the file is damaged.", "the page shows why, and gets no key"),
+    "subsamples-too-long": ("The browser cannot play this file: it is damaged", "the page shows why, and gets no key"),
     "other-key-id": ("The licence server could not match the stream", "the page shows why, and gets no key"),
     "cut-in-the-middle": ("The end, after 73 pictures.", "the page plays the part that is there"),
 }
@@ -236,7 +236,10 @@ def test_gatewayPage_clipIsDamaged(
     gateway = start(damaged(kind, clip, tmp_path), content_id=clip.content.content_id)
     chromium.visit(gateway.url())
     until(lambda: chromium.words().startswith(words), f"the page says: {words}")
-    if kind != "cut-in-the-middle":
+    if kind == "subsamples-too-long":
+        assert not server.journal.entries()
+    elif kind == "other-key-id":
+        assert not [entry for entry in server.journal.entries(route="license") if entry.status == 200]
         until(lambda: not server.sessions.active(), "no session remains")
     row("trouble", PAGE, f"a file that is damaged: {kind.replace('-', ' ')}", result)
 
@@ -246,9 +249,41 @@ def test_gatewayPage_gatewayIsKilled(server: HeadEnd, start: Start, chromium: Ch
     clip = clips["cenc"]
     gateway = start(clip.file, content_id=clip.content.content_id)
     chromium.visit(gateway.url())
-    until(lambda: "pictures" in chromium.words(), "the page plays the clip")
+    until(lambda: chromium.evaluate("video.currentTime > 0"), "the page plays the clip")
+    chromium.evaluate("video.playbackRate = 0.1")
     gateway.close()
     until(lambda: chromium.words() == "The gateway does not reply any more.", "the page shows why it stops")
+    assert chromium.evaluate("video.paused && !video.hasAttribute('src') && video.style.display == 'none'")
+
+
+def test_gatewayPage_clipHasNoPssh_plays(
+    server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], tmp_path: Path, row: Row
+) -> None:
+    """The clip has no pssh box, as clips that ffmpeg encrypts. The page asks for the key ids of the tenc box, and plays
+    every picture."""
+    clip = clips["cenc"]
+    bare = tmp_path / "bare.mp4"
+    bare.write_bytes(clip.file.read_bytes().replace(b"pssh", b"free"))
+    chromium.visit(start(bare, content_id=clip.content.content_id).url())
+    until(lambda: chromium.words() == "The end, after 150 pictures.", "the page plays the clip")
+    row("content", PAGE, f"{clip.name}, without a pssh box", "every picture is decoded")
+
+
+def test_gatewayPage_thatStops_readsNoMore(
+    server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], tmp_path: Path
+) -> None:
+    """The page stops while the gateway still sends a long clip. The page closes the connection, so that the gateway
+    ends the session after --idle."""
+    clip = clips["cenc"]
+    long = tmp_path / "long.mp4"
+    size = 200_000_000
+    with long.open("wb") as file:
+        file.write(clip.file.read_bytes() + size.to_bytes(4, "big") + b"free")
+        file.truncate(file.tell() + size - 8)
+    chromium.visit(start(long, content_id=clip.content.content_id, idle=2).url())
+    until(lambda: chromium.evaluate("video.currentTime > 0"), "the page plays the clip")
+    chromium.evaluate("stop('The test stops the page.')")
+    until(lambda: not server.sessions.active(), "the gateway has ended the session")
 
 
 @pytest.mark.quick

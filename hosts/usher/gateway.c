@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,7 @@ struct gateway {
   struct gateway_options options; /* constant after the start */
   bool has_page; /* the clip is an encrypted MP4, which the gateway's web page plays */
 
-  /* The main thread's. */
+  /* The main thread's; the other threads only read `waits_for_slot`. */
   struct session session;
   struct server *server;
   sigset_t mask; /* the signal mask that this process had at its start */
@@ -52,7 +53,7 @@ struct gateway {
   pid_t pid; /* the process id of the player; 0: no player */
   bool ended; /* the main thread has nothing left to do */
   bool sending; /* a licence request is in flight */
-  bool waits_for_slot; /* the limit is reached, and libusher repeats the set-up (--slot-wait) */
+  atomic_bool waits_for_slot; /* the limit is reached, and libusher repeats the set-up (--slot-wait) */
   bool lost; /* the session ended before the first licence arrived; `words` has the reason */
   unsigned lost_status; /* the HTTP status for the requests that wait for a key, if `lost` */
   uint64_t sent_ticket; /* the newest ticket for which the licence request in flight requests keys */
@@ -341,7 +342,9 @@ static void print_url(const struct gateway *gateway) {
 /* Ends the playback, and begins the next one. `words`: why the session was lost; NULL: the player has gone. */
 static void end_playback(struct gateway *gateway, const char *words) {
   session_stop(&gateway->session);
-  gateway->sending = gateway->waits_for_slot = false, gateway->words[0] = 0;
+  gateway->sending = false;
+  gateway->waits_for_slot = false;
+  gateway->words[0] = 0;
   pthread_mutex_lock(&gateway->lock);
   bool made = replace_playback(gateway, words);
   say(gateway, words ? words : "the player is gone; the session has ended");
@@ -361,7 +364,8 @@ static void answer(struct gateway *gateway, unsigned status, const char *words) 
   bool has_none = gateway->key_count == 0;
   pthread_cond_broadcast(&gateway->changed);
   pthread_mutex_unlock(&gateway->lock);
-  gateway->sending = gateway->waits_for_slot = false;
+  gateway->sending = false;
+  gateway->waits_for_slot = false;
   if (has_none) session_stop(&gateway->session); /* this frees the slot; the next request sets up a new session */
 }
 

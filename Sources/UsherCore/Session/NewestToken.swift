@@ -21,8 +21,8 @@ struct NewestToken {
   private var isInTeardown = false
   /// The generation of the token that the server refused as unknown.
   private var refused: UInt32?
-  /// The id of the first request that the library sent after a reply was lost. nil: no reply was lost, or the server
-  /// has since accepted a token that the library has.
+  /// The id of the first request that the library sent after the newest lost reply. nil: no reply was lost, or the
+  /// server has since accepted a token that the library has.
   private var sentAfterLoss: RequestID?
 
   private static var variantBits: UInt32 { 15 }
