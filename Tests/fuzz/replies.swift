@@ -154,8 +154,27 @@ func readCertificate(_ bytes: Bytes) {
     must(
       certificate.count > 0 && certificate.count <= body.count,
       "a certificate is not empty, and no longer than its reply")
-    must(body.first != 0x30 || certificate.isEqual(to: response.body), "a DER certificate is used unchanged")
+    let isUnchanged = certificate.isEqual(to: response.body)
+    must(isUnchanged || !isDER(body), "a DER certificate is used unchanged")
+    // The text before PEM may begin with the character 0, which is the first byte of DER.
+    must(isUnchanged || body.first != 0x30 || hasPEM(body), "only PEM is decoded if the first byte is that of DER")
   }
+}
+
+/// Whether the bytes are one DER SEQUENCE of less than 65,536 bytes, and nothing else.
+private func isDER(_ body: Bytes) -> Bool {
+  let headers: [[UInt8]] = [
+    [0x30, UInt8(clamping: body.count - 2)],
+    [0x30, 0x81, UInt8(clamping: body.count - 3)],
+    [0x30, 0x82, UInt8(truncatingIfNeeded: (body.count - 4) >> 8), UInt8(truncatingIfNeeded: body.count - 4)]
+  ]
+  let lengths = [0..<0x80, 0x80..<0x100, 0x100..<0x10000]
+  return zip(headers, lengths).contains { $1.contains(body.count - $0.count) && body.starts(with: $0) }
+}
+
+private func hasPEM(_ body: Bytes) -> Bool {
+  let begin = Array("-----BEGIN CERTIFICATE-----".utf8)
+  return body.indices.contains { body[$0...].starts(with: begin) }
 }
 
 func readEntitlement(_ bytes: Bytes) {

@@ -49,10 +49,14 @@ extension ReplyDecoder {
     return found.flatMap { $0.withBytes { isDER($0) || BodyFailure.isProtobuf($0) } ? $0 : nil }
   }
 
-  /// Whether the bytes are a DER SEQUENCE. White space, zeros or another SEQUENCE may follow.
+  /// Whether the bytes are one or more whole DER SEQUENCEs. White space or zeros may follow.
   private static func isDER(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-    guard let size = sizeOfDER(bytes), size <= bytes.count else { return false }
-    return size == bytes.count || bytes[size] == 0x30 || bytes[size...].allSatisfy { $0 == 0 || isXMLBlank($0) }
+    var rest = bytes
+    while let size = sizeOfDER(rest), size <= rest.count {
+      rest = UnsafeBufferPointer(rebasing: rest[size...])
+      if rest.first != 0x30 { return rest.allSatisfy { $0 == 0 || isXMLBlank($0) } }
+    }
+    return false
   }
 
   /// Returns the length that a DER SEQUENCE declares, including the header; nil if the bytes are not a SEQUENCE.

@@ -541,10 +541,27 @@ private func utf16(_ text: String) -> [UInt8] {
     #expect(octets(certificate(bytes(widevine))) == Self.signedMessage)
   }
 
+  /// DER begins with the byte 0x30, which is the character 0. Text before PEM may begin with it too, for example the
+  /// output of `openssl s_client -showcerts`. PEM may also be a part of DER, in a comment.
+  @Test func certificate_asPEMAfterTextThatBeginsWith0_orAsDERWithPEMInside_isTaken() {
+    let inner: [UInt8] = [0x30, 0x03, 1, 2, 3]
+    let pem = bytes("-----BEGIN CERTIFICATE-----\n\(String(decoding: base64(inner), as: UTF8.self))\n-----END")
+    let zeroWhereDERWouldEnd = "0 s:CN = drm, O = Example, OU = D 01\n"
+    for text in [" 0 s:CN = drm\n", "0 s:CN = drm\n", zeroWhereDERWouldEnd] {
+      #expect(octets(certificate(bytes(text) + pem)) == inner)
+    }
+    let found =
+      [0x30, 0xDB, 0xDB] + pem + bytes("\u{0}RTIFICATE-") + [0xDB, 0xFF, 0xFF, 0xFB, 0xFF, 0xFF] + bytes("2min")
+    #expect(octets(certificate(found)) == inner)
+    let der = [0x30, UInt8(pem.count)] + pem
+    #expect(octets(certificate(der)) == der)
+  }
+
   @Test(
     arguments: foreignBodies + [
       [], [0x20, 0x0A], [0x30, 0x82, 0x01, 0x00, 7], [0x30, 0x05, 1], [0x30, 0x83, 0xFF, 0xFF, 0xFF],
       [0x30, 0x80, 0, 0],
+      [0x30, 0x01, 7, 0x30, 0x40] + noise,
       [0x30, 0x82, 0x01], [0x30, 0xFF, 1, 2, 3, 4, 5, 6, 7, 8, 9], [0x30, 0x01, 1, 2, 3]
     ])
   func certificate_thatIsNone_isProtocolError(body: [UInt8]) {
