@@ -40,12 +40,17 @@ static char *name_for_libavformat(const char *url) {
   return free(name), NULL;
 }
 
+/* @return NULL if this fails; then sets the kind of `content`, and `why`. */
 static AVIOContext *open_url(const char *url, const struct content_reading *reading, struct content *content) {
   char *name = name_for_libavformat(url);
   AVIOContext *file = NULL;
   AVDictionary *options = NULL;
   AVIOInterruptCB interrupt = {interrupted, (void *)reading};
-  if (!name) return NULL;
+  if (!name) {
+    content->kind = CONTENT_NOT_OPENED;
+    snprintf(content->why, sizeof content->why, "this kind of URL cannot be read");
+    return NULL;
+  }
   if (reading && reading->user_agent) av_dict_set(&options, "user_agent", reading->user_agent, 0);
   if (reading && reading->headers) av_dict_set(&options, "headers", reading->headers, 0);
   if (reading && reading->verifies) av_dict_set(&options, "tls_verify", "1", 0);
@@ -57,7 +62,7 @@ static AVIOContext *open_url(const char *url, const struct content_reading *read
 }
 
 AVIOContext *content_open(const char *url, const struct content_reading *reading, char why[CONTENT_WHY_MAX]) {
-  struct content content = {.why = "this kind of URL cannot be read"};
+  struct content content;
   AVIOContext *file = open_url(url, reading, &content);
   if (!file) memcpy(why, content.why, CONTENT_WHY_MAX);
   return file;

@@ -7,10 +7,8 @@
 
 #include "../common/content.h"
 #include "../common/session.h"
-#include "../common/trace.h"
 #include "commands.h"
 #include "gateway_options.h"
-#include "options.h"
 #include "player.h"
 #include "server.h"
 
@@ -199,7 +197,8 @@ static bool is_closed(struct gateway *gateway, int connection) {
 static bool await(struct gateway *gateway, uint64_t playback, int connection) {
   uint64_t ticket = ++gateway->ticket;
   /* The time limit allows for another licence request, which may be in flight. */
-  int64_t end_ms = gateway_now_ms() + gateway->options.slot_wait_s * 1000 + 2 * gateway_timeout_ms(gateway) + 2000;
+  int64_t end_ms =
+      gateway_now_ms() + gateway->options.common.slot_wait_s * 1000 + 2 * gateway_timeout_ms(gateway) + 2000;
   bool is_gone = false;
   gateway->waiting++;
   eventfd_write(gateway->wake, 1);
@@ -267,10 +266,10 @@ bool gateway_allows_origin(struct gateway *gateway, const char *origin) {
   return false;
 }
 
-const char *gateway_ca_file(const struct gateway *gateway) { return gateway->options.ca_file; }
+const char *gateway_ca_file(const struct gateway *gateway) { return gateway->options.common.ca_file; }
 
 int64_t gateway_timeout_ms(const struct gateway *gateway) {
-  return (gateway->options.timeout_s ? gateway->options.timeout_s : GATEWAY_TIMEOUT_S) * 1000;
+  return (gateway->options.common.timeout_s ? gateway->options.common.timeout_s : GATEWAY_TIMEOUT_S) * 1000;
 }
 
 const char *gateway_name(const char *url, char out[GATEWAY_NAME_MAX]) {
@@ -405,7 +404,7 @@ static void on_waiting(const usher_notice *notice, void *user_data) {
   char words[WORDS_MAX];
   if (gateway->ended || !gateway->sending) return;
   gateway->waits_for_slot = true;
-  words_of_wait(&notice->error, gateway->options.slot_wait_s, words);
+  words_of_wait(&notice->error, gateway->options.common.slot_wait_s, words);
   gateway_say(gateway, words);
 }
 
@@ -439,28 +438,6 @@ static void on_unconfirmed(const char *why, void *user_data) {
   gateway_say(user_data, words);
 }
 
-static void on_refusal(int32_t status, const char *text, void *user_data) {
-  struct gateway *gateway = user_data;
-  option_refusal(status, text, gateway->words);
-}
-
-/* Sets up the session of a playback, and requests its first licence. */
-static int32_t begin(struct gateway *gateway, const uint8_t *key_ids, size_t count) {
-  usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
-  ssp.license_url = gateway->options.license, ssp.ssm_url = gateway->options.ssm;
-  ssp.slot_wait_ms = (uint32_t)gateway->options.slot_wait_s * 1000;
-  ssp.token_header = gateway->options.token_header, ssp.extra_headers = gateway->options.headers;
-  char *token = words_first_line(gateway->options.token_file); /* read for each playback, because tokens expire */
-  if (!token) {
-    snprintf(gateway->words, WORDS_MAX, "--token-file: %s: %s", gateway->options.token_file, strerror(errno));
-    return USHER_E_NO_TOKEN;
-  }
-  int32_t status =
-      session_play(&gateway->session, &ssp, token, key_ids, count, (uint32_t)gateway->options.timeout_s * 1000);
-  explicit_bzero(token, strlen(token)), free(token);
-  return status;
-}
-
 /* Sends a licence request for the keys that threads wait for, unless a licence request is in flight. */
 static void send_request(struct gateway *gateway) {
   uint8_t key_ids[GATEWAY_KEYS_MAX * 16];
@@ -476,10 +453,12 @@ static void send_request(struct gateway *gateway) {
   pthread_mutex_unlock(&gateway->lock);
   if (count == 0) return;
   gateway->sending = true, gateway->lost = false, gateway->words[0] = 0;
-  uint32_t timeout_ms = (uint32_t)gateway->options.timeout_s * 1000;
-  int32_t status = gateway->session.playback ? session_request(&gateway->session, key_ids, count, timeout_ms)
-                                             : begin(gateway, key_ids, count);
-  if (status) answer(gateway, 502, gateway->words[0] ? gateway->words : usher_status_message(status));
+  const struct common_options *options = &gateway->options.common;
+  struct session *session = &gateway->session;
+  const char *why = session->playback
+                        ? common_why(session_request(session, key_ids, count, (uint32_t)options->timeout_s * 1000), "")
+                        : common_play(options, session, key_ids, count, gateway->words);
+  if (why) answer(gateway, 502, why);
 }
 
 /* @return the time in ms until the player counts as gone, unless it connects again; -1 if it is connected, or if there
@@ -551,37 +530,32 @@ static bool is_signalled(void *user_data) {
   return poll(&(struct pollfd){gateway->signals, POLLIN, 0}, 1, 0) > 0;
 }
 
+/* Reads the clip, to find out whether the gateway's web page plays it. @return false if the clip is unreadable or
+   unusable; then the reason is printed. */
+static bool read_clip(struct gateway *gateway, const char *clip) {
+  struct content_reading reading = {
+      .cancelled = is_signalled, .user_data = gateway, .verifies = true, .ca_file = gateway->options.common.ca_file};
+  struct content content;
+  char name[GATEWAY_NAME_MAX];
+  content_read(clip, &reading, &content);
+  gateway->has_page = content.kind == CONTENT_MP4;
+  bool failed =
+      content.kind == CONTENT_NOT_OPENED || content.kind == CONTENT_UNREADABLE || content.kind == CONTENT_UNUSABLE;
+  if (!failed || is_signalled(gateway)) return true;
+  fprintf(stderr, "usher: %s: %s\n", gateway_name(clip, name), content.why);
+  return false;
+}
+
 /* Starts the server and the session. On failure prints the reason and returns false. */
 static bool start(struct gateway *gateway) {
-  const char *clip = gateway->options.clip;
-  usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
-  options.callbacks = USHER_CALLBACKS_PUMPED;
-  options.ca_file = gateway->options.ca_file, options.allow_insecure_http = gateway->options.allow_http;
-  options.refusal = on_refusal, options.refusal_user_data = gateway;
-  if (!trace_to_file(&options, gateway->options.trace_file)) {
-    fprintf(stderr, "usher: --trace: %s: %s\n", gateway->options.trace_file, strerror(errno));
-    return false;
-  }
   gateway->session.user_data = gateway;
   gateway->session.licensed = on_licensed, gateway->session.unlicensed = on_unlicensed;
   gateway->session.waiting = on_waiting, gateway->session.failed = on_failed;
   gateway->session.unconfirmed = on_unconfirmed;
-  int32_t status = session_open(&gateway->session, &options);
-  const char *why = status ? gateway->words[0] ? gateway->words : usher_status_message(status) : NULL;
-  char unreadable[CONTENT_WHY_MAX] = "";
-  struct content_reading reading = {
-      .cancelled = is_signalled, .user_data = gateway, .verifies = true, .ca_file = gateway->options.ca_file};
-  struct AVIOContext *file = why || !clip ? NULL : content_open(clip, &reading, unreadable);
-  content_close(file);
-  struct content content = {.kind = CONTENT_OTHER};
-  if (file) content_read(clip, &reading, &content);
-  gateway->has_page = content.kind == CONTENT_MP4;
-  if (clip && !why && (!file || content.kind == CONTENT_UNUSABLE) && !is_signalled(gateway)) {
-    char name[GATEWAY_NAME_MAX];
-    fprintf(stderr, "usher: %s: %s\n", gateway_name(clip, name), file ? content.why : unreadable);
-    return false;
-  }
-  if (!why && !replace_playback(gateway, NULL)) why = "the system has no random numbers";
+  const char *why = common_open(&gateway->options.common, &gateway->session, gateway->words);
+  if (why) return fprintf(stderr, "usher: %s\n", why), false;
+  if (gateway->options.clip && !read_clip(gateway, gateway->options.clip)) return false;
+  if (!replace_playback(gateway, NULL)) why = "the system has no random numbers";
   if (!why && !(gateway->server = server_start(gateway, (uint16_t)gateway->options.port)))
     why = errno == EPROTONOSUPPORT ? "the kernel does not say which user has a connection (CONFIG_INET_DIAG)"
                                    : strerror(errno);
@@ -618,8 +592,8 @@ int gateway_command(int argc, char **argv) {
   else if (gateway.options.command && !is_signalled(&gateway)) start_player(&gateway);
   else if (!is_signalled(&gateway)) print_url(&gateway);
   loop(&gateway);
-  int64_t deadline_ms = gateway_now_ms() + gateway.options.quit_timeout_s * 1000;
-  session_close(&gateway.session, (uint32_t)gateway.options.quit_timeout_s * 1000);
+  int64_t deadline_ms = gateway_now_ms() + gateway.options.common.quit_timeout_s * 1000;
+  session_close(&gateway.session, (uint32_t)gateway.options.common.quit_timeout_s * 1000);
   if (gateway.server && !server_stop(gateway.server, deadline_ms)) fflush(stdout), _exit(gateway.code);
   entries_clear(&gateway.entries);
   return gateway.code;

@@ -1,14 +1,10 @@
 /* gateway_options.c - see gateway_options.h. SPDX-License-Identifier: Apache-2.0 */
 #include "gateway_options.h"
 
-#include "options.h"
 #include "playlist.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { EXIT_USAGE = 2 };
 
 static const char help[] =
     "usage: usher gateway --license URL [--ssm URL] --token-file FILE [options] [CLIP [-- PLAYER ...]]\n"
@@ -55,54 +51,13 @@ static int wrong(const char *words) {
 
 /* @return 0 on success, -1 after it has printed the help, otherwise the exit code. */
 static int read_options(int argc, char **argv, struct gateway_options *options) {
-  enum {
-    LICENSE = 1,
-    SSM,
-    TOKEN_FILE,
-    TOKEN_HEADER,
-    HEADER,
-    CA_FILE,
-    ALLOW_HTTP,
-    TIMEOUT,
-    SLOT,
-    QUIT,
-    IDLE,
-    PORT,
-    ONCE,
-    KEY_ID,
-    ORIGIN,
-    TRACE,
-    HELP
-  };
-  static const struct option known[] = {{"license", 1, NULL, LICENSE}, {"ssm", 1, NULL, SSM},
-      {"token-file", 1, NULL, TOKEN_FILE}, {"token-header", 1, NULL, TOKEN_HEADER}, {"header", 1, NULL, HEADER},
-      {"ca-file", 1, NULL, CA_FILE}, {"allow-http", 0, NULL, ALLOW_HTTP}, {"timeout", 1, NULL, TIMEOUT},
-      {"slot-wait", 1, NULL, SLOT}, {"quit-timeout", 1, NULL, QUIT}, {"idle", 1, NULL, IDLE}, {"port", 1, NULL, PORT},
-      {"once", 0, NULL, ONCE}, {"key-id", 1, NULL, KEY_ID}, {"allow-origin", 1, NULL, ORIGIN},
-      {"trace", 1, NULL, TRACE}, {"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
+  enum { IDLE = COMMON_END, PORT, ONCE, KEY_ID, ORIGIN, HELP };
+  static const struct option known[] = {COMMON_OPTIONS, {"idle", 1, NULL, IDLE}, {"port", 1, NULL, PORT},
+      {"once", 0, NULL, ONCE}, {"key-id", 1, NULL, KEY_ID}, {"allow-origin", 1, NULL, ORIGIN}, {"help", 0, NULL, HELP},
+      {NULL, 0, NULL, 0}};
+  const char *problem;
   int option;
   while ((option = getopt_long(argc, argv, "+", known, NULL)) != -1) switch (option) {
-    case LICENSE: options->license = optarg; break;
-    case SSM: options->ssm = optarg; break;
-    case TOKEN_FILE: options->token_file = optarg; break;
-    case TOKEN_HEADER: options->token_header = optarg; break;
-    case HEADER:
-      if (!option_header(optarg, &options->headers)) return wrong("the headers have at most 16 kB");
-      break;
-    case CA_FILE: options->ca_file = optarg; break;
-    case ALLOW_HTTP: options->allow_http = true; break;
-    case TIMEOUT:
-      if (!option_number(optarg, 3600, &options->timeout_s))
-        return wrong("--timeout is a number of seconds, 0 to 3600");
-      break;
-    case SLOT:
-      if (!option_number(optarg, 3600, &options->slot_wait_s))
-        return wrong("--slot-wait is a number of seconds, 0 to 3600");
-      break;
-    case QUIT:
-      if (!option_number(optarg, 3600, &options->quit_timeout_s))
-        return wrong("--quit-timeout is a number of seconds, 0 to 3600");
-      break;
     case IDLE:
       if (!option_number(optarg, 86400, &options->idle_s)) return wrong("--idle is a number of seconds, 0 to 86400");
       break;
@@ -122,20 +77,21 @@ static int read_options(int argc, char **argv, struct gateway_options *options) 
       options->origins[options->origin_count++] = optarg;
       break;
     }
-    case TRACE: options->trace_file = optarg; break;
     case HELP: return fputs(help, stdout), -1;
-    default: return EXIT_USAGE; /* getopt_long() has printed why */
+    case '?': return EXIT_USAGE; /* getopt_long() has printed why */
+    default:
+      if ((problem = common_take(&options->common, option, optarg))) return wrong(problem);
     }
   if (optind < argc && strcmp(argv[optind - 1], "--") != 0) options->clip = argv[optind++];
   if (options->clip && optind < argc && strcmp(argv[optind], "--") == 0) optind++;
   if (optind < argc) options->command = argv + optind;
   if (options->command && !options->clip) return wrong("which clip? Write it before --");
-  if (!options->license) return wrong("--license is missing");
-  return options->token_file ? 0 : wrong("--token-file is missing");
+  problem = common_missing(&options->common);
+  return problem ? wrong(problem) : 0;
 }
 
 bool gateway_options_read(int argc, char **argv, struct gateway_options *options, int *code) {
-  *options = (struct gateway_options){.timeout_s = GATEWAY_TIMEOUT_S, .quit_timeout_s = 2, .idle_s = 300};
+  *options = (struct gateway_options){.common = {.timeout_s = GATEWAY_TIMEOUT_S, .quit_timeout_s = 2}, .idle_s = 300};
   int status = read_options(argc, argv, options);
   *code = status > 0 ? status : 0;
   return status == 0;

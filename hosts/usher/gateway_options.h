@@ -2,6 +2,8 @@
 #ifndef USHER_GATEWAY_OPTIONS_H
 #define USHER_GATEWAY_OPTIONS_H
 
+#include "options.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,12 +12,13 @@
 #define GATEWAY_TIMEOUT_S 20 /* the default of --timeout */
 
 struct gateway_options {
-  const char *license, *ssm, *token_file, *token_header, *headers, *ca_file, *trace_file, *clip;
+  struct common_options common;
+  const char *clip;
   const char *origins[GATEWAY_ORIGINS_MAX];
   size_t origin_count;
-  bool allow_http, once, has_default_key_id;
+  bool once, has_default_key_id;
   uint8_t default_key_id[16];
-  long timeout_s, slot_wait_s, quit_timeout_s, idle_s, port;
+  long idle_s, port;
   char **command; /* the player; NULL: none */
 };
 

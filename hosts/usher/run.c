@@ -3,14 +3,12 @@
  * One thread waits in one poll() for signals and for libusher's callbacks. SPDX-License-Identifier: Apache-2.0 */
 #include "../common/content.h"
 #include "../common/session.h"
-#include "../common/trace.h"
 #include "../common/words.h"
 #include "commands.h"
 #include "options.h"
 #include "player.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,12 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_USAGE = 2, EXIT_REFUSED = 3, EXIT_LOST = 4, EXIT_NO_PLAYER = 127 };
+enum { EXIT_REFUSED = 3, EXIT_LOST = 4, EXIT_NO_PLAYER = 127 };
 
 struct run {
-  const char *license, *ssm, *token_file, *token_header, *headers, *ca_file, *trace_file, *clip;
-  bool allow_http;
-  long timeout_s, slot_wait_s, quit_timeout_s, kill_after_s;
+  struct common_options options;
+  const char *clip;
+  long kill_after_s;
   enum player_kind kind;
   char **command;
 
@@ -113,7 +111,7 @@ static void on_licensed(const usher_clearkey_key *keys, size_t count, void *user
 static void on_waiting(const usher_notice *notice, void *user_data) {
   const struct run *run = user_data;
   char words[WORDS_MAX];
-  words_of_wait(&notice->error, run->slot_wait_s, words);
+  words_of_wait(&notice->error, run->options.slot_wait_s, words);
   fprintf(stderr, "usher: %s\n", words);
 }
 
@@ -134,11 +132,6 @@ static void on_failed(const usher_notice *notice, void *user_data) {
 static void on_unconfirmed(const char *why, void *user_data) {
   (void)user_data;
   fprintf(stderr, "usher: the server did not confirm the end of the stream; it may count it for some time: %s\n", why);
-}
-
-static void on_refusal(int32_t status, const char *text, void *user_data) {
-  struct run *run = user_data;
-  option_refusal(status, text, run->words);
 }
 
 /* ---- the process ------------------------------------------------------------------------------------------------- */
@@ -186,8 +179,6 @@ static void catch_signals(struct run *run) {
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
-static bool seconds(const char *text, long *out) { return option_number(text, 3600, out); }
-
 static int wrong(const char *words) {
   fprintf(stderr, "usher run: %s\nusher run --help explains the arguments.\n", words);
   return EXIT_USAGE;
@@ -195,48 +186,21 @@ static int wrong(const char *words) {
 
 /* @return 0 on success, otherwise the exit code. */
 static int read_options(struct run *run, int argc, char **argv) {
-  enum {
-    LICENSE = 1,
-    SSM,
-    TOKEN_FILE,
-    TOKEN_HEADER,
-    HEADER,
-    CA_FILE,
-    ALLOW_HTTP,
-    TIMEOUT,
-    SLOT,
-    QUIT,
-    KILL,
-    TRACE,
-    PLAYER,
-    HELP
-  };
-  static const struct option known[] = {{"license", 1, NULL, LICENSE}, {"ssm", 1, NULL, SSM},
-      {"token-file", 1, NULL, TOKEN_FILE}, {"token-header", 1, NULL, TOKEN_HEADER}, {"header", 1, NULL, HEADER},
-      {"ca-file", 1, NULL, CA_FILE}, {"allow-http", 0, NULL, ALLOW_HTTP}, {"timeout", 1, NULL, TIMEOUT},
-      {"slot-wait", 1, NULL, SLOT}, {"quit-timeout", 1, NULL, QUIT}, {"kill-after", 1, NULL, KILL},
-      {"trace", 1, NULL, TRACE}, {"player", 1, NULL, PLAYER}, {"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
-  const char *kind = NULL;
-  bool right = true;
+  enum { KILL_AFTER = COMMON_END, PLAYER, HELP };
+  static const struct option known[] = {COMMON_OPTIONS, {"kill-after", 1, NULL, KILL_AFTER},
+      {"player", 1, NULL, PLAYER}, {"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
+  const char *kind = NULL, *problem = NULL;
   int option;
-  while (right && (option = getopt_long(argc, argv, "+", known, NULL)) != -1) switch (option) {
-    case LICENSE: run->license = optarg; break;
-    case SSM: run->ssm = optarg; break;
-    case TOKEN_FILE: run->token_file = optarg; break;
-    case TOKEN_HEADER: run->token_header = optarg; break;
-    case HEADER: right = option_header(optarg, &run->headers); break;
-    case CA_FILE: run->ca_file = optarg; break;
-    case ALLOW_HTTP: run->allow_http = true; break;
-    case TIMEOUT: right = seconds(optarg, &run->timeout_s); break;
-    case SLOT: right = seconds(optarg, &run->slot_wait_s); break;
-    case QUIT: right = seconds(optarg, &run->quit_timeout_s); break;
-    case KILL: right = seconds(optarg, &run->kill_after_s); break;
-    case TRACE: run->trace_file = optarg; break;
+  while (!problem && (option = getopt_long(argc, argv, "+", known, NULL)) != -1) switch (option) {
+    case KILL_AFTER:
+      if (!option_number(optarg, 3600, &run->kill_after_s)) problem = "--kill-after is a number of seconds, 0 to 3600";
+      break;
     case PLAYER: kind = optarg; break;
     case HELP: return fputs(help, stdout), -1;
-    default: return EXIT_USAGE; /* getopt_long() has printed why */
+    case '?': return EXIT_USAGE; /* getopt_long() has printed why */
+    default: problem = common_take(&run->options, option, optarg);
     }
-  if (!right) return wrong("a time is a number of seconds from 0 to 3600, and the headers have at most 16 kB");
+  if (problem) return wrong(problem);
   if (optind >= argc) return wrong("which clip?");
   run->clip = argv[optind++];
   if (optind < argc && strcmp(argv[optind], "--") == 0) optind++;
@@ -249,41 +213,19 @@ static int read_options(struct run *run, int argc, char **argv) {
     else if (strcmp(kind, "other") == 0) run->kind = PLAYER_OTHER;
     else return wrong("--player is mpv, ffmpeg or other");
   }
-  if (!run->license) return wrong("--license is missing");
-  if (!run->token_file) return wrong("--token-file is missing");
-  const char *obstacle = player_obstacle(run->kind, run->command);
-  return obstacle ? wrong(obstacle) : 0;
+  problem = common_missing(&run->options);
+  if (!problem) problem = player_obstacle(run->kind, run->command);
+  return problem ? wrong(problem) : 0;
 }
 
 /* Sets up the session and requests the licence. */
 static void ask(struct run *run) {
-  usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
-  options.callbacks = USHER_CALLBACKS_PUMPED;
-  options.ca_file = run->ca_file, options.allow_insecure_http = run->allow_http;
-  options.refusal = on_refusal, options.refusal_user_data = run;
-  if (!trace_to_file(&options, run->trace_file)) {
-    snprintf(run->words, WORDS_MAX, "--trace: %s: %s", run->trace_file, strerror(errno));
-    refuse(run, run->words);
-    return;
-  }
-  usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
-  ssp.license_url = run->license, ssp.ssm_url = run->ssm;
-  ssp.token_header = run->token_header, ssp.extra_headers = run->headers;
-  ssp.slot_wait_ms = (uint32_t)run->slot_wait_s * 1000;
-  char *token = words_first_line(run->token_file);
-  if (!token) {
-    snprintf(run->words, WORDS_MAX, "--token-file: %s: %s", run->token_file, strerror(errno));
-    refuse(run, run->words);
-    return;
-  }
   run->session.user_data = run, run->session.licensed = on_licensed;
   run->session.waiting = on_waiting, run->session.failed = on_failed, run->session.unconfirmed = on_unconfirmed;
-  int32_t status = session_open(&run->session, &options);
-  if (!status)
-    status = session_play(&run->session, &ssp, token, run->content.key_ids[0], run->content.key_id_count,
-        (uint32_t)run->timeout_s * 1000);
-  explicit_bzero(token, strlen(token)), free(token);
-  if (status) refuse(run, run->words[0] ? run->words : usher_status_message(status));
+  const char *why = common_open(&run->options, &run->session, run->words);
+  const struct content *content = &run->content;
+  if (!why) why = common_play(&run->options, &run->session, content->key_ids[0], content->key_id_count, run->words);
+  if (why) refuse(run, why);
 }
 
 static bool is_signalled(void *user_data) {
@@ -292,7 +234,7 @@ static bool is_signalled(void *user_data) {
 }
 
 int run_command(int argc, char **argv) {
-  struct run run = {.timeout_s = 20, .quit_timeout_s = 2, .kill_after_s = 5, .session = {.fd = -1}};
+  struct run run = {.options = {.timeout_s = 20, .quit_timeout_s = 2}, .kill_after_s = 5, .session = {.fd = -1}};
   int wrong_options = read_options(&run, argc, argv);
   if (wrong_options) return wrong_options < 0 ? 0 : wrong_options;
   catch_signals(&run);
@@ -314,6 +256,6 @@ int run_command(int argc, char **argv) {
     start(&run, NULL, 0);
   }
   loop(&run);
-  session_close(&run.session, (uint32_t)run.quit_timeout_s * 1000);
+  session_close(&run.session, (uint32_t)run.options.quit_timeout_s * 1000);
   return run.code;
 }
