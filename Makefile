@@ -198,6 +198,6 @@ $(bench): $(benches) $(shipped) | packages
 clean:
 	rm -rf build .build .build-release
 	rm -rf .build-embedded .build-checked-* .build-shipped-* .venv .venv-bench .hypothesis .pytest_cache \
-	  bindings/python/build bindings/python/src/usher.egg-info bindings/python/.hypothesis \
+	  bindings/python/build bindings/python/src/libusher.egg-info bindings/python/.hypothesis \
 	  bindings/python/.mypy_cache bindings/python/.ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

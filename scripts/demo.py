@@ -451,7 +451,7 @@ def arguments_of(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--python",
         default=environment.get("USHER_PYTHON", sys.executable),
-        help="Python with usher[testing] (USHER_PYTHON)",
+        help="Python with libusher[headend] (USHER_PYTHON)",
     )
     parser.add_argument(
         "--out", type=Path, help="keep clip, outputs and summaries there; default: a folder that is removed afterwards"

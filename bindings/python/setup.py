@@ -1,8 +1,10 @@
 """Bundles libusher.so: `pip install ./bindings/python` and `pip wheel` build it from the checkout, which needs Swift 6.
 
-They run scripts/build-library, or bundle the library that the environment variable USHER_PREBUILT names. An editable
-install builds no library: it uses the library that USHER_LIBRARY names. The wheel works with every Python 3 of the
-platform, since ctypes loads the library. libcurl and json-c come from the system.
+They run scripts/build-library, or bundle the library that the environment variable USHER_PREBUILT names. With
+USHER_PREBUILT=none the wheel has no library and fits every platform; it has the reference head-end, and uses a libusher
+that the system has installed. An editable install builds no library: it uses the library that USHER_LIBRARY names. A
+wheel with a library works with every Python 3 of its platform, since ctypes loads the library. libcurl and json-c come
+from the system.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from setuptools.errors import SetupError
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "build-library"
 NAME = "libusher.so.0"
+WITHOUT_LIBRARY = os.environ.get("USHER_PREBUILT") == "none"
 
 
 def built_library(folder: Path) -> Path:
@@ -31,7 +34,12 @@ def built_library(folder: Path) -> Path:
     if not SCRIPT.is_file():
         raise SetupError(
             "this folder is no checkout of usher, so its library cannot be built: "
-            "install a wheel, or set USHER_PREBUILT to a libusher.so"
+            "install a wheel, or set USHER_PREBUILT to a libusher.so, or to none if you need only the head-end"
+        )
+    if shutil.which("swift") is None:
+        raise SetupError(
+            "there is no Swift on the PATH to build libusher.so with: set USHER_PREBUILT to a libusher.so, or to none "
+            "if you need only the head-end or have installed the library"
         )
     try:
         subprocess.run([str(SCRIPT), "shipped", str(folder)], check=True)
@@ -49,7 +57,7 @@ class BuildWithLibrary(build_py):
                 self.build_lib, ignore_errors=True
             )  # otherwise the wheel would also contain the library of an earlier build
         super().run()
-        if self.editable_mode:
+        if self.editable_mode or WITHOUT_LIBRARY:
             return
         with tempfile.TemporaryDirectory() as folder:
             target = Path(self.build_lib, "usher", NAME)
@@ -57,22 +65,22 @@ class BuildWithLibrary(build_py):
             target.chmod(0o755)
 
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
-        bundled = [] if self.editable_mode else [str(Path(self.build_lib, "usher", NAME))]
+        bundled = [] if self.editable_mode or WITHOUT_LIBRARY else [str(Path(self.build_lib, "usher", NAME))]
         return [*super().get_outputs(include_bytecode), *bundled]
 
 
 class PlatformWheel(bdist_wheel):
-    """The bdist_wheel command, for a wheel that fits this platform and every Python 3."""
+    """The bdist_wheel command, for a wheel that fits this platform (or any, without a library) and every Python 3."""
 
     def get_tag(self) -> tuple[str, str, str]:
-        return ("py3", "none", super().get_tag()[2])
+        return ("py3", "none", "any" if WITHOUT_LIBRARY else super().get_tag()[2])
 
 
 class Binary(Distribution):
     """A distribution that contains a library of this platform."""
 
     def has_ext_modules(self) -> bool:
-        return True
+        return not WITHOUT_LIBRARY
 
 
 setup(cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": PlatformWheel}, distclass=Binary)

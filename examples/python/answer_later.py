@@ -1,7 +1,7 @@
 """Plays an encrypted clip under a session; another thread answers the library's questions later, while asyncio waits.
 
 Usage:
-    pip install usher av
+    pip install libusher av
     python answer_later.py CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID        (key id: 32 hex digits)
 """
 

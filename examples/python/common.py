@@ -1,7 +1,7 @@
 """Plays an encrypted clip with a common delegate: a subclass makes its headers and the licence URL.
 
 Usage:
-    pip install usher av
+    pip install libusher av
     python common.py CLIP LICENSE_URL CONTENT_TOKEN KEY_ID DEVICE   (key id: 32 hex digits; DEVICE: this screen's name)
 """
 

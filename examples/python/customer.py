@@ -1,7 +1,7 @@
 """Plays an encrypted clip under the operator's own session management, written as coroutines.
 
 Usage:
-    pip install usher av
+    pip install libusher av
     python customer.py CLIP BACKEND_URL KEY_ID        (key id: 32 hex digits)
 """
 

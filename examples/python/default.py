@@ -1,7 +1,7 @@
 """Plays an encrypted clip with a default delegate: a licence URL, and a header with the token. No session.
 
 Usage:
-    pip install usher av
+    pip install libusher av
     python default.py CLIP LICENSE_URL CONTENT_TOKEN KEY_ID        (key id: 32 hex digits)
 """
 

@@ -1,7 +1,7 @@
 """One playback under a concurrent-stream session: session set-up, licence, heartbeats, teardown.
 
 Usage:
-    pip install usher
+    pip install libusher
     python minimal.py LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID        (key id: 32 hex digits)
 """
 

@@ -1,7 +1,7 @@
 """Plays two encrypted streams at once, each with its own content token, key and SSM session.
 
 Usage:
-    pip install usher av
+    pip install libusher av
     python multi_instance.py LICENSE_URL SSM_URL CLIP CONTENT_ID CONTENT_TOKEN KEY_ID \
         PREVIEW CONTENT_ID CONTENT_TOKEN KEY_ID        (key ids: 32 hex digits)
 """

@@ -1,7 +1,7 @@
 """Plays HLS with `skd:` key URLs: a FairPlay resource loader gets each key from a key server.
 
 Usage:
-    pip install usher av
+    pip install libusher av
     python resource_loader.py PLAYLIST KEY_SERVER_URL CERTIFICATE_URL   (a media playlist of fragmented MP4, in a file)
 
 `usher.testing.fairplay` replaces the CDM: it makes and reads test data that the reference head-end understands.

@@ -1,7 +1,7 @@
 """Plays an encrypted clip with an SSP delegate and SSM v1: set-up, licence, heartbeats, teardown.
 
 Usage:
-    pip install usher av
+    pip install libusher av
     python ssp.py CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID        (key id: 32 hex digits)
 """
 

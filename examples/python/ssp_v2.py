@@ -1,7 +1,7 @@
 """Plays an encrypted clip with an SSP V2 delegate: the licence request also opens the session.
 
 Usage:
-    pip install usher av
+    pip install libusher av
     python ssp_v2.py CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID        (key id: 32 hex digits)
 """
 
