@@ -155,9 +155,15 @@ class Player:
         return code
 
     def hash(self, what: str) -> tuple[int, str]:
-        """Returns the number and the hash of the pictures or of the sound, which the player prints at the end."""
-        _, count, _, value = self.until(what).split()
-        return int(count), value
+        """Returns the number and the hash of the pictures or of the sound, which the player prints at the end of an
+        item."""
+        self.until(what)
+        return self.hashes(what)[0]
+
+    def hashes(self, what: str) -> list[tuple[int, str]]:
+        """Returns what hash() returns, for each item that has ended."""
+        fields = [line.split() for line in self.lines(what)]
+        return [(int(count), value) for _, count, _, value in fields]
 
     def error(self) -> str:
         """Waits for the words that the viewer sees."""
@@ -198,6 +204,15 @@ class Room(Scene[Player]):
         player = Player(self.built, self.calls(), where, given, *flags, *arguments, **process)
         self.started.append(player)
         return player
+
+    def plays_next(self, player: Player, clip: Clip) -> None:
+        """Opens a clip in a player that played another item. Every picture is right, and the player ends without an
+        error."""
+        ends, hashes = len(player.lines("end")), len(player.lines("pictures"))
+        player.say(f"open {clip.file.as_uri()} token={self.token(clip.content.content_id)}")
+        player.until("end", ends + 1)
+        assert player.quit() == 0, player.text
+        assert player.hashes("pictures")[hashes:] == [expected(clip)]
 
     def count(self, route: str) -> int:
         return len(self.server.journal.entries(route=route))

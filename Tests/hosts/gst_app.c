@@ -10,8 +10,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "../../hosts/gstreamer/picture_hash.h"
+
 #include <gst/gst.h>
-#include <gst/video/video.h>
 #include <stdio.h>
 #include <string.h>
 #include <usher/usher.h>
@@ -22,8 +23,7 @@ typedef struct {
   int number;
   GstContext *shared;
   GstElement *playbin;
-  gint pictures;
-  GChecksum *checksum; /* of the pictures */
+  Hash pictures;
 } Screen;
 
 static void on_event(const usher_event *event, void *user_data) {
@@ -47,40 +47,18 @@ static GstBusSyncReply on_message(GstBus *bus, GstMessage *message, gpointer use
   return GST_BUS_PASS;
 }
 
-static void add_plane(GChecksum *checksum, const GstVideoFrame *frame, guint plane) {
-  const guint8 *row = GST_VIDEO_FRAME_PLANE_DATA(frame, plane);
-  gint width = GST_VIDEO_FRAME_COMP_WIDTH(frame, plane), height = GST_VIDEO_FRAME_COMP_HEIGHT(frame, plane);
-  for (gint y = 0; y < height; y++, row += GST_VIDEO_FRAME_PLANE_STRIDE(frame, plane))
-    g_checksum_update(checksum, row, width);
-}
-
-static void on_picture(GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer user_data) {
-  Screen *screen = user_data;
-  GstCaps *caps = gst_pad_get_current_caps(pad);
-  GstVideoInfo info;
-  GstVideoFrame frame;
-  (void)sink;
-  if (caps && gst_video_info_from_caps(&info, caps) && gst_video_frame_map(&frame, &info, buffer, GST_MAP_READ)) {
-    for (guint plane = 0; plane < 3; plane++) add_plane(screen->checksum, &frame, plane);
-    gst_video_frame_unmap(&frame);
-    g_atomic_int_inc(&screen->pictures);
-  }
-  gst_clear_caps(&caps);
-}
-
 static gpointer close_at_line(gpointer playback) {
   if (getchar() != EOF) usher_playback_close(playback, USHER_CLOSE_DEFAULT);
   return NULL;
 }
 
 static void start(Screen *screen, const char *uri) {
-  const gchar *i420 = "videoconvert ! video/x-raw,format=I420 ! fakesink name=hash signal-handoffs=true";
-  GstElement *pictures = gst_parse_bin_from_description(i420, TRUE, NULL);
+  GstElement *pictures = gst_parse_bin_from_description(PICTURE_HASH_SINK " signal-handoffs=true", TRUE, NULL);
   GstElement *sound = gst_element_factory_make("fakesink", NULL);
   GstElement *sink = gst_bin_get_by_name(GST_BIN(pictures), "hash");
-  screen->checksum = g_checksum_new(G_CHECKSUM_SHA256);
+  screen->pictures.checksum = g_checksum_new(G_CHECKSUM_SHA256);
   screen->playbin = gst_object_ref_sink(gst_element_factory_make("playbin", NULL));
-  g_signal_connect(sink, "handoff", G_CALLBACK(on_picture), screen);
+  g_signal_connect(sink, "handoff", G_CALLBACK(picture_hash_take), &screen->pictures);
   gst_object_unref(sink);
   g_object_set(screen->playbin, "uri", uri, "video-sink", pictures, "audio-sink", sound, NULL);
   GstBus *bus = gst_element_get_bus(screen->playbin);
@@ -94,18 +72,18 @@ static void end(Screen *screen) {
   GstMessage *message = gst_bus_timed_pop_filtered(bus, 10 * GST_SECOND, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
   GError *error = NULL;
   if (message && GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) gst_message_parse_error(message, &error, NULL);
-  g_print(
-      "%s, %d pictures\n", message ? GST_MESSAGE_TYPE_NAME(message) : "nothing", g_atomic_int_get(&screen->pictures));
+  gst_element_set_state(screen->playbin, GST_STATE_NULL); /* no thread adds a picture any more */
+  const Hash *hash = &screen->pictures;
+  g_print("%s, %u pictures\n", message ? GST_MESSAGE_TYPE_NAME(message) : "nothing", hash->count);
+  if (hash->count > 0) g_print("sha256 %s\n", g_checksum_get_string(hash->checksum));
   if (error) g_print("error %s/%d: %s\n", g_quark_to_string(error->domain), error->code, error->message);
-  if (screen->pictures > 0) g_print("sha256 %s\n", g_checksum_get_string(screen->checksum));
   g_clear_error(&error);
   gst_clear_message(&message);
-  gst_element_set_state(screen->playbin, GST_STATE_NULL);
   gst_bus_set_sync_handler(bus, NULL, NULL, NULL);
   gst_object_unref(bus);
   gst_object_unref(screen->playbin);
   gst_context_unref(screen->shared);
-  g_checksum_free(screen->checksum);
+  g_checksum_free(screen->pictures.checksum);
 }
 
 int main(int argc, char **argv) {

@@ -6,6 +6,7 @@ import base64
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hosts.chromium import Chromium
@@ -25,6 +26,12 @@ def page_url(gateway: Gateway) -> str:
     return gateway.url().rsplit("/", 1)[0]
 
 
+def visit(start: Start, chromium: Chromium, clip: Clip, **options: object) -> dict[str, Any]:
+    """Starts the gateway with `options`; a page in Chromium plays the clip. Returns what the page reports."""
+    gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin, **options)
+    return chromium.play(clip.file, VIDEO, page_url(gateway))
+
+
 def test_gatewayChromium_isExact(
     server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row
 ) -> None:
@@ -36,8 +43,7 @@ def test_gatewayChromium_isExact(
     expected = chromium.pictures(times, 160, 90)
     assert len(set(expected)) == len(times)
     assert clear["decoded"] == clip.content.frames
-    gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin)
-    seen = chromium.play(clip.file, VIDEO, page_url(gateway))
+    seen = visit(start, chromium, clip)
     assert seen["decoded"] == clear["decoded"]
     assert chromium.pictures(times, 160, 90) == expected
     assert server.sessions.active()
@@ -56,8 +62,7 @@ def test_gatewayChromium_limit(
     """The account has no free slot; a page in Chromium gets no key, and the viewer reads why."""
     clip = clips["cenc"]
     server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
-    gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin)
-    seen = chromium.play(clip.file, VIDEO, page_url(gateway))
+    seen = visit(start, chromium, clip)
     assert seen["refused"] == 403
     assert "license" not in server.journal.routes()
     assert "1007" in seen["words"]
@@ -73,8 +78,7 @@ def test_gatewayChromium_license_isForOtherKeys(
     clip = clips["cenc"]
     other = {"keys": [{"kty": "oct", "kid": "AAAAAAAAAAAAAAAAAAAAAA", "k": "AAAAAAAAAAAAAAAAAAAAAA"}]}
     server.faults.add("license", Fault.reply(200, body=other, processed=True), always=True)
-    gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin)
-    assert chromium.play(clip.file, VIDEO, page_url(gateway))["refused"] == 403
+    assert visit(start, chromium, clip)["refused"] == 403
     assert "other content" in chromium.words()
     row("trouble", EME, "a licence for other keys", "the page shows why, and gets no key")
 
@@ -88,8 +92,7 @@ def test_gatewayChromium_garbage(
     """The head-end sends an unusable reply; the viewer reads why the page does not play."""
     clip = clips["cenc"]
     server.faults.add(route, fault, always=True)
-    gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin)
-    assert chromium.play(clip.file, VIDEO, page_url(gateway))["refused"] == 502
+    assert visit(start, chromium, clip)["refused"] == 502
     assert len(chromium.words()) > 20
     name = {"setup": "the set-up", "license": "the licence request"}[route]
     row("trouble", EME, f"{name} gets: {fault.label}", "the page shows why, and gets no key")
@@ -102,8 +105,7 @@ def test_gatewayChromium_mute(
     play."""
     clip = clips["cenc"]
     server.faults.add("setup", Fault.stall(), always=True)
-    gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin, timeout=1, quit_timeout=1)
-    assert chromium.play(clip.file, VIDEO, page_url(gateway))["refused"] in (502, 504)
+    assert visit(start, chromium, clip, timeout=1, quit_timeout=1)["refused"] in (502, 504)
     assert len(chromium.words()) > 20
     row("trouble", EME, "no reply to the set-up", "the page shows why at --timeout, and gets no key")
 
@@ -134,8 +136,7 @@ def test_gatewayChromium_isGone(
 ) -> None:
     """The viewer closes the tab, or the browser crashes; the session ends after the time of --idle."""
     clip = clips["cenc"]
-    gateway = start(content_id=clip.content.content_id, allow_origin=chromium.origin, idle=2)
-    assert "decoded" in chromium.play(clip.file, VIDEO, page_url(gateway))
+    assert "decoded" in visit(start, chromium, clip, idle=2)
     assert server.sessions.active()
     begin = time.monotonic()
     if end == "the tab is closed":

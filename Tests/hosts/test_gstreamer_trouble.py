@@ -31,10 +31,7 @@ def test_limit_isSaidInWords_andTheNextItemPlays(room: Room, clips: dict[str, Cl
     assert player.error().startswith(TOO_MANY)
     assert not player.lines("pictures")
     room.server.kill_account("account-1")
-    player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
-    player.until("end")
-    assert player.quit() == 0, player.text
-    assert player.hash("pictures") == expected(clip)
+    room.plays_next(player, clip)
     assert player.calls.longest_ms() < LIMIT_MS
     room.until_ended()
     row(
@@ -127,10 +124,7 @@ def test_damagedFile_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row,
         assert player.error()
         assert not player.lines("pictures")
         result = "an error message on the bus, no picture"
-    player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
-    player.until("end", 2 if kind == "cut-in-the-middle" else 1)
-    assert player.quit() == 0, player.text
-    assert player.lines("pictures")[-1].split()[3] == clip.content.frames_sha256
+    room.plays_next(player, clip)
     room.until_ended()
     row("trouble", HOST, f"a file that is damaged: {kind.replace('-', ' ')}", result)
 
@@ -172,10 +166,7 @@ def test_badReply_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row, ro
     assert not player.lines("pictures")
     room.server.faults.clear()
     room.until_ended() if route == "license" else room.server.kill_account("account-1")
-    player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
-    player.until("end")
-    assert player.quit() == 0, player.text
-    assert player.hash("pictures") == expected(clip)
+    room.plays_next(player, clip)
     assert player.calls.longest_ms() < LIMIT_MS
     what = {"setup": "the set-up", "license": "the licence request"}[route]
     row(
@@ -198,10 +189,7 @@ def test_muteServer_stopAndZapAtOnce(room: Room, clips: dict[str, Clip], row: Ro
     player.until("state READY", seconds=2)
     assert player.calls.longest_ms() < LIMIT_MS, player.text
     room.server.release()
-    player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
-    player.until("end")
-    assert player.quit() == 0, player.text
-    assert player.hash("pictures") == expected(clip)
+    room.plays_next(player, clip)
     room.until_ended()
     what = {"setup": "the set-up", "license": "the licence request"}[route]
     row("trouble", HOST, f"no reply to {what}", "stop returns at once; the next item plays")
@@ -220,10 +208,7 @@ def test_muteServer_isSaidInWords(room: Room, clips: dict[str, Clip], row: Row, 
     assert not player.lines("pictures")
     room.server.faults.clear()
     room.server.release()
-    player.say(f"open {clip.file.as_uri()} token={room.token(clip.content.content_id)}")
-    player.until("end")
-    assert player.quit() == 0, player.text
-    assert player.hash("pictures") == expected(clip)
+    room.plays_next(player, clip)
     assert player.calls.longest_ms() < LIMIT_MS
     room.until_ended()
     what = {"setup": "the set-up", "license": "the licence request"}[route]

@@ -166,8 +166,8 @@ def odd_replies(operation: str, confirmed: bool) -> Iterator[tuple[int, Odd]]:
         body = dice.choice([*TAKEN] * 3 + [*FOREIGN] + [*CONFIRMED] + ([] if confirmed else [*NO_LICENSES]))
         coding = dice.choice((*codings, "gzip undeclared") if body in TAKEN else codings)
         status = dice.choice(STATUSES)
-        # A reply that confirms the request is realistic only if the server has executed the request, and a reply that
-        # refuses it only if the server has not.
+        # A server that confirms a request has executed it, and a server that refuses a request has not. The test
+        # sends no other replies, because no server does.
         is_confirmed = body in TAKEN or (confirmed and body in CONFIRMED)
         may_process = status in (502, 504) or (status < 300 and body not in REFUSALS)
         processed = may_process and (is_confirmed or dice.random() < 0.5)

@@ -13,17 +13,13 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "picture_hash.h"
+
 #include <glib-unix.h>
 #include <gst/gst.h>
-#include <gst/video/video.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct {
-  GChecksum *checksum;
-  guint count;
-} Hash;
 
 typedef struct {
   GMainLoop *loop;
@@ -62,27 +58,6 @@ static void add_setting(Player *player, const gchar *setting) {
 }
 
 /* ---- output without a screen ------------------------------------------------------------------------------------ */
-
-static void add_rows(GChecksum *checksum, const GstVideoFrame *frame, guint plane) {
-  const guint8 *row = GST_VIDEO_FRAME_PLANE_DATA(frame, plane);
-  gint width = GST_VIDEO_FRAME_COMP_WIDTH(frame, plane), height = GST_VIDEO_FRAME_COMP_HEIGHT(frame, plane);
-  for (gint y = 0; y < height; y++, row += GST_VIDEO_FRAME_PLANE_STRIDE(frame, plane))
-    g_checksum_update(checksum, row, width);
-}
-
-static void on_picture(GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer user_data) {
-  Hash *hash = user_data;
-  GstCaps *caps = gst_pad_get_current_caps(pad);
-  GstVideoInfo info;
-  GstVideoFrame frame;
-  (void)sink;
-  if (caps && gst_video_info_from_caps(&info, caps) && gst_video_frame_map(&frame, &info, buffer, GST_MAP_READ)) {
-    for (guint plane = 0; plane < 3; plane++) add_rows(hash->checksum, &frame, plane);
-    gst_video_frame_unmap(&frame);
-    hash->count++;
-  }
-  gst_clear_caps(&caps);
-}
 
 static void on_sound(GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer user_data) {
   Hash *hash = user_data;
@@ -312,9 +287,7 @@ int main(int argc, char **argv) {
   g_object_set(player.playbin, "auto-flush-bus", FALSE, NULL); /* the bus keeps the messages about the last item */
   if (player.hash) {
     g_object_set(player.playbin, "flags", 3 /* GST_PLAY_FLAG_VIDEO and _AUDIO */, "video-sink",
-        hash_sink("videoconvert ! video/x-raw,format=I420 ! fakesink name=hash", player.fast, G_CALLBACK(on_picture),
-            &player.picture),
-        "audio-sink",
+        hash_sink(PICTURE_HASH_SINK, player.fast, G_CALLBACK(picture_hash_take), &player.picture), "audio-sink",
         hash_sink("audioconvert ! audio/x-raw,format=F32LE ! fakesink name=hash", player.fast, G_CALLBACK(on_sound),
             &player.sound),
         NULL);

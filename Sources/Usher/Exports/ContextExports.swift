@@ -87,9 +87,8 @@ public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
     guard isCallbackThread() else { return object.engine.end() }
     let engine = object.engine
     if let pump = engine.calls.pump {
-      // The calling thread is inside a callback, so it must not wait. If a thread pumps this context, that thread runs
-      // the remaining callbacks when its pump ends. Otherwise, if this callback runs in a pump of another context, the
-      // calling thread runs the remaining callbacks after that pump.
+      // The calling thread is inside a callback, so it must not wait here. The remaining callbacks run later: if a
+      // thread pumps this context now, after that pump; otherwise after the pump that runs this callback, if any.
       let work = { engine.end() }
       if pump.afterThisTurn(work) || PumpedExecutor.ofThisCallback?.afterThisTurn(work) == true { return }
     }

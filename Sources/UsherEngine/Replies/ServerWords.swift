@@ -34,7 +34,7 @@ extension JSONValue {
   }
 
   /// The message of an error body, without secrets: the first of the fields in which servers write a message, at the
-  /// top or one level down. The last two fields are links to a description, which problem+json (RFC 9457) may have.
+  /// top or one level down. `href` and `type` are links to a description of the error.
   func words(hiding secrets: HiddenSecrets) -> String? {
     let names: [StaticString] = [
       "message", "errorMessage", "error_description", "error", "detail", "title", "href", "type"

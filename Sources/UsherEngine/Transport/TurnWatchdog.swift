@@ -109,7 +109,8 @@ final class TurnWatchdog {
   }
 
   /// Called when libcurl has passed on a part of a body.
-  /// - Parameter header: how many bytes the header lines had, if this is the first part; otherwise 0.
+  /// - Parameter header: if this is the first part, the bytes of the header lines, and 32 more for each line; otherwise
+  ///   0.
   func tookBody(_ count: Int, header: Int) {
     bodyBytes.store(bodyBytes.load(ordering: .relaxed) &+ UInt64(truncatingIfNeeded: count), ordering: .relaxed)
     headerBytes.store(headerBytes.load(ordering: .relaxed) &+ UInt64(truncatingIfNeeded: header), ordering: .relaxed)
@@ -216,7 +217,7 @@ final class TurnWatchdog {
 
   /// Returns how many bytes the I/O thread may have read from one connection since `before`, if the server sends only
   /// replies. The result depends on the bytes that libcurl has passed on since then. TLS and chunks need less than one
-  /// more byte for each byte of a body.
+  /// more byte for each byte of a body, unless the server sends the body in pieces of a few bytes.
   private func allowed(since before: PassedOn) -> UInt64 {
     let now = passedOn()
     return Self.bytesMost &+ min(now.header &- before.header, Self.headerBytesMost) &+ 2 &* (now.body &- before.body)

@@ -44,7 +44,7 @@ import Testing
     ([.licenseArrived, .sessionEnded, .waitsForSlot, .sessionStarted, .closed], [.ready, .waiting, .ready, .ended]),
     ([.licenseArrived, .sessionEnded, .waitsForSlot, .setupFailed], [.ready, .waiting, .lost]),
     ([.licenseArrived, .teardownFailed, .sessionEnded, .closed], [.ready, .ended]),
-    // The host leaves the session to expire, and tears it down later.
+    // The host closes the item without a teardown, and requests the teardown later.
     ([.licenseArrived, .sessionLeft, .closed, .sessionEnded], [.ready, .ended, .tornDown]),
     ([.licenseArrived, .sessionLeft, .closed, .teardownFailed, .sessionEnded], [.ready, .ended, .ended])
   ]

@@ -158,8 +158,7 @@ import Testing
     }
   }
 
-  /// A TLS handshake of 16 kB takes the I/O thread more than 100 ms. The watchdog does not drop the
-  /// connection.
+  /// A TLS handshake of 16 kB takes the I/O thread more than 100 ms. The watchdog does not drop the connection.
   @Test func handshake_onASlowProcessor_ends() throws {
     let connection = try Connection()
     try watching([connection]) { watchdog in
