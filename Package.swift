@@ -79,9 +79,11 @@ let package = Package(
     .systemLibrary(name: "CCurl", path: "Sources/CCurl"),
     .systemLibrary(name: "CJSONC", path: "Sources/CJSONC"),
     .systemLibrary(name: "CPlatform", path: "Sources/CPlatform"),
+    .systemLibrary(name: "CGuard", path: "Sources/CGuard"),
     .target(name: "UsherCore", swiftSettings: swiftSettings),
     .target(
-      name: "UsherEngine", dependencies: ["UsherCore", "CCurl", "CJSONC", "CPlatform"], swiftSettings: swiftSettings),
+      name: "UsherEngine", dependencies: ["UsherCore", "CCurl", "CGuard", "CJSONC", "CPlatform"],
+      swiftSettings: swiftSettings),
     .target(
       name: "Usher", dependencies: ["UsherEngine", "UsherCore", "CUsher", "CPlatform"], exclude: ["usher.map"],
       swiftSettings: swiftSettings,
@@ -93,6 +95,6 @@ let package = Package(
         .target(name: "TestSupport", dependencies: ["UsherCore"], path: "Tests/Support"),
         .executableTarget(name: "usher-model", dependencies: ["UsherCore", "TestSupport"], path: "Tests/UsherModel"),
         .testTarget(name: "UsherCoreTests", dependencies: ["UsherCore", "TestSupport"]),
-        .testTarget(name: "UsherEngineTests", dependencies: ["UsherEngine", "UsherCore", "TestSupport"])
+        .testTarget(name: "UsherEngineTests", dependencies: ["UsherEngine", "UsherCore", "CGuard", "TestSupport"])
       ]) + simulation
 )

@@ -68,6 +68,21 @@ static inline int curl_shim_use_jar(struct curl_shim_jars *jars, CURL *e, const 
          curl_easy_setopt(e, CURLOPT_COOKIELIST, "ALL") == CURLE_OK &&
          curl_easy_setopt(e, CURLOPT_SHARE, curl_shim_find_jar(jars, origin, size)) == CURLE_OK;
 }
+/* Returns the cookies of an origin, as CURLINFO_COOKIELIST writes them; NULL if there are none. The caller frees the
+ * list with curl_shim_wipe_lines(). */
+static inline struct curl_slist *curl_shim_list_cookies(struct curl_shim_jars *jars, const void *origin, size_t size) {
+  struct curl_slist *found = NULL;
+  CURL *easy = curl_easy_init();
+  if (easy == NULL) return NULL;
+  if (!curl_shim_use_jar(jars, easy, origin, size) || curl_easy_getinfo(easy, CURLINFO_COOKIELIST, &found) != CURLE_OK)
+    found = NULL;
+  curl_easy_cleanup(easy);
+  return found;
+}
+static inline void curl_shim_wipe_lines(struct curl_slist *list) {
+  for (struct curl_slist *at = list; at != NULL; at = at->next) explicit_bzero(at->data, strlen(at->data));
+  curl_slist_free_all(list);
+}
 /* Frees all cookies. The handles that used them must be closed. */
 static inline void curl_shim_free_jars(struct curl_shim_jars *jars) {
   while (jars->first != NULL) {

@@ -16,8 +16,9 @@ final class Simulation {
   private var players: [UInt64: PlayerShared] = [:]
   private(set) var isStuck = false
 
-  init?(_ network: ModelTransport, perOrigin: Int = 64) {
+  init?(_ network: ModelTransport, perOrigin: Int = 64, recordKeeper: (any RecordKeeper)? = nil) {
     var options = EngineOptions()
+    options.recordKeeper = recordKeeper
     options.isManualClock = true
     options.requestsPerOriginMax = perOrigin
     options.callbackThreadsMax = 3

@@ -208,6 +208,8 @@ package struct PlaybackMachine {
     session.longestKeepAliveTimeout(now: now)
   }
   package mutating func isKeepAliveRetry() -> Bool { session.isRetry }
+  package mutating func period() -> Milliseconds { session.period }
+  package mutating func recoverable() -> SSMSession.Recoverable? { session.recoverable }
   package mutating func connectsAgainFrom() -> Milliseconds { session.connectsAgainFrom }
   package mutating func isKeepAliveDue(now: Milliseconds) -> Bool { session.isKeepAliveDue(now: now) }
 

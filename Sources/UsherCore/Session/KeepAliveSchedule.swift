@@ -7,7 +7,7 @@ package struct KeepAliveSchedule: Sendable {
   package private(set) var due: Milliseconds
   /// When the session sent the last keep-alive that the server answered; at first, the start of the schedule. The
   /// server extended the lease at this instant or a moment later.
-  private var extendedAt: Milliseconds
+  package private(set) var extendedAt: Milliseconds
   /// How early a keep-alive is sent, in thousandths of the period.
   private let early: UInt32
 

@@ -18,6 +18,8 @@ package struct EngineOptions {
   /// `registerQuestion` registers a question and returns its completion id; `unregisterQuestion` makes the id stale.
   package var registerQuestion: ((HostQuestion) -> UInt64)?
   package var unregisterQuestion: ((UInt64) -> Void)?
+  /// Keeps the recovery records of the sessions; nil: there are none.
+  package var recordKeeper: (any RecordKeeper)?
   /// Tells the host, on the calling thread, that a function refuses an argument.
   package var tellRefusal: ((Status, String) -> Void)?
   package init() {}
@@ -32,7 +34,7 @@ package final class Engine {
   /// Reports when the I/O thread and the callback threads have nothing to do; tests wait for that.
   let idle: IdleMonitor
   package let calls: HostCalls
-  private let transport: any Transport
+  let transport: any Transport
   /// How many commands may wait in the queue. A thread that submits another command blocks until there is room.
   private static var commandsMost: Int { 4096 }
   /// How many commands run in one turn of the loop, so that commands do not delay replies and timers.
@@ -54,6 +56,7 @@ package final class Engine {
   var players = IDTable<PlayerMachine<PlaybackID>>()
   private var isStopping = false
   private let replies: ReplyReader
+  let recordKeeper: (any RecordKeeper)?
   var missingThreads = MissingThreads()
 
   /// Makes an engine that uses libcurl. Returns nil if the system or libcurl refuses something that the engine needs;
@@ -91,6 +94,7 @@ package final class Engine {
     self.clock = clock
     closing = ContextClosing(timers: timers, clock: clock)
     self.calls = calls
+    recordKeeper = options.recordKeeper
     replies = ReplyReader(transport, clock)
     secrets = ContextSecrets(proxy: options.transport.proxy)
     events = EventSink(calls: calls, clock: clock, logLevel: options.logLevel)

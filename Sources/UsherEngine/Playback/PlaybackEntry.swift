@@ -120,6 +120,8 @@ final class PlaybackEntry {
   /// The last set-up or heartbeat request.
   var callTransfer: TransferID = 0
   var nextLicense: LicenseID = 1
+  /// What the playback's recovery record says; nil: the playback has no record.
+  var recorded: SSMSession.Recoverable?
 
   init(
     id: PlaybackID, player: PlayerID, host: HostPlayback, item: PlaybackItem, shared: PlaybackShared,

@@ -167,6 +167,11 @@ package protocol Transport: AnyObject {
   /// Called when the network changed: from now on the transport uses neither the connections that are idle now nor the
   /// addresses of servers that it knows.
   func networkChanged()
+  /// The addresses of an endpoint's host that the transport knows, as CURLOPT_RESOLVE reads them, NUL-terminated.
+  func addresses(of endpoint: Endpoint) -> [UInt8]?
+  /// The cookies that the transport sends to an endpoint's origin, as CURLINFO_COOKIELIST writes them, each
+  /// NUL-terminated.
+  func cookies(of endpoint: Endpoint) -> [Secret]
   /// Ends all connections.
   func shutDown()
 }
@@ -177,6 +182,8 @@ extension Transport {
   package func isConnecting(_ id: TransferID) -> Bool { false }
   package func connectAgain(_ id: TransferID, isNetworkBack: Bool) {}
   package var longCount: Int { 0 }
+  package func addresses(of endpoint: Endpoint) -> [UInt8]? { nil }
+  package func cookies(of endpoint: Endpoint) -> [Secret] { [] }
 }
 
 package struct FinishedTransfer {

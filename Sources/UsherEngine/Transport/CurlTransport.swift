@@ -239,6 +239,10 @@ final class CurlTransport: Transport {
     return platform_socket_unacknowledged(socket) == 0
   }
 
+  func addresses(of endpoint: Endpoint) -> [UInt8]? { endpoint.name.flatMap { names.known($0) } }
+
+  func cookies(of endpoint: Endpoint) -> [Secret] { mayUseCurl() ? pool.cookies(of: endpoint) : [] }
+
   func wake() { platform_eventfd_signal(poller.wakeFD) }
 
   func takeFinished() -> [FinishedTransfer] {

@@ -89,6 +89,9 @@ struct NameTable {
     return entry.line.map { .ready($0) } ?? .unknown
   }
 
+  /// The addresses of a host, also if they are old; nil: none are known.
+  func known(_ name: HostAndPort) -> [UInt8]? { entries.first { $0.name == name }?.line }
+
   func wait(_ name: HostAndPort, _ waiting: Waiting) {
     entries.first { $0.name == name }?.waiting.append(waiting)
   }

@@ -1,4 +1,5 @@
 internal import CCurl
+internal import CPlatform
 internal import UsherCore
 
 /// The handles of libcurl that no request uses. Requests use them again, because a new handle costs more.
@@ -68,6 +69,23 @@ final class TransferPool {
     if let template { curl_easy_cleanup(template) }
     template = nil
     if let cookies { curl_shim_free_jars(cookies) }
+  }
+
+  /// The cookies of an endpoint's origin, as CURLINFO_COOKIELIST writes them.
+  func cookies(of endpoint: Endpoint) -> [Secret] {
+    guard let cookies else { return [] }
+    let first = endpoint.origin.withUnsafeBytes { curl_shim_list_cookies(cookies, $0.baseAddress, $0.count) }
+    defer { curl_shim_wipe_lines(first) }
+    var found: [Secret] = []
+    var next = first
+    while let line = next {
+      if let text = line.pointee.data {
+        let bytes = UnsafeRawBufferPointer(start: text, count: Int(platform_length(text)) + 1)
+        found.append(Secret(bytes.bindMemory(to: UInt8.self)))
+      }
+      next = line.pointee.next
+    }
+    return found
   }
 
   private func make() -> CurlTransfer? {

@@ -1,0 +1,175 @@
+/* The format of recovery records: for each session that a context holds, all that another process needs to tear the
+ * session down after the host has died. libusher writes the records; usher-guardian reads them.
+ *
+ * An area is one block of memory, in this order:
+ *   1. the header (usher_record_header),
+ *   2. one copy with the settings of the context (usher_record_copy, fields USHER_FIELD_AUTHORITIES and following),
+ *   3. `slot_count` slots of two copies each: slot i is the copies 1 + 2 i and 2 + 2 i.
+ * Each copy takes `copy_size` bytes. The writer changes the two copies of a slot in turn. If the host dies while it
+ * writes one copy, the checksum of this copy is wrong, and the other copy still has the record before.
+ *
+ * All numbers are in the byte order of the machine. Readers must treat the bytes as untrusted: usher_record_read()
+ * checks the length and the checksum, and usher_record_next() never reads beyond the record. */
+#ifndef USHER_CGUARD_RECORD_H
+#define USHER_CGUARD_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* "UsherRec" in memory. */
+#define USHER_RECORD_MAGIC 0x6365527265687355ull
+#define USHER_RECORD_VERSION 1u
+
+/* States of an area. */
+#define USHER_AREA_IN_USE 1u
+/* The context was freed: no record may be used any more. */
+#define USHER_AREA_ENDED 2u
+
+typedef struct usher_record_header {
+  uint64_t magic;
+  uint32_t version;
+  /* The sizes of this header and of one copy, and the number of slots. */
+  uint32_t header_size;
+  uint32_t copy_size;
+  uint32_t slot_count;
+  /* The process of the host, in its own PID namespace. */
+  int32_t process;
+  /* USHER_AREA_... */
+  uint32_t state;
+  /* When the area was made, in milliseconds since 1970. */
+  int64_t made_at_ms;
+  /* The text of /proc/sys/kernel/random/boot_id, which changes when the system boots; zeros if it is unknown. */
+  uint8_t boot_id[40];
+} usher_record_header;
+
+/* One copy of a record; `length` bytes follow: usher_record and its fields. */
+typedef struct usher_record_copy {
+  /* Counts the writes of a slot. The valid copy with the higher number is the newer one. */
+  uint64_t sequence;
+  /* Covers `sequence`, `length` and the bytes; see usher_record_checksum(). */
+  uint64_t checksum;
+  /* 0: the copy has no record, or the record was cleared. */
+  uint64_t length;
+} usher_record_copy;
+
+/* The fixed part of a record; the fields follow. In the settings only `connect_timeout_ms` and `flags` are set. */
+typedef struct usher_record {
+  /* The number of the playback in its context. */
+  uint64_t playback;
+  /* After this instant the server no longer has the session: on CLOCK_BOOTTIME, and since 1970. */
+  int64_t expires_boot_ms;
+  int64_t expires_wall_ms;
+  /* The time limit of one teardown request, and of a connection. */
+  uint32_t timeout_ms;
+  uint32_t connect_timeout_ms;
+  /* How often the teardown may be repeated. */
+  uint32_t retries;
+  /* USHER_RECORD_... */
+  uint32_t flags;
+} usher_record;
+
+/* The method is POST; otherwise GET. */
+#define USHER_RECORD_POST 1u
+/* The server is this machine: use no proxy, unless the settings name one. */
+#define USHER_RECORD_LOOPBACK 2u
+/* Settings: https requests may use HTTP/2. */
+#define USHER_RECORD_HTTP2 4u
+
+/* The fields of a record. All texts end with a NUL, which `length` counts. */
+#define USHER_FIELD_URL 1u
+/* A header line "Name: value"; a record has several. */
+#define USHER_FIELD_HEADER 2u
+#define USHER_FIELD_BODY 3u
+/* The server's addresses that the library has looked up, as CURLOPT_RESOLVE reads them. */
+#define USHER_FIELD_ADDRESSES 4u
+/* A cookie, as CURLINFO_COOKIELIST writes it; a record may have several. */
+#define USHER_FIELD_COOKIE 5u
+/* The fields of the settings; the options of the context explain them. */
+#define USHER_FIELD_AUTHORITIES 16u
+#define USHER_FIELD_CERTIFICATE 17u
+#define USHER_FIELD_KEY 18u
+#define USHER_FIELD_PHRASE 19u
+#define USHER_FIELD_PIN 20u
+#define USHER_FIELD_PROXY 21u
+#define USHER_FIELD_USER_AGENT 22u
+
+/* The head of a field; its bytes follow, and zeros up to a multiple of 8. */
+typedef struct usher_record_field {
+  uint32_t kind;
+  uint32_t length;
+} usher_record_field;
+
+static inline size_t usher_record_padded(size_t length) { return (length + 7) & ~(size_t)7; }
+
+/* Where copy `index` of an area begins; 0 is the settings. */
+static inline size_t usher_record_offset(const usher_record_header *area, size_t index) {
+  return (size_t)area->header_size + index * area->copy_size;
+}
+static inline size_t usher_record_area_size(uint32_t header_size, uint32_t copy_size, uint32_t slot_count) {
+  return (size_t)header_size + (1 + 2 * (size_t)slot_count) * copy_size;
+}
+
+static inline void usher_record_end(void *area) { ((usher_record_header *)area)->state = USHER_AREA_ENDED; }
+
+/* Detects a copy that was written only in part; it is no protection against an attacker. `length` is a multiple of 8.
+ */
+static inline uint64_t usher_record_checksum(uint64_t sequence, const void *bytes, uint64_t length) {
+  const uint8_t *at = (const uint8_t *)bytes;
+  uint64_t sum = (sequence ^ USHER_RECORD_MAGIC) * 0x9E3779B97F4A7C15ull + length;
+  for (uint64_t done = 0; done < length; done += 8) {
+    uint64_t word;
+    memcpy(&word, at + done, 8);
+    sum = (sum ^ (sum >> 29) ^ word) * 0xBF58476D1CE4E5B9ull;
+  }
+  return sum ^ (sum >> 32);
+}
+
+/* Ends the write of a copy whose `length` bytes are in place. */
+static inline void usher_record_seal(void *copy, uint64_t sequence, uint64_t length) {
+  usher_record_copy *head = (usher_record_copy *)copy;
+  head->sequence = sequence;
+  head->length = length;
+  head->checksum = usher_record_checksum(sequence, (const uint8_t *)copy + sizeof *head, length);
+}
+
+/* Copies the record of a copy to `out`, which has room for `copy_size` bytes. Returns its length; 0 if the copy has no
+ * record or was written only in part. Sets `sequence` to the number of the write; 0 if the copy is not valid. Safe
+ * while another process writes the copy. */
+static inline size_t usher_record_read(const void *copy, size_t copy_size, void *out, uint64_t *sequence) {
+  usher_record_copy head;
+  memcpy(&head, copy, sizeof head);
+  *sequence = 0;
+  if (copy_size < sizeof head || head.length > copy_size - sizeof head || head.length % 8 != 0) return 0;
+  memcpy(out, (const uint8_t *)copy + sizeof head, (size_t)head.length);
+  if (usher_record_checksum(head.sequence, out, head.length) != head.checksum) return 0;
+  *sequence = head.sequence;
+  return head.length < sizeof(usher_record) ? 0 : (size_t)head.length;
+}
+
+/* Reads the newest valid record of a slot of two copies, as usher_record_read() does; 0: the slot has none. */
+static inline size_t usher_record_newest(const void *slot, size_t copy_size, void *out) {
+  uint64_t first = 0, second = 0;
+  (void)usher_record_read((const uint8_t *)slot + copy_size, copy_size, out, &second);
+  size_t length = usher_record_read(slot, copy_size, out, &first);
+  if (second <= first) return length;
+  return usher_record_read((const uint8_t *)slot + copy_size, copy_size, out, &second);
+}
+
+/* Walks through the fields of a record of `length` bytes that usher_record_read() has copied. `at` is 0 for the first
+ * call. Returns the bytes of the next field and sets `field`; NULL after the last field, or if a field is malformed. A
+ * text field without a NUL at its end counts as malformed. */
+static inline const uint8_t *usher_record_next(
+    const void *record, size_t length, size_t *at, usher_record_field *field) {
+  size_t start = *at == 0 ? sizeof(usher_record) : *at;
+  if (start > length || length - start < sizeof *field) return NULL;
+  memcpy(field, (const uint8_t *)record + start, sizeof *field);
+  start += sizeof *field;
+  if (field->length > length - start) return NULL;
+  const uint8_t *bytes = (const uint8_t *)record + start;
+  if (field->kind != USHER_FIELD_BODY && (field->length == 0 || bytes[field->length - 1] != 0)) return NULL;
+  *at = start + usher_record_padded(field->length);
+  return bytes;
+}
+
+#endif

@@ -1,0 +1,29 @@
+extension SSMSession {
+  /// What another process needs to tear the session down if the host dies now.
+  package struct Recoverable {
+    /// The newest session token, or the token of the teardown that is in flight.
+    package let token: Secret
+    /// When the server last extended the lease, as far as the library knows; nil: the session has no keep-alives.
+    package let extendedAt: Milliseconds?
+  }
+
+  /// nil if the server holds nothing that the library could give back, or if the host left the session there.
+  var recoverable: Recoverable? {
+    switch stage {
+    case .pending, .left, .ended: return nil
+    case .active: return recoverable(token)
+    case .failed: return newest.isUnknownToServer ? nil : recoverable(token)
+    case .givingBack:
+      switch lifecycle.phase {
+      // Until the server has answered, it may not have read the teardown.
+      case .tearingDown(_, let teardown), .retryingTeardown(let teardown, _): return recoverable(teardown.token)
+      case .closing: return newest.isUnknownToServer ? nil : recoverable(token)
+      case .idle, .settingUp, .contested, .awaitingSlot, .active, .failed, .ended: return nil
+      }
+    }
+  }
+
+  private func recoverable(_ token: Secret?) -> Recoverable? {
+    token.map { Recoverable(token: $0, extendedAt: schedule?.extendedAt) }
+  }
+}

@@ -1,0 +1,34 @@
+internal import UsherCore
+
+extension Engine {
+  /// If a session has no keep-alives, its record is valid for one day.
+  private static var longestLife: Milliseconds { 86_400_000 }
+  private static var shortestLife: Milliseconds { 60_000 }
+
+  /// Makes the recovery record of a playback agree with its session: called after each step of its machine.
+  @inline(never)
+  func updateRecord(_ entry: PlaybackEntry, _ keeper: any RecordKeeper) {
+    // With customer SSM only the host knows the session.
+    guard !entry.delegate.isCustomer else { return }
+    guard let now = entry.machine.recoverable() else {
+      guard entry.recorded != nil else { return }
+      entry.recorded = nil
+      return keeper.clear(entry.id)
+    }
+    // `recorded` keeps the last token alive, so another token cannot have the same address.
+    if let last = entry.recorded, last.token.address == now.token.address, last.extendedAt == now.extendedAt { return }
+    guard let request = entry.delegate.ssmRequest(.teardown, token: now.token) else { return }
+    let isFirst = entry.recorded == nil
+    entry.recorded = now
+    let period = entry.machine.period()
+    let record = RecoveryRecord(
+      request: request, addresses: transport.addresses(of: request.endpoint),
+      cookies: transport.cookies(of: request.endpoint),
+      // The library assumes that a server keeps a session for two periods. Some keep it longer.
+      lifetime: period == 0 ? Self.longestLife : max(Self.shortestLife, period.permille(4000)),
+      timeout: options.transport.httpTimeout, retries: entry.delegate.policy.teardownRetries)
+    if keeper.keep(record, of: entry.id) || !isFirst || !events.logs(.warning) { return }
+    events.write(
+      .warning, LogLine(entry, "no room for the session's recovery record: if the process dies, its slot stays taken"))
+  }
+}

@@ -1,0 +1,115 @@
+import CGuard
+import Testing
+
+@testable import UsherCore
+@testable import UsherEngine
+
+@Suite struct RecordAreaTests {
+  private func record(_ token: String, addresses: String? = nil, body: String = "{}") -> RecoveryRecord {
+    RecoveryRecord(
+      request: HTTPRequest(
+        method: .post, endpoint: endpoint("teardown"), headers: [Secret(Array("t: \(token)\0".utf8))],
+        body: Secret(Array(body.utf8)), isUrgent: true, tokens: []),
+      addresses: addresses.map { Array($0.utf8) + [0] }, cookies: [], lifetime: 40_000, timeout: 1000, retries: 3)
+  }
+
+  @Test func record_thatWasKept_isReadAsAWhole() {
+    let memory = RecordMemory()
+    #expect(memory.read(0) == nil)
+    #expect(memory.area.keep(record("s1", addresses: "h:443:192.0.2.1"), of: 7))
+    #expect(
+      memory.read(0)
+        == RecordMemory.Found(
+          playback: 7, retries: 3,
+          fields: ["1 https://head-end/teardown", "2 t: s1", "3 {}", "4 h:443:192.0.2.1"]))
+    #expect(memory.read(1) == nil)
+  }
+
+  /// The host dies while it writes a record: wherever the write stops, the reader finds the record before.
+  @Test func record_writtenOnlyInPart_leavesTheOneBefore() {
+    let memory = RecordMemory()
+    let slot = memory.slot(0)
+    for token in ["s1", "s2"] { #expect(memory.area.keep(record(token), of: 7)) }
+    let before = Array(slot)
+    #expect(memory.area.keep(record("s3"), of: 7))
+    let after = Array(slot)
+    let changed = before.indices.filter { before[$0] != after[$0] }
+    #expect(changed.count > 8)
+    for cut in changed.dropFirst() {
+      slot.copyBytes(from: after[..<cut] + before[cut...])
+      #expect(memory.read(0)?.fields.contains("2 t: s2") == true, "cut at byte \(cut)")
+    }
+    slot.copyBytes(from: after)
+    #expect(memory.read(0)?.fields.contains("2 t: s3") == true)
+  }
+
+  @Test func copy_withAnyByteChanged_isNotRead() {
+    let memory = RecordMemory()
+    #expect(memory.area.keep(record("s1"), of: 7))
+    let slot = memory.slot(0)
+    let used = slot.indices.filter { slot[$0] != 0 }
+    for index in used {
+      slot[index] ^= 0x40
+      #expect(memory.read(0) == nil, "byte \(index)")
+      slot[index] ^= 0x40
+    }
+    #expect(memory.read(0) != nil)
+  }
+
+  /// A hostile process writes lengths, and makes the checksum agree.
+  @Test(arguments: [0, 1, 39, 48, 400, 500, 512, 1 << 32, UInt64.max]) func copy_withAnyLength_isReadSafely(
+    length: UInt64
+  ) {
+    let memory = RecordMemory()
+    #expect(memory.area.keep(record("s1"), of: 7))
+    let copy = UnsafeMutableRawBufferPointer(rebasing: memory.slot(0)[memory.copySize...])
+    copy.storeBytes(of: length, toByteOffset: 16, as: UInt64.self)
+    if length <= UInt64(memory.copySize - 24), length % 8 == 0 { usher_record_seal(copy.baseAddress, 9, length) }
+    #expect((memory.read(0)?.fields.count ?? 0) <= 4)
+  }
+
+  @Test func field_thatClaimsTooMuch_endsTheRecord() {
+    for claim: UInt32 in [0, 200, 1000, .max] {
+      let memory = RecordMemory()
+      #expect(memory.area.keep(record("s1"), of: 7))
+      let copy = UnsafeMutableRawBufferPointer(rebasing: memory.slot(0)[memory.copySize...])
+      let length = copy.load(fromByteOffset: 16, as: UInt64.self)
+      copy.storeBytes(of: claim, toByteOffset: 24 + MemoryLayout<usher_record>.size + 4, as: UInt32.self)
+      usher_record_seal(copy.baseAddress, 9, length)
+      #expect(memory.read(0)?.fields == [], "\(claim)")
+    }
+  }
+
+  @Test func clear_removesTheRecordAndItsBytes_andTheSlotIsUsedAgain() {
+    let memory = RecordMemory()
+    for token in ["s1", "s2"] { #expect(memory.area.keep(record(token), of: 7)) }
+    memory.area.clear(7)
+    memory.area.clear(7)
+    #expect(memory.read(0) == nil)
+    for start in [0, memory.copySize] {
+      #expect(memory.slot(0)[(start + 24)..<(start + memory.copySize)].allSatisfy { $0 == 0 })
+    }
+    #expect(memory.area.keep(record("s9"), of: 8))
+    #expect(memory.read(0)?.playback == 8)
+    #expect(memory.area.count == 1)
+  }
+
+  @Test func record_withoutRoom_isRefused_andNoOldTokenStays() {
+    let memory = RecordMemory(slotCount: 2)
+    #expect(memory.area.keep(record("s1"), of: 1))
+    #expect(memory.area.keep(record("s1"), of: 2))
+    #expect(!memory.area.keep(record("s1"), of: 3))
+    #expect(!memory.area.keep(record("s2", body: String(repeating: "x", count: 512)), of: 1))
+    #expect(memory.read(0) == nil)
+    #expect(memory.read(1)?.playback == 2)
+    #expect(memory.area.keep(record("s1"), of: 3))
+  }
+
+  @Test func end_marksTheArea() {
+    let memory = RecordMemory()
+    #expect(memory.bytes.load(as: usher_record_header.self).state == USHER_AREA_IN_USE)
+    memory.area.end()
+    let header = memory.bytes.load(as: usher_record_header.self)
+    #expect(header.state == USHER_AREA_ENDED && header.magic == USHER_RECORD_MAGIC)
+  }
+}

@@ -1,0 +1,49 @@
+import CGuard
+
+@testable import UsherEngine
+
+/// An area of recovery records in ordinary memory, and a reader that is another process in reality.
+final class RecordMemory {
+  let bytes: UnsafeMutableRawBufferPointer
+  let copySize: Int
+  let area: RecordArea
+
+  init(copySize: Int = 512, slotCount: Int = 4) {
+    let size = RecordArea.size(copySize: copySize, slotCount: slotCount)
+    bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 8)
+    bytes.initializeMemory(as: UInt8.self, repeating: 0)
+    self.copySize = copySize
+    area = RecordArea(memory: bytes, copySize: copySize, slotCount: slotCount)
+  }
+
+  deinit { bytes.deallocate() }
+
+  struct Found: Equatable {
+    var playback: UInt64 = 0
+    var retries: UInt32 = 0
+    var fields: [String] = []
+  }
+
+  /// The bytes of one slot: two copies.
+  func slot(_ index: Int) -> UnsafeMutableRawBufferPointer {
+    let start = RecordArea.headerSize + (1 + 2 * index) * copySize
+    return UnsafeMutableRawBufferPointer(rebasing: bytes[start..<(start + 2 * copySize)])
+  }
+
+  /// Reads the newest record of a slot; nil: the slot has none.
+  func read(_ index: Int) -> Found? {
+    let record = UnsafeMutableRawBufferPointer.allocate(byteCount: copySize, alignment: 8)
+    defer { record.deallocate() }
+    let length = usher_record_newest(slot(index).baseAddress, copySize, record.baseAddress)
+    guard length > 0 else { return nil }
+    let fixed = record.load(as: usher_record.self)
+    var found = Found(playback: fixed.playback, retries: fixed.retries)
+    var at = 0
+    var field = usher_record_field()
+    while let text = usher_record_next(record.baseAddress, length, &at, &field) {
+      let bytes = UnsafeBufferPointer(start: text, count: Int(field.length))
+      found.fields.append("\(field.kind) " + String(decoding: bytes, as: UTF8.self).replacing("\0", with: ""))
+    }
+    return found
+  }
+}
