@@ -157,7 +157,7 @@ def test_tlsError_ofACertificate_namesItsFault(
         error = setup_error(stage_factory(ca_file=ca_file), server)
     assert (error.status, error.tls_fault.name, server.requests) == (usher.Status.TLS, fault, [])
     assert words in error.message
-    assert error.explain() != usher.explain(error.origin, error.status, 0)
+    assert error.explain() != usher.explain(0, error.origin, status=error.status)
 
 
 def test_tlsError_ofAPinnedKey_namesItsFault(stage_factory: Callable[..., Stage], ca_file: str) -> None:

@@ -256,10 +256,10 @@ def test_completions_thatNeverWere_areInvalid(lib: Any) -> None:
 def test_explain_ofAnything_hasWords(lib: Any) -> None:
     for origin in [*usher.Origin]:
         for code in (0, 1007, -1, 2**63 - 1, -(2**63)):
-            words = usher.explain(origin, usher.Status.REFUSED, code)
+            words = usher.explain(code, origin, status=usher.Status.REFUSED)
             assert words.summary and words.advice
-    assert usher.explain(usher.Origin.SSM, usher.Status.LIMIT, 1007) != usher.explain(
-        usher.Origin.LICENSE, usher.Status.REFUSED, 1007
+    assert usher.explain(1007, usher.Origin.SSM, status=usher.Status.LIMIT) != usher.explain(
+        1007, usher.Origin.LICENSE, status=usher.Status.REFUSED
     )
 
 

@@ -228,7 +228,7 @@ def test_setupError_1007_isTheLimitOnlyFromTheSessionManager(stage: Stage) -> No
         stage.clear_keys(playback)
     assert type(caught.value) is usher.RefusedError
     assert (caught.value.origin, caught.value.service_code) == (usher.Origin.LICENSE, 1007)
-    assert caught.value.explain() != usher.explain(usher.Origin.SSM, S.LIMIT, 1007)
+    assert caught.value.explain() != usher.explain(1007, usher.Origin.SSM, status=S.LIMIT)
 
 
 # ---- licence errors --------------------------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ def test_licenceError_ofEachCode_isExplained(stage_factory: StageFactory, code: 
 )
 def test_licenceError_ofACode_saysWhatIsWrongAndWhatHelps(lib: Any, code: int, subject: str, remedy: str) -> None:
     """The explanation of an error code says what is wrong and what to do (errors.md: Words)."""
-    words = usher.explain(usher.Origin.LICENSE, S.REFUSED, code)
+    words = usher.explain(code, usher.Origin.LICENSE, status=S.REFUSED)
     assert subject in words.summary
     assert remedy in words.advice
     assert words.summary[0].isupper()
@@ -294,22 +294,22 @@ def test_licenceError_ofACode_saysWhatIsWrongAndWhatHelps(lib: Any, code: int, s
 )
 def test_explanation_ofALicenceCodeInNoList_saysSo(lib: Any, code: int) -> None:
     """A licence code that is in no table gets a general explanation (errors.md: Words)."""
-    words = usher.explain(usher.Origin.LICENSE, S.REFUSED, code)
+    words = usher.explain(code, usher.Origin.LICENSE, status=S.REFUSED)
     assert (words.known, words.source) == (False, "library status; the code is in no table")
-    assert words.summary == usher.explain(usher.Origin.LICENSE, S.REFUSED, 0).summary
+    assert words.summary == usher.explain(0, usher.Origin.LICENSE, status=S.REFUSED).summary
 
 
 @pytest.mark.parametrize("code", [1, 999, 1002, 1010, 1014, 1015, 1016, 3002, 3003, 4002, 10**12])
 def test_explanation_ofAnSsmCodeInNoList_saysSo(lib: Any, code: int) -> None:
     """1002, 1010, 1014-1016, 3002 and 3003 are not documented publicly and get a general explanation
     (errors.md: Words)."""
-    assert not usher.explain(usher.Origin.SSM, S.REFUSED, code).known
+    assert not usher.explain(code, usher.Origin.SSM, status=S.REFUSED).known
 
 
 @pytest.mark.parametrize("status", [status for status in S if status is not S.OK])
 def test_explanation_ofEveryStatus_hasSummaryAndAdvice(lib: Any, status: usher.Status) -> None:
     """If the server sent no error code, explain() explains the library's status."""
-    words = usher.explain(usher.Origin.LOCAL, status, 0)
+    words = usher.explain(0, usher.Origin.LOCAL, status=status)
     assert words.summary.endswith(".")
     assert words.advice.endswith(".")
     assert (words.known, words.source) == (False, "library status")

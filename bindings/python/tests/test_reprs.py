@@ -24,6 +24,10 @@ PUBLIC = {
 """For each class, the fields of text or bytes that are not secret."""
 
 
+STATES = {"Context", "Delegate", "Observer", "Part", "Playback", "Player", "ResourceLoader"}
+"""Classes whose repr says in which state the object is."""
+
+
 def test_dataclasses_showOnlyFieldsThatAreKnownToBePublic() -> None:
     """If a data class has a field of text or bytes, repr() does not show this field, unless PUBLIC lists it."""
     checked = 0
@@ -41,8 +45,8 @@ def test_dataclasses_showOnlyFieldsThatAreKnownToBePublic() -> None:
 
 
 def test_classes_withAReprOfTheirOwn_areKnown() -> None:
-    """Classes other than enums, tuples and data classes define no __repr__, so Python shows none of their
-    attributes."""
+    """Classes other than enums, tuples, data classes and those of STATES define no __repr__, so Python shows none of
+    their attributes."""
     for module in pkgutil.walk_packages(usher.__path__, "usher."):
         if module.name.startswith("usher.testing"):
             continue
@@ -50,7 +54,43 @@ def test_classes_withAReprOfTheirOwn_areKnown() -> None:
             if not (isinstance(kind, type) and kind.__module__.startswith("usher")):
                 continue
             has_none = issubclass(kind, enum.Enum) or dataclasses.is_dataclass(kind) or "__repr__" not in vars(kind)
-            assert has_none or kind is Resource or issubclass(kind, tuple), name
+            assert has_none or kind is Resource or issubclass(kind, tuple) or kind.__name__ in STATES, name
+
+
+def test_reprs_ofObjects_showTheirStateAndNoSecret() -> None:
+    """The repr of an object says in which state it is. It shows neither tokens nor headers, and of the host's tag only
+    a text or a number."""
+    with usher.Context(clock="manual", callbacks="pumped") as context:
+        headers = {"X-Key": "S3cr3t"}
+        delegate = usher.SSPDelegate(context, license_url="https://h.example/?k=S3cr3t", extra_headers=headers)
+        player, observer = usher.Player(context), context.add_observer(lambda event: None)
+        idle = repr(player)
+        playback = player.play("S3cr3t", clear=True, tag="kitchen")
+        other = usher.Player(context).play("S3cr3t", clear=True, tag={"S3cr3t": 1})
+        shown = [context, player, playback, other, delegate, observer]
+        before = [idle, *map(repr, shown)]
+        for thing in (playback, other):
+            thing.free()
+        observer.remove()
+        delegate.close()
+        player.close()
+    assert before == [
+        "<usher.Player, idle>",
+        "<usher.Context, manual clock, pumped, 2 playbacks>",
+        "<usher.Player, plays <usher.Playback, tag 'kitchen', session NONE>>",
+        "<usher.Playback, tag 'kitchen', session NONE>",
+        "<usher.Playback, session NONE>",
+        "<usher.SSPDelegate, open>",
+        "<usher.Observer, active>",
+    ]
+    assert list(map(repr, shown)) == [
+        "<usher.Context, manual clock, pumped, closed>",
+        "<usher.Player, closed>",
+        "<usher.Playback, closed>",
+        "<usher.Playback, closed>",
+        "<usher.SSPDelegate, closed>",
+        "<usher.Observer, removed>",
+    ]
 
 
 def test_resource_ofALoader_showsNoBytes() -> None:

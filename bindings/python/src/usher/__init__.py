@@ -83,6 +83,13 @@ if TYPE_CHECKING:
     from ._errors import UsherTimeoutError as UsherTimeoutError
     from ._errors import WouldDeadlockError as WouldDeadlockError
     from ._loads import LoadingRequest as LoadingRequest
+    from ._options import ContextOptions as ContextOptions
+    from ._options import CustomerOptions as CustomerOptions
+    from ._options import DefaultOptions as DefaultOptions
+    from ._options import LoaderOptions as LoaderOptions
+    from ._options import MultiInstanceOptions as MultiInstanceOptions
+    from ._options import SSPOptions as SSPOptions
+    from ._options import SSPV2Options as SSPV2Options
     from ._question import LATER as LATER
     from .content import FileProtection as FileProtection
     from .content import Protection as Protection
@@ -99,27 +106,21 @@ if TYPE_CHECKING:
     from .delegates.base import Delegate as Delegate
     from .delegates.base import TokenRequest as TokenRequest
     from .delegates.customer import CustomerDelegate as CustomerDelegate
-    from .delegates.customer import CustomerOptions as CustomerOptions
     from .delegates.customer import CustomerRequest as CustomerRequest
     from .delegates.customer import LicenseResponse as LicenseResponse
     from .delegates.customer import SessionCall as SessionCall
     from .delegates.default import CommonDelegate as CommonDelegate
     from .delegates.default import DefaultDelegate as DefaultDelegate
-    from .delegates.default import DefaultOptions as DefaultOptions
     from .delegates.hooks import HookCall as HookCall
     from .delegates.hooks import HTTPDelegate as HTTPDelegate
     from .delegates.multi_instance import MultiInstanceDelegate as MultiInstanceDelegate
-    from .delegates.multi_instance import MultiInstanceOptions as MultiInstanceOptions
     from .delegates.multi_instance import TokenMap as TokenMap
     from .delegates.ssp import SSPDelegate as SSPDelegate
-    from .delegates.ssp import SSPOptions as SSPOptions
     from .delegates.ssp import SSPV2Delegate as SSPV2Delegate
-    from .delegates.ssp import SSPV2Options as SSPV2Options
     from .event import Event as Event
     from .event import Notice as Notice
     from .license import License as License
     from .license import clear_key_request as clear_key_request
-    from .loader import LoaderOptions as LoaderOptions
     from .loader import ResourceLoader as ResourceLoader
     from .loader import ServerRequest as ServerRequest
     from .loader import SPCRequest as SPCRequest
@@ -141,21 +142,23 @@ _HOME = {
     "WouldDeadlockError",
     "_c.ffi": "explain",
     "_loads": "LoadingRequest",
+    "_options": "ContextOptions CustomerOptions DefaultOptions LoaderOptions MultiInstanceOptions SSPOptions "
+    "SSPV2Options",
     "_question": "LATER",
     "content": "FileProtection Protection content_id read_dash_protection read_hls_keys read_mp4 read_pssh read_tenc "
     "rewrite_hls_keys",
     "context": "Context Observer Pending",
-    "delegates.customer": "CustomerDelegate CustomerOptions CustomerRequest LicenseResponse SessionCall",
-    "delegates.default": "CommonDelegate DefaultDelegate DefaultOptions",
+    "delegates.customer": "CustomerDelegate CustomerRequest LicenseResponse SessionCall",
+    "delegates.default": "CommonDelegate DefaultDelegate",
     "delegates.base": "Delegate TokenRequest",
     "event": "Event Notice",
     "delegates.hooks": "HTTPDelegate HookCall",
     "license": "License clear_key_request",
-    "loader": "LoaderOptions ResourceLoader SPCRequest ServerRequest",
+    "loader": "ResourceLoader SPCRequest ServerRequest",
     "playback": "PayloadRequest Playback",
     "player": "Player",
-    "delegates.ssp": "SSPDelegate SSPOptions SSPV2Delegate SSPV2Options",
-    "delegates.multi_instance": "MultiInstanceDelegate MultiInstanceOptions TokenMap",
+    "delegates.ssp": "SSPDelegate SSPV2Delegate",
+    "delegates.multi_instance": "MultiInstanceDelegate TokenMap",
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
 

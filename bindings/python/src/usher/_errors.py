@@ -110,9 +110,9 @@ class UsherError(Exception):
     def explain(self) -> Explanation:
         """Explains the error in words. If its origin has a table of codes, the words are those of the code. Threads:
         any."""
-        from ._c.ffi import explain
+        from ._c.ffi import explained_error
 
-        return explain(
+        return explained_error(
             self.origin,
             self.status,
             self.service_code,

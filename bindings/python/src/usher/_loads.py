@@ -109,7 +109,7 @@ class Loads:
             InvalidHandleError, WouldDeadlockError, ClosedError.
         """
         text, timeout, out = (
-            ffi.as_bytes(url) or b"",
+            ffi.as_bytes(url, "url") or b"",
             ffi.integer(timeout_ms, 32, "timeout_ms"),
             abi.ResponseHandle(),
         )
@@ -138,7 +138,7 @@ class Loads:
         Raises:
             DeclinedError, InvalidArgumentError, InvalidHandleError, ClosedError: no request was made.
         """
-        text, timeout = ffi.as_bytes(url) or b"", ffi.integer(timeout_ms, 32, "timeout_ms")
+        text, timeout = ffi.as_bytes(url, "url") or b"", ffi.integer(timeout_ms, 32, "timeout_ms")
         future = LoadingRequest(text, self._handle)
         inquiry = Inquiry(weakref.ref(self.context), self._causes_of(text), as_resource, callback, future, "resource")
         ffi.lib.usher_playback_load_resource(

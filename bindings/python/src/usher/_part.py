@@ -10,13 +10,13 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from . import _border
 from ._c import ffi
 from ._callbacks import end
+from .context import Context
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from .context import Context
 
 
 class Part(ffi.Owner):
@@ -30,11 +30,23 @@ class Part(ffi.Owner):
     """Whether that function may wait for a server."""
 
     def __init__(self, context: Context, handle: Any) -> None:
-        self.context = context
+        self.context = _border.instance(context, Context, "context")
         self._handle = handle
         self._lock = threading.Lock()
         self._has_handle = False
         """True from the time when the library has made the object until its handle is freed."""
+
+    @property
+    def _is_closed(self) -> bool:
+        """Whether the object or its context was closed, so that calls for it raise InvalidHandleError."""
+        return not self._has_handle or self.context.closed
+
+    def __repr__(self) -> str:
+        return _border.shown_object(self, "closed" if self._is_closed else self._state())
+
+    def _state(self) -> str:
+        """The state in words, for repr()."""
+        return "open"
 
     def close(self) -> None:
         """Frees the object. A second call does nothing."""

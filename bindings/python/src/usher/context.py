@@ -14,16 +14,18 @@ import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from . import _border
 from ._c import abi, ffi, registry
 from ._c.enums import Callbacks, Clock, EventType, LogLevel, Status
 from ._callbacks import CallbackErrorHook, end, kept_interrupts, register, report, subject
 from ._errors import ClosedError, InvalidArgumentError, UsherError, WouldDeadlockError
+from ._options import ContextOptions as ContextOptions
 from .event import Event
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from .delegates.base import Delegate
     from .loader import ResourceLoader
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
 Log = Callable[[LogLevel, str], object]
 EventCallback = Callable[[Event], object]
 
-_CLOCKS = {"system": Clock.SYSTEM, "manual": Clock.MANUAL}
-_CALLBACKS = {"threaded": Callbacks.THREADED, "pumped": Callbacks.PUMPED}
 _live: weakref.WeakSet[Context] = weakref.WeakSet()
 """The contexts that the library has not freed yet."""
 _live_lock = threading.RLock()
@@ -92,52 +92,33 @@ class Context(ffi.Owner):
     def __init__(
         self,
         *,
-        clock: Literal["system", "manual"] | Clock = "system",
-        callbacks: Literal["threaded", "pumped"] | Callbacks = "threaded",
         log: Log | None = None,
-        log_level: LogLevel | int = 0,
-        callback_threads_max: int = 0,
-        connect_timeout_ms: int = 0,
-        http_timeout_ms: int = 0,
-        max_response_bytes: int = 0,
-        requests_per_origin_max: int = 0,
-        allow_insecure_http: bool = False,
-        http2: bool = False,
-        ca_file: str | os.PathLike[str] | None = None,
-        pinned_public_key: str | None = None,
-        client_certificate_file: str | os.PathLike[str] | None = None,
-        client_key_file: str | os.PathLike[str] | None = None,
-        proxy: str | None = None,
-        user_agent: str | None = None,
-        connections_max: int = 0,
-        client_key_passphrase: str | None = None,
-        wipe_freed_memory: bool = False,
-        keep_cookies: bool = False,
         on_callback_error: CallbackErrorHook | None = None,
+        **options: Unpack[ContextOptions],
     ) -> None:
-        """Makes a context and starts its threads. For each option, 0 and None mean the default that the comment of
-        usher_context_options names.
+        """Makes a context and starts its threads.
 
         Args:
-            clock: "manual" for tests: time passes only in advance() and jump().
-            callbacks: which threads run callbacks; see the class.
             log: a function that gets each log line, without newline and without secrets, up to `log_level`
                 (default INFO).
-            http2: use HTTP/2 for https if the server offers it. Default: HTTP/1.1.
-            ca_file: a PEM file with the certificate authorities to trust; the library then trusts no others. Default:
-                the authorities of the system.
-            keep_cookies: keep the cookies of each origin in memory, and send them back to that origin only.
-            proxy: URL of the proxy; "" for no proxy. Default: the proxy that the environment variables name.
             on_callback_error: a function that gets exceptions of callbacks; see the class.
+            options: ``ContextOptions``, such as ``clock="manual"`` for tests: time passes only in advance() and jump().
 
         Raises:
             InvalidArgumentError: an option is out of range or malformed, or a certificate file cannot be read.
+            TypeError: an option has a wrong type, or there is no option with this name.
             TLSError: certificate, key and pass phrase do not belong together, or a file contains no certificate or key.
             StateError: `wipe_freed_memory` is set, but the process has already used libcurl or OpenSSL (``import ssl``
                 uses OpenSSL).
             ResourceError: the operating system refused memory, a thread or a file descriptor.
             ClosedError: the interpreter exits.
         """
+        given: dict[str, Any] = dict(options)
+        names = [*ContextOptions.__annotations__, "log", "on_callback_error"]
+        _border.known(given, names, type(self).__name__)
+        for name, function in (("log", log), ("on_callback_error", on_callback_error)):
+            if function is not None:
+                _border.function(function, name)
         self.on_callback_error = on_callback_error
         self.last_callback_error: BaseException | None = None
         self._players: weakref.WeakValueDictionary[int, Player] = weakref.WeakValueDictionary()
@@ -150,43 +131,20 @@ class Context(ffi.Owner):
         """When the last begin_close() or shutdown() began, and its time limit in milliseconds."""
         self._has_handle = False
         self._handle = abi.ContextHandle()
-        self._pumped = (
-            _CALLBACKS[callbacks] if isinstance(callbacks, str) else Callbacks(callbacks)
-        ) is Callbacks.PUMPED
         self._interrupt: BaseException | None = None
-        self._manual = (_CLOCKS[clock] if isinstance(clock, str) else Clock(clock)) is Clock.MANUAL
-        options = abi.ContextOptions(
-            struct_size=ctypes.sizeof(abi.ContextOptions),
-            clock=Clock.MANUAL if self._manual else Clock.SYSTEM,
-            log_level=log_level,
-            callback_threads_max=ffi.integer(callback_threads_max, 32, "callback_threads_max"),
-            connect_timeout_ms=ffi.integer(connect_timeout_ms, 32, "connect_timeout_ms"),
-            http_timeout_ms=ffi.integer(http_timeout_ms, 32, "http_timeout_ms"),
-            max_response_bytes=ffi.integer(max_response_bytes, 32, "max_response_bytes"),
-            requests_per_origin_max=ffi.integer(requests_per_origin_max, 32, "requests_per_origin_max"),
-            allow_insecure_http=int(allow_insecure_http),
-            http2=int(http2),
-            ca_file=ffi.c_string(ca_file, "ca_file"),
-            pinned_public_key=ffi.c_string(pinned_public_key, "pinned_public_key"),
-            client_certificate_file=ffi.c_string(client_certificate_file, "client_certificate_file"),
-            client_key_file=ffi.c_string(client_key_file, "client_key_file"),
-            proxy=ffi.c_string(proxy, "proxy"),
-            user_agent=ffi.c_string(user_agent, "user_agent"),
-            callbacks=Callbacks.PUMPED if self._pumped else Callbacks.THREADED,
-            connections_max=ffi.integer(connections_max, 32, "connections_max"),
-            client_key_passphrase=ffi.c_string(client_key_passphrase, "client_key_passphrase"),
-            wipe_freed_memory=int(wipe_freed_memory),
-            keep_cookies=int(keep_cookies),
-        )
+        structure = ffi.filled(abi.ContextOptions, given)
+        self._pumped = structure.callbacks == Callbacks.PUMPED
+        self._manual = structure.clock == Clock.MANUAL
         with _live_lock:
             if _is_exiting:
                 raise ClosedError("the interpreter exits: no context can be made")
-            options.refusal = ffi.on_refusal
+            structure.refusal = ffi.on_refusal
             if log is not None:
-                options.log = _on_log
-                options.log_user_data = register(self, "log", log)
-                options.log_destroy = registry.destroy
-            ffi.lib.usher_context_new(ctypes.byref(options), ctypes.byref(self._handle))
+                structure.log = _on_log
+                structure.log_user_data = register(self, "log", log)
+                structure.log_destroy = registry.destroy
+            new = ffi.lib.usher_context_new
+            _border.passed(lambda: new(ctypes.byref(structure), ctypes.byref(self._handle)), given)
             self._has_handle = True
             _live.add(self)
 
@@ -203,7 +161,7 @@ class Context(ffi.Owner):
             InvalidHandleError, ClosedError.
         """
         number = ctypes.c_uint64()
-        entry = register(self, "observer", observer)
+        entry = register(self, "observer", _border.function(observer, "observer"))
         ffi.lib.usher_context_add_observer(self._handle, _on_event, entry, registry.destroy, ctypes.byref(number))
         return Observer(self, number.value)
 
@@ -215,6 +173,10 @@ class Context(ffi.Owner):
         Raises:
             InvalidHandleError, InvalidArgumentError for a delegate of another context.
         """
+        if delegate is not None:
+            from .delegates.base import Delegate
+
+            _border.open_part(_border.instance(delegate, Delegate, "delegate"), self, "delegate")
         with (
             self._delegate_lock
         ):  # so that `_delegate` is the delegate that the library has, even if two threads set one
@@ -366,6 +328,12 @@ class Context(ffi.Owner):
         """close() was called."""
         return not self._has_handle
 
+    def __repr__(self) -> str:
+        facts = ["manual clock" if self._manual else "", "pumped" if self._pumped else ""]
+        count = len(self._playbacks)
+        playbacks = f"{count} {'playback' if count == 1 else 'playbacks'}"
+        return _border.shown_object(self, *facts, "closed" if self.closed else playbacks)
+
     def __enter__(self) -> Self:
         return self
 
@@ -487,6 +455,9 @@ class Observer(ffi.Owner):
                 end(self.context, ffi.lib.usher_context_remove_observer, self.context._handle, self._number)
 
     close = remove
+
+    def __repr__(self) -> str:
+        return _border.shown_object(self, "removed" if self._removed or self.context.closed else "active")
 
     def __enter__(self) -> Self:
         return self

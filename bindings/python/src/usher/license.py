@@ -7,9 +7,10 @@ import ctypes
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from . import _border
 from ._c import abi, ffi
-from ._c.enums import LicenseType, RenewType, Status
-from ._errors import InvalidArgumentError, TooLargeError
+from ._c.enums import LicenseType, RenewType
+from ._errors import TooLargeError
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,15 @@ class License:
         return found
 
 
+def _key_id(kid: object, name: str) -> bytes:
+    if isinstance(kid, str):
+        raise TypeError(f"{name}: this is a str, not bytes; convert 32 hex digits with bytes.fromhex()")
+    found = _border.data(kid, name)
+    if len(found) != 16:
+        raise _border.refused(f"{name}: {len(found)} bytes; a key id has 16")
+    return found
+
+
 def clear_key_request(kids: Iterable[bytes]) -> bytes:
     """Makes the Clear Key licence request for these key ids, 16 bytes each. It is the `payload` for get_license().
 
@@ -57,8 +67,8 @@ def clear_key_request(kids: Iterable[bytes]) -> bytes:
     Raises:
         InvalidArgumentError.
     """
-    ids = list(kids)
-    if any(len(kid) != 16 for kid in ids):
-        raise InvalidArgumentError("kids: a key id has 16 bytes", status=Status.INVALID_ARGUMENT)
+    ids = [_key_id(kid, f"kids[{at}]") for at, kid in enumerate(_border.several(kids, "kids"))]
+    if not 1 <= len(ids) <= 1024:
+        raise _border.refused(f"kids: there are {len(ids)}; give 1 to 1024 key ids")
     joined = ffi.c_bytes(b"".join(ids))
     return ffi.filled_buffer(lambda buffer, size: ffi.lib.usher_clearkey_request(joined, len(ids), buffer, size))

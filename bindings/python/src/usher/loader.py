@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
+from . import _border
 from ._c import abi, ffi, registry
-from ._c.enums import ContentIDRule, FPSRequest, FPSResponse, Route, Status, TokenKind, URLEncode
+from ._c.enums import Status, TokenKind
 from ._callbacks import HostFunction, subject
 from ._errors import InvalidArgumentError
+from ._options import LoaderOptions
 from ._part import Part
 from ._question import Question, Reply, ask
 
@@ -19,57 +20,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .context import Context
-
-
-class LoaderOptions(TypedDict, total=False):
-    """Options of resource loaders; see usher_loader_options. 0 and None mean the default.
-
-    scheme: the scheme of the URLs that the loader handles. Default "skd".
-    route: where the loader sends the SPC: to `license_url` (KEY_SERVER), to the token URL in the reply of
-        `entitlement_url` (ENTITLEMENT), or to the `skd:` URL with `derived_scheme` (TOKEN_URL).
-    content_id_rule: the part of the URL that is the content identifier.
-    license_url, entitlement_url: the URLs of these servers. Default: the URL inside the `skd:` URL, if its host is
-        allowed.
-    allowed_hosts: the hosts that URLs in the content or from an entitlement server may have: "host", "host:port",
-        "host:*", "*.example.com". An entry without a port allows the default port of the scheme. Default: the loader
-        uses no such URLs.
-    derived_scheme: the scheme that replaces `scheme`: "https", or "http" for loopback.
-    certificate, certificate_file, certificate_url: the application certificate; set one of the three. The loader reads
-        a file at once. It downloads a URL at the first request; if the download fails, it tries again at the next
-        request.
-    extra_headers: "Name: value" lines for the key server, separated by newlines.
-    request_format, spc_urlencode, spc_field, content_id_field: the format of the request with the SPC.
-    response_format, response_path: the format of the reply with the CKC; the path ("a.b") is for JSON.
-    device_binding: whether the entitlement server binds tokens to the device: the first request registers the device,
-        and later requests use this registration. Needs `customer_cookie`.
-    customer_cookie: the cookie for the entitlement server, up to 32 bytes of UTF-8.
-    device_registered: whether an earlier run of the program got the event DEVICE_REGISTERED. Needs `device_binding`.
-    spc_timeout_ms: how long the SPC callback may take, milliseconds. Default 5000.
-    server_timeout_ms: how long each of the callbacks `server` and `token_url` may take, milliseconds. Default 10000.
-    """
-
-    scheme: str | None
-    route: Route | int
-    content_id_rule: ContentIDRule | int
-    license_url: str | None
-    entitlement_url: str | None
-    allowed_hosts: Iterable[str] | None
-    derived_scheme: str | None
-    certificate: bytes | None
-    certificate_file: str | os.PathLike[str] | None
-    certificate_url: str | None
-    extra_headers: str | None
-    request_format: FPSRequest | int
-    spc_urlencode: URLEncode | int
-    spc_field: str | None
-    content_id_field: str | None
-    response_format: FPSResponse | int
-    device_binding: bool
-    customer_cookie: str | None
-    device_registered: bool
-    spc_timeout_ms: int
-    server_timeout_ms: int
-    response_path: str | None
 
 
 class SPCRequest(Question[bytes]):
@@ -135,8 +85,9 @@ class ServerRequest(Question["Server"]):
         Raises:
             InvalidCompletionError, InvalidArgumentError: like answer().
         """
-        given: dict[str, Any] = {"url": url, "token_kind": token_kind}
+        given: dict[str, Any] = {"url": url}
         structure = ffi.filled(abi.Entitlement, given)
+        structure.token_kind = _border.member(token_kind, TokenKind, "token_kind")
         if content_id is not None:
             structure.content_id = ffi.c_bytes(content_id)
             structure.content_id_size = len(content_id)
@@ -214,6 +165,10 @@ class ResourceLoader(Part):
         """
         super().__init__(context, abi.LoaderHandle())
         self.scheme = (options.get("scheme") or "skd").lower()
+        _border.known(options, [*LoaderOptions.__annotations__, "spc", "server", "token_url"], type(self).__name__)
+        for name, function in (("spc", spc), ("server", server), ("token_url", token_url)):
+            if function is not None or name == "spc":
+                _border.function(function, name)
         structure = _structure(options)
         structure.spc = _on_spc
         if server is not None:
@@ -228,9 +183,13 @@ class ResourceLoader(Part):
         )
         structure.user_data = registry.add(functions)
         structure.destroy = registry.destroy
-        ffi.lib.usher_context_add_loader(context._handle, ctypes.byref(structure), ctypes.byref(self._handle))
+        add = ffi.lib.usher_context_add_loader
+        _border.passed(lambda: add(context._handle, ctypes.byref(structure), ctypes.byref(self._handle)), options)
         self._has_handle = True
         context._loaders[self.scheme] = self
+
+    def _state(self) -> str:
+        return f"scheme {self.scheme}"
 
     def close(self) -> None:
         """Unregisters the loader and frees it. Running requests continue. A second call does nothing."""
@@ -241,22 +200,23 @@ class ResourceLoader(Part):
 
 def _structure(options: LoaderOptions) -> abi.LoaderOptions:
     given: dict[str, Any] = dict(options)
-    if {"user_data", "destroy", "certificate_size"} & given.keys():
-        raise TypeError("user_data, destroy and certificate_size are not options: these bindings set them")
     hosts, certificate = given.pop("allowed_hosts", None), given.pop("certificate", None)
     if hosts is not None:
         given["allowed_hosts"] = hosts if isinstance(hosts, str) else _hosts(hosts)
     structure = ffi.filled(abi.LoaderOptions, given)
     if certificate is not None:
+        certificate = _border.data(certificate, "certificate")
         structure.certificate = ffi.c_bytes(certificate)
         structure.certificate_size = len(certificate)
     return structure
 
 
 def _hosts(hosts: Iterable[str]) -> str:
-    patterns = list(hosts)
+    patterns = [_border.text(host, "allowed_hosts: a host") for host in _border.several(hosts, "allowed_hosts")]
     if any(not pattern or any(map(str.isspace, pattern)) for pattern in patterns):
-        raise InvalidArgumentError("a host is empty or has a blank in it", status=Status.INVALID_ARGUMENT)
+        raise InvalidArgumentError(
+            "allowed_hosts: a host is empty or has a blank in it", status=Status.INVALID_ARGUMENT
+        )
     return " ".join(patterns)
 
 

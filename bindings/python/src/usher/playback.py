@@ -9,11 +9,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from . import _border
 from ._answers import Inquiry, as_data, as_license, on_response, read, take
 from ._c import abi, ffi, registry
 from ._c.enums import CloseMode, KeySystem, LicenseType, SessionState, Status
 from ._callbacks import end, report_to
-from ._errors import InvalidArgumentError, InvalidHandleError, UsherError
+from ._errors import InvalidHandleError, UsherError
 from ._loads import Loads
 from ._part import Part
 from ._question import Causes, Question, Reply, ask
@@ -109,7 +110,8 @@ class Playback(Loads, Part):
             StateError: the playback already has a token, or no longer waits for a token.
             InvalidHandleError, InvalidArgumentError, ClosedError.
         """
-        ffi.lib.usher_playback_set_content_token(self._handle, ffi.c_string(token, "token"))
+        given = ffi.c_string(_border.text(token, "token"), "token")
+        _border.passed(lambda: ffi.lib.usher_playback_set_content_token(self._handle, given), {"token": token})
 
     def suspend(self) -> None:
         """Tells the library that the host goes to sleep, or does not show this item for some time.
@@ -158,7 +160,8 @@ class Playback(Loads, Part):
         request, out = _license_request(key_system, payload, type, asset_id, timeout_ms), abi.ResponseHandle()
         status = ffi.lib.usher_playback_get_license(self._handle, ctypes.byref(request), ctypes.byref(out))
         try:
-            return as_license(take(out, status, "usher_playback_get_license"))
+            given = {"key_system": key_system}
+            return as_license(_border.passed(lambda: take(out, status, "usher_playback_get_license"), given))
         except UsherError as error:
             self._causes.chain(error)
             raise
@@ -186,10 +189,14 @@ class Playback(Loads, Part):
             InvalidHandleError, InvalidArgumentError, ClosedError: no request was made.
         """
         request = _license_request(key_system, payload, type, asset_id, timeout_ms)
+        if callback is not None:
+            _border.function(callback, "callback")
         inquiry = Inquiry(weakref.ref(self.context), self._causes, as_license, callback)
         entry = registry.add(inquiry)
-        ffi.lib.usher_playback_request_license(
-            self._handle, ctypes.byref(request), on_response, entry, registry.destroy
+        ask = ffi.lib.usher_playback_request_license
+        _border.passed(
+            lambda: ask(self._handle, ctypes.byref(request), on_response, entry, registry.destroy),
+            {"key_system": key_system},
         )
         return inquiry.future
 
@@ -238,7 +245,7 @@ class Playback(Loads, Part):
             InvalidArgumentError, InvalidHandleError, WouldDeadlockError, ClosedError.
         """
         timeout, out = ffi.integer(timeout_ms, 32, "timeout_ms"), abi.ResponseHandle()
-        text = ffi.as_bytes(url) or b""
+        text = ffi.as_bytes(url, "url") or b""
         status = ffi.lib.usher_playback_get_content_id(
             self._handle, ffi.c_bytes(text), len(text), timeout, ctypes.byref(out)
         )
@@ -249,7 +256,7 @@ class Playback(Loads, Part):
     ) -> Future[bytes]:
         """Asks for the content identifier of a URL. The future and the callback work as those of request_license()."""
         inquiry = Inquiry(weakref.ref(self.context), self._causes, as_data, callback)
-        text = ffi.as_bytes(url) or b""
+        text = ffi.as_bytes(url, "url") or b""
         given = ffi.c_bytes(text), len(text)
         ffi.lib.usher_playback_request_content_id(
             self._handle, *given, on_response, registry.add(inquiry), registry.destroy
@@ -277,10 +284,11 @@ class Playback(Loads, Part):
             InvalidArgumentError: `mode` is not a ``CloseMode``.
             StateError: the host left the session, and the library never got the token of this session.
         """
+        wanted = _border.member(mode, CloseMode, "mode")
         if not self._has_handle:
             return
         try:
-            end(self.context, ffi.lib.usher_playback_close, self._handle, mode)
+            end(self.context, ffi.lib.usher_playback_close, self._handle, wanted)
         except InvalidHandleError:
             if self._has_handle:  # another thread freed the playback meanwhile, which closed it
                 raise
@@ -295,6 +303,15 @@ class Playback(Loads, Part):
     def __exit__(self, *exception: object) -> None:
         self.close()
         self.free()
+
+    def _state(self) -> str:
+        return ", ".join(filter(None, [_border.shown_tag(self.tag), self._session_words()]))
+
+    def _session_words(self) -> str:
+        try:
+            return f"session {self.session_state.name}"
+        except UsherError as error:  # another thread freed the playback, or this is the child of fork()
+            return error.status.name
 
     def _adopt(self, handle: abi.PlaybackHandle) -> None:
         """Sets the handle, either after play(), or in a callback that runs before play() returns."""
@@ -336,14 +353,13 @@ class Item:
 def _license_request(
     key_system: KeySystem | str, payload: bytes, type: LicenseType | int, asset_id: bytes | str | None, timeout_ms: int
 ) -> abi.LicenseRequest:
-    if not isinstance(payload, bytes):
-        raise InvalidArgumentError("payload is not bytes", status=Status.INVALID_ARGUMENT)
+    payload = _border.data(payload, "payload")
     name = key_system.value if isinstance(key_system, KeySystem) else key_system
-    asset = ffi.as_bytes(asset_id)
+    asset = ffi.as_bytes(asset_id, "asset_id")
     return abi.LicenseRequest(
         struct_size=ctypes.sizeof(abi.LicenseRequest),
         key_system=ffi.c_string(name, "key_system"),
-        type=type,
+        type=_border.member(type, LicenseType, "type"),
         timeout_ms=ffi.integer(timeout_ms, 32, "timeout_ms"),
         payload=ffi.c_bytes(payload),
         payload_size=len(payload),

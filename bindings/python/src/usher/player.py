@@ -7,18 +7,19 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from . import _border
 from ._c import abi, ffi, registry
 from ._c.enums import CloseMode, NoticeType
 from ._callbacks import register, subject
 from ._errors import InvalidHandleError
 from ._part import Part
 from .context import Observer
+from .delegates.base import Delegate
 from .event import Notice
 from .playback import Item, PayloadCallback, Playback, RenewedCallback, on_payload, on_renewed
 
 if TYPE_CHECKING:
     from .context import Context
-    from .delegates.base import Delegate
 
 
 NoticeCallback = Callable[[Notice], object]
@@ -77,14 +78,19 @@ class Player(Part):
         Raises:
             InvalidHandleError, InvalidArgumentError, NoDelegateError, ClosedError, WouldDeadlockError.
         """
+        if delegate is not None:
+            _border.open_part(_border.instance(delegate, Delegate, "delegate"), self.context, "delegate")
+        for name, function in (("payload", payload), ("renewed", renewed)):
+            if function is not None:
+                _border.function(function, name)
         playback = Playback(self.context, self, tag)
         wanted = abi.PlaybackOptions(
             struct_size=ctypes.sizeof(abi.PlaybackOptions),
             content_token=ffi.c_string(content_token, "content_token"),
             destroy=registry.destroy,
-            clear=int(clear),
+            clear=_border.flag(clear, "clear"),
         )
-        content = ffi.as_bytes(content_id)
+        content = ffi.as_bytes(content_id, "content_id")
         if content is not None:
             wanted.content_id, wanted.content_id_size = ffi.c_bytes(content), len(content)
         if payload is not None:
@@ -93,8 +99,13 @@ class Player(Part):
             wanted.renewed = on_renewed
         item = Item(weakref.ref(self.context), weakref.ref(playback), tag, payload, renewed, [])
         out = abi.PlaybackHandle()
-        while not self._start(wanted, item, delegate, out):
-            pass
+        given = {"content_token": content_token, "content_id": content_id}
+        try:
+            while not _border.passed(lambda: self._start(wanted, item, delegate, out), given):
+                pass
+        except BaseException:
+            playback._has_handle = False
+            raise
         used = item.delegates[-1]
         playback._free_waits = self._free_waits = used is not None and used._is_sync
         playback._adopt(out)
@@ -133,7 +144,7 @@ class Player(Part):
             InvalidHandleError, ClosedError.
         """
         number = ctypes.c_uint64()
-        entry = register(self.context, "observer", observer)
+        entry = register(self.context, "observer", _border.function(observer, "observer"))
         ffi.lib.usher_player_add_observer(self._handle, _on_notice, entry, registry.destroy, ctypes.byref(number))
         return Observer(self.context, number.value)
 
@@ -147,7 +158,11 @@ class Player(Part):
                 token, or you have freed the playback.
             InvalidHandleError, InvalidArgumentError.
         """
-        ffi.lib.usher_player_stop(self._handle, mode)
+        ffi.lib.usher_player_stop(self._handle, _border.member(mode, CloseMode, "mode"))
+
+    def _state(self) -> str:
+        playback = self._playback
+        return "idle" if playback is None or playback._is_closed else f"plays {playback!r}"
 
     def close(self) -> None:
         """Closes the player's playbacks and frees the player. A second call does nothing."""

@@ -14,9 +14,11 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
+from .. import _border
 from .._errors import Explanation, InvalidArgumentError, LegacyCodes, TooLargeError, UsherError, error_class
+from .._options import ENUMERATIONS
 from . import abi
 from .enums import Operation, Origin, Status, TLSFault
 
@@ -104,9 +106,17 @@ def from_status(status: int, what: str = "") -> UsherError:
     status."""
     refused, line = getattr(_refusal, "last", (Status.OK, ""))
     _refusal.last = Status.OK, ""
-    if refused != status:
-        line = text(lib.usher_status_message(status))
-    return error_class(status)(f"{what}: {line}" if what else line, status=Status(status))
+    if refused == status:
+        if status == Status.INVALID_ARGUMENT:  # the line begins with the name of the argument
+            what = ""
+        else:
+            name, _, reason = line.partition(": ")
+            line = f"{name}: {_border.mended(reason)}" if reason else _border.mended(line)
+    elif status == Status.INVALID_HANDLE and what:
+        line, what = _border.closed(what), ""
+    else:
+        line = _border.mended(text(lib.usher_status_message(status)))
+    return error_class(status)(f"{_border.caller(what)}: {line}" if what else line, status=Status(status))
 
 
 def explained(function: Any, *arguments: Any) -> None:
@@ -153,13 +163,46 @@ def from_detail(detail: Any) -> UsherError | None:
 
 
 def explain(
+    code: int | str | Status,
+    origin: Origin | Literal["local", "license", "ssm", "certificate", "token_server", "key_server"] | None = None,
+    *,
+    status: Status | int | None = None,
+    operation: Operation | int = Operation.NONE,
+    http_status: int = -1,
+    tls_fault: TLSFault | int = TLSFault.NONE,
+) -> Explanation:
+    """Explains a code of a server, or a status of the library, in words: ``explain(1007, "ssm")``,
+    ``explain("TIMEOUT")``. Threads: any.
+
+    Args:
+        code: the ``service_code`` of an error; or a ``Status`` or its name, for an error without a service code.
+        origin: the server that sent the code. Default: Origin.SSM for a code, Origin.LOCAL for a status.
+        status: the status of the error, if `code` is a code. Default: LIMIT for code 1007 of the SSM, otherwise
+            REFUSED.
+
+    Raises:
+        InvalidArgumentError: there is no such status or origin.
+    """
+    has_code = isinstance(code, int) and not isinstance(code, Status | bool)
+    if origin is None:
+        origin = Origin.SSM if has_code else Origin.LOCAL
+    asked = _border.member(origin, Origin, "origin", words=True)
+    if not has_code:
+        name = code.removeprefix("USHER_E_").lower() if isinstance(code, str) else code
+        return explained_error(asked, _border.member(name, Status, "code", words=True), 0, operation=operation)
+    if status is None:
+        status = Status.LIMIT if (asked, code) == (Origin.SSM, 1007) else Status.REFUSED
+    return explained_error(asked, status, int(code), operation=operation, http_status=http_status, tls_fault=tls_fault)
+
+
+def explained_error(
     origin: Origin,
-    status: Status,
+    status: Status | int,
     service_code: int,
     *,
-    operation: Operation = Operation.NONE,
+    operation: Operation | int = Operation.NONE,
     http_status: int = -1,
-    tls_fault: TLSFault = TLSFault.NONE,
+    tls_fault: TLSFault | int = TLSFault.NONE,
 ) -> Explanation:
     """Explains an error in words; see usher_error_explain()."""
     detail = abi.Error(status, origin, operation, http_status, service_code, b"", tls_fault=tls_fault)
@@ -196,7 +239,7 @@ def c_string(value: str | os.PathLike[str] | None, name: str) -> bytes | None:
     the NUL."""
     if value is None:
         return None
-    encoded = _utf8(os.fspath(value), name)
+    encoded = _utf8(_border.text(value, name), name)
     if b"\0" in encoded:
         raise InvalidArgumentError(f"{name} has a NUL in it", status=Status.INVALID_ARGUMENT)
     return encoded
@@ -204,12 +247,9 @@ def c_string(value: str | os.PathLike[str] | None, name: str) -> bytes | None:
 
 def header_lines(headers: Mapping[str, str]) -> bytes:
     """Converts headers to "Name: value" lines for C."""
-    for name, value in headers.items():
-        if ":" in name or "\n" in name + value:
-            raise InvalidArgumentError(
-                "a header contains a line break, or its name contains a colon", status=Status.INVALID_ARGUMENT
-            )
-    return c_string("\n".join(f"{name}: {value}" for name, value in headers.items()), "a header") or b""
+    if not isinstance(headers, Mapping):
+        raise TypeError(f"headers: this is {_border.kind_of(headers)}; give a mapping of names to values")
+    return c_string(_border.headers(headers, "headers"), "a header") or b""
 
 
 def c_bytes(value: bytes | None) -> Any:
@@ -220,9 +260,11 @@ def c_bytes(value: bytes | None) -> Any:
     return ctypes.cast(array, ctypes.POINTER(ctypes.c_uint8))
 
 
-def as_bytes(value: bytes | str | None) -> bytes | None:
+def as_bytes(value: bytes | str | None, name: str = "the text") -> bytes | None:
     """Returns bytes unchanged, and text encoded as UTF-8."""
-    return _utf8(value, "the text") if isinstance(value, str) else value
+    if value is None:
+        return None
+    return _utf8(value, name) if isinstance(value, str) else _border.data(value, name)
 
 
 def _utf8(text: str, name: str) -> bytes:
@@ -239,11 +281,8 @@ def copied(pointer: Any, size: int) -> bytes | None:
 
 
 def integer(value: int, bits: int, name: str) -> int:
-    """Raises an exception if a number does not fit its C type, because ctypes would silently truncate the number."""
-    number = int(value)
-    if not 0 <= number < 1 << bits:
-        raise InvalidArgumentError(f"{name} is {number}, not in 0..2**{bits}-1", status=Status.INVALID_ARGUMENT)
-    return number
+    """Returns a whole number for an unsigned C type; raises an exception for any other value."""
+    return _border.number(value, bits, name)
 
 
 _UNSIGNED = {ctypes.c_uint32: 32, ctypes.c_uint64: 64, ctypes.c_size_t: 8 * ctypes.sizeof(ctypes.c_size_t)}
@@ -252,7 +291,7 @@ _UNSIGNED = {ctypes.c_uint32: 32, ctypes.c_uint64: 64, ctypes.c_size_t: 8 * ctyp
 def filled(structure: type[Structure], given: Mapping[str, Any]) -> Structure:
     """Makes an option structure from these fields. A field that is None gets its default value.
 
-    Raises TypeError for an unknown name.
+    Raises TypeError for an unknown name or a wrong type.
     """
     kinds = {name: kind for name, kind, *_ in structure._fields_}
     values: dict[str, Any] = {"struct_size": ctypes.sizeof(structure)}
@@ -263,9 +302,14 @@ def filled(structure: type[Structure], given: Mapping[str, Any]) -> Structure:
         if value is None:
             continue
         if kind is ctypes.c_char_p:
-            value = c_string(value, name)
+            value = c_string(_border.headers(value, name) if name == "extra_headers" else value, name)
         elif kind is ctypes.c_int32:
-            value = integer(value, 31, name)
+            enumeration = ENUMERATIONS.get(name)
+            value = (
+                _border.flag(value, name)
+                if enumeration is None
+                else _border.member(value, enumeration, name, words=True)
+            )
         elif kind in _UNSIGNED:
             value = integer(value, _UNSIGNED[kind], name)
         values[name] = value

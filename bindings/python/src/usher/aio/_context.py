@@ -10,22 +10,35 @@ import weakref
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
+from .. import _border
 from .. import context as _context
 from .. import event as _event
 from .._c.enums import EventType, Status
+from .._callbacks import CallbackErrorHook
 from .._errors import ClosedError, InvalidHandleError, UsherError
+from .._options import ContextOptions
 from .._question import LATER, Question
+from ..delegates import base as _base
 from ._play import Play, resolve
 from ._requests import Event, EventCallback
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from ._delegates import Delegate
     from ._player import Player
 
 _CLOSE_MS = 6000
 """The default time-out of usher_context_close()."""
+
+
+def blocking_of(delegate: Delegate | None) -> _base.Delegate | None:
+    """Returns the ``usher.Delegate`` underneath a delegate. Raises TypeError for another object."""
+    if delegate is None:
+        return None
+    from ._delegates import Delegate as Wanted
+
+    return _border.instance(delegate, Wanted, "delegate").blocking
 
 
 class Context:
@@ -41,16 +54,25 @@ class Context:
         blocking: the pumped ``usher.Context`` underneath, for virtual time: settle(), advance(), jump(), pending().
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        log: _context.Log | None = None,
+        on_callback_error: CallbackErrorHook | None = None,
+        **options: Unpack[ContextOptions],
+    ) -> None:
         """Makes a context for the event loop that runs in this thread.
 
         Args:
-            options: those of ``usher.Context``, without `callbacks`.
+            log, on_callback_error: as in ``usher.Context``.
+            options: ``ContextOptions``, without `callbacks`.
 
         Raises:
             RuntimeError: no loop runs in this thread.
             InvalidArgumentError, ResourceError, TypeError.
         """
+        if "callbacks" in options:
+            raise TypeError("callbacks: callbacks of usher.aio always run on the event loop; omit this option")
         self._loop = asyncio.get_running_loop()
         self._open: set[Play] = set()
         self._players: weakref.WeakValueDictionary[int, Player] = weakref.WeakValueDictionary()
@@ -60,7 +82,8 @@ class Context:
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing: asyncio.Task[int] | None = None
         self._closed_event: asyncio.Future[None] = self._loop.create_future()
-        self.blocking = _context.Context(callbacks="pumped", **options)
+        options["callbacks"] = "pumped"
+        self.blocking = _context.Context(log=log, on_callback_error=on_callback_error, **options)
         self.blocking.add_observer(self._on_event)
         self.blocking.pump()  # makes this the pumping thread, on which the library refuses calls that would wait
         self._pump_fd = self.blocking.pump_fd
@@ -86,7 +109,7 @@ class Context:
     def add_observer(self, observer: EventCallback) -> None:
         """Adds an observer: a plain function or a coroutine function, which the context calls with every event from now
         on."""
-        self._observers.append(observer)
+        self._observers.append(_border.function(observer, "observer"))
 
     def remove_observer(self, observer: EventCallback) -> None:
         """Removes an observer. Raises ValueError if the function is not an observer."""
@@ -95,8 +118,13 @@ class Context:
     def set_delegate(self, delegate: Delegate | None) -> None:
         """Sets the delegate for playbacks that are started without a delegate; None clears it. Raises the same errors
         as in ``usher.Context``."""
-        self.blocking.set_delegate(None if delegate is None else delegate.blocking)
+        self.blocking.set_delegate(blocking_of(delegate))
         self._delegate = delegate
+
+    def __repr__(self) -> str:
+        clock = "manual clock" if self.blocking._manual else ""
+        playbacks = f"{len(self._open)} {'playback' if len(self._open) == 1 else 'playbacks'}"
+        return _border.shown_object(self, clock, "closed" if self.closed else playbacks)
 
     def suspend(self) -> None:
         """Calls Playback.suspend() for all playbacks of the context. Raises InvalidHandleError."""

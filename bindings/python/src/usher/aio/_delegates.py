@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .. import _border, _options
 from .._c.enums import Status
 from .._errors import InvalidArgumentError
 from .._question import Answer, Question, Reply
@@ -14,6 +15,7 @@ from ..delegates import default as _default
 from ..delegates import hooks as _hooks
 from ..delegates import multi_instance as _tokens
 from ..delegates import ssp as _ssp
+from ._context import Context
 from ._play import TEARDOWN_MS
 from ._requests import (
     CustomerCallback,
@@ -28,8 +30,6 @@ from ._requests import (
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
-
-    from ._context import Context
 
 Made = Reply[Answer] | Awaitable[Answer | None]
 """The return value of a delegate's method: a value as in ``usher``, or an awaitable for such a value."""
@@ -50,11 +50,14 @@ class Delegate:
 
     def __init__(self, context: Context) -> None:
         """For subclasses."""
-        self.context = context
+        self.context = _border.instance(context, Context, "context")
 
     def close(self) -> None:
         """Frees the delegate. Playbacks that use it continue. A second call does nothing."""
         self.blocking.close()
+
+    def __repr__(self) -> str:
+        return _border.shown_object(self, "closed" if self.blocking._is_closed else "open")
 
     def __enter__(self) -> Self:
         return self
@@ -116,7 +119,7 @@ class HTTPDelegate(Delegate):
         if callback is None:
             self.blocking.set_token_callback(None)
             return
-        answer, context = callback, self.context
+        answer, context = _border.function(callback, "token_callback"), self.context
         self.blocking.set_token_callback(
             lambda request: context._ask("token", answer, question_here(TokenRequest, request))
         )
@@ -137,7 +140,7 @@ class HTTPDelegate(Delegate):
 class CommonDelegate(HTTPDelegate):
     """Like ``usher.CommonDelegate``."""
 
-    def __init__(self, context: Context, **options: Unpack[_default.DefaultOptions]) -> None:
+    def __init__(self, context: Context, **options: Unpack[_options.DefaultOptions]) -> None:
         """Makes a delegate. Raises InvalidHandleError, InvalidArgumentError, ClosedError."""
         HTTPDelegate.__init__(self, context)
         blocking = _bare(_default.CommonDelegate)
@@ -148,7 +151,7 @@ class CommonDelegate(HTTPDelegate):
 class DefaultDelegate(CommonDelegate):
     """Like ``usher.DefaultDelegate``."""
 
-    def __init__(self, context: Context, **options: Unpack[_default.DefaultOptions]) -> None:
+    def __init__(self, context: Context, **options: Unpack[_options.DefaultOptions]) -> None:
         """Makes a delegate. Raises InvalidHandleError, InvalidArgumentError, ClosedError."""
         HTTPDelegate.__init__(self, context)
         blocking = _bare(_default.DefaultDelegate)
@@ -175,7 +178,7 @@ class SSPDelegate(_SSPDelegate):
     """Like ``usher.SSPDelegate``; `token_callback` may be a coroutine function."""
 
     def __init__(
-        self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[_ssp.SSPOptions]
+        self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[_options.SSPOptions]
     ) -> None:
         """Makes a delegate.
 
@@ -198,7 +201,7 @@ class SSPV2Delegate(_SSPDelegate):
     """
 
     def __init__(
-        self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[_ssp.SSPV2Options]
+        self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[_options.SSPV2Options]
     ) -> None:
         """Makes a delegate. Arguments and errors are those of ``SSPDelegate``."""
         super().__init__(context)
@@ -216,7 +219,7 @@ class MultiInstanceDelegate(_SSPDelegate, CommonDelegate):
         context: Context,
         *,
         token_callback: TokenCallback | None = None,
-        **options: Unpack[_tokens.MultiInstanceOptions],
+        **options: Unpack[_options.MultiInstanceOptions],
     ) -> None:
         """Makes a delegate. Arguments and errors are those of ``SSPDelegate``."""
         HTTPDelegate.__init__(self, context)
@@ -250,12 +253,15 @@ class CustomerDelegate(Delegate):
         heartbeat: SessionCallback | None = None,
         teardown: SessionCallback | None = None,
         certificate: bytes | None = None,
-        **options: Unpack[_customer.CustomerOptions],
+        **options: Unpack[_options.CustomerOptions],
     ) -> None:
         """Makes a delegate. Arguments and errors are those of ``usher.CustomerDelegate``."""
         super().__init__(context)
         self._teardown_ms = options.get("teardown_timeout_ms") or TEARDOWN_MS
         given = {"license": license, "heartbeat": heartbeat, "teardown": teardown}
+        for name, function in given.items():
+            if function is not None:
+                _border.function(function, name)
         blocking = _bare(_customer.CustomerDelegate)
         blocking._open(context.blocking, self._callbacks(self, given), certificate, options)
         self.blocking = blocking

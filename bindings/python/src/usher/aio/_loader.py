@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from .. import _border
 from .. import loader as _loader
+from .._options import LoaderOptions
 from .._question import Reply
+from ._context import Context
 from ._requests import Here, question_here
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
-
-    from ._context import Context
 
 
 class SPCRequest(Here, _loader.SPCRequest):  # type: ignore[misc]
@@ -32,12 +33,13 @@ class ResourceLoader:
         blocking: the ``usher.ResourceLoader`` underneath.
     """
 
-    def __init__(self, context: Context, spc: SPCCallback, **options: Unpack[_loader.LoaderOptions]) -> None:
+    def __init__(self, context: Context, spc: SPCCallback, **options: Unpack[LoaderOptions]) -> None:
         """Makes a loader and registers it.
 
         Arguments and errors are those of ``usher.ResourceLoader``; `spc` runs on the thread of the event loop.
         """
-        self.context = context
+        self.context = _border.instance(context, Context, "context")
+        _border.function(spc, "spc")
         self.blocking = _loader.ResourceLoader(
             context.blocking, lambda request: context._ask("spc", spc, question_here(SPCRequest, request)), **options
         )
@@ -45,6 +47,11 @@ class ResourceLoader:
     def close(self) -> None:
         """Unregisters the loader and frees it. Running requests continue. A second call does nothing."""
         self.blocking.close()
+
+    def __repr__(self) -> str:
+        return _border.shown_object(
+            self, f"scheme {self.blocking.scheme}", "closed" if self.blocking._is_closed else ""
+        )
 
     def __enter__(self) -> Self:
         return self

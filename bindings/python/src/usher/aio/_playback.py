@@ -6,6 +6,7 @@ import asyncio
 import weakref
 from typing import TYPE_CHECKING
 
+from .. import _border
 from .. import playback as _playback
 from .._c.enums import CloseMode, KeySystem, LicenseType, SessionState
 from ..license import License
@@ -157,6 +158,11 @@ class Playback:
     def free(self) -> None:
         """Frees the handle. Closes the playback if it is open, without waiting. A second call does nothing."""
         self._blocking.free()
+
+    def __repr__(self) -> str:
+        blocking = self._blocking
+        facts = ["closed"] if blocking._is_closed else [_border.shown_tag(self.tag), blocking._session_words()]
+        return _border.shown_object(self, *facts)
 
     async def __aenter__(self) -> Self:
         return self

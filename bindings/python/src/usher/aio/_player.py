@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Coroutine, Generator
 from typing import TYPE_CHECKING, Any
 
+from .. import _border
 from .. import event as _event
 from .. import playback as _playback
 from .. import player as _player
 from .._c.enums import CloseMode
 from ..context import Observer
 from ..license import License
-from ._context import Context
+from ._context import Context, blocking_of
 from ._play import Play
 from ._playback import Playback
 from ._requests import Notice, NoticeCallback, PayloadCallback, PayloadRequest, RenewedCallback, question_here
@@ -22,17 +24,46 @@ if TYPE_CHECKING:
     from ._delegates import Delegate
 
 
+class Starting(Coroutine[Any, Any, Playback]):
+    """The result of Player.play(): await it, or use it in ``async with``."""
+
+    def __init__(self, work: Coroutine[Any, Any, Playback]) -> None:
+        """Only Player.play() calls it."""
+        self._work = work
+        self._playback: Playback | None = None
+
+    def send(self, value: Any) -> Any:
+        return self._work.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._work.throw(*error)
+
+    def close(self) -> None:
+        self._work.close()
+
+    def __await__(self) -> Generator[Any, None, Playback]:
+        return self._work.__await__()
+
+    async def __aenter__(self) -> Playback:
+        self._playback = await self._work
+        return self._playback
+
+    async def __aexit__(self, *exception: object) -> None:
+        if self._playback is not None:
+            await self._playback.__aexit__(*exception)
+
+
 class Player:
     """One screen. It plays one playback at a time; to start the next one is a zap."""
 
     def __init__(self, context: Context) -> None:
         """Makes a player. Raises InvalidHandleError, ClosedError."""
-        self.context = context
+        self.context = _border.instance(context, Context, "context")
         self._blocking = _player.Player(context.blocking)
         self._playback: Playback | None = None
         context._players[self._blocking._handle.value or 0] = self
 
-    async def play(
+    def play(
         self,
         content_token: str | None = None,
         *,
@@ -42,14 +73,33 @@ class Player:
         tag: object = None,
         payload: PayloadCallback | None = None,
         renewed: RenewedCallback | None = None,
-    ) -> Playback:
-        """Starts the next item, and returns without waiting. The arguments are those of ``usher.Player.play``.
+    ) -> Starting:
+        """Starts the next item, without waiting for its session. The arguments are those of ``usher.Player.play``.
+
+            playback = await player.play(token)
+            async with player.play(token) as playback:  # closes and frees the playback at the end
 
         Playback.wait_session() waits for the session.
 
         Raises:
             InvalidHandleError, InvalidArgumentError, NoDelegateError, ClosedError.
         """
+        started = self._play(content_token, delegate, content_id, clear, tag, payload, renewed)
+        return Starting(started)
+
+    async def _play(
+        self,
+        content_token: str | None,
+        delegate: Delegate | None,
+        content_id: bytes | str | None,
+        clear: bool,
+        tag: object,
+        payload: PayloadCallback | None,
+        renewed: RenewedCallback | None,
+    ) -> Playback:
+        for name, function in (("payload", payload), ("renewed", renewed)):
+            if function is not None:
+                _border.function(function, name)
         context, play = self.context, Play(self.context._loop, tag)
         used = play.delegate = context._delegate if delegate is None else delegate
 
@@ -63,7 +113,7 @@ class Player:
 
         inner = self._blocking.play(
             content_token,
-            delegate=None if delegate is None else delegate.blocking,
+            delegate=blocking_of(delegate),
             content_id=content_id,
             clear=clear,
             tag=play,
@@ -84,6 +134,8 @@ class Player:
         The observer is a plain function or a coroutine function. ``usher.Player.add_observer`` says more.
         """
 
+        _border.function(observer, "observer")
+
         def tell(told: _event.Notice) -> None:
             play = told.tag if isinstance(told.tag, Play) else None
             values = {field.name: getattr(told, field.name) for field in dataclasses.fields(told)}
@@ -92,6 +144,11 @@ class Player:
             self.context._call("observer", observer, notice)
 
         return self._blocking.add_observer(tell)
+
+    def __repr__(self) -> str:
+        playback = self._playback
+        idle = playback is None or playback._play.closed.done()
+        return _border.shown_object(self, "closed" if self._blocking._is_closed else "idle" if idle else repr(playback))
 
     async def stop(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
         """Closes the current playback, and waits as Playback.close() does. Does nothing if there is no playback.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from .. import _border
 from .._c import abi, ffi, registry
 from .._c.enums import Status
 from .._callbacks import HostFunction, register, subject
@@ -26,6 +27,9 @@ class Delegate(Part):
 
     _free = ffi.lib.usher_delegate_free
 
+    _options: ClassVar[Any]
+    """The class of its options."""
+
     _is_sync = False
     """Whether the option `sync_setup_teardown` is set."""
 
@@ -36,6 +40,14 @@ class Delegate(Part):
     def close(self) -> None:
         """Frees the delegate. Playbacks that use it continue. A second call does nothing."""
         super().close()
+
+    def _fill(self, structure: type[ffi.Structure], options: Mapping[str, Any], own: str = "") -> ffi.Structure:
+        """Makes an option structure for the options that are its fields. `own`: names of further arguments of the
+        class, separated by blanks."""
+        known = [*self._options.__annotations__, *own.split()]
+        _border.known(options, known, type(self).__name__)
+        fields = {name for name, *_ in structure._fields_}
+        return ffi.filled(structure, {name: value for name, value in options.items() if name in fields})
 
     @property
     def _result(self) -> object:
@@ -65,7 +77,7 @@ def set_token_callback(delegate: Delegate, callback: TokenCallback | None) -> No
     if callback is None:
         ffi.lib.usher_delegate_set_token_callback(delegate._handle, abi.TokenFn(), None, abi.DestroyFn())
         return
-    entry = register(delegate.context, "token", callback)
+    entry = register(delegate.context, "token", _border.function(callback, "token_callback"))
     ffi.lib.usher_delegate_set_token_callback(delegate._handle, _on_token, entry, registry.destroy)
 
 

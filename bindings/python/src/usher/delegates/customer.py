@@ -8,10 +8,11 @@ import inspect
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Union
 
+from .. import _border
 from .._c import abi, ffi, registry
-from .._c.enums import LicenseType, Operation, Origin, RenewType, Status, Suspend
+from .._c.enums import LicenseType, Operation, Origin, RenewType, Status
 from .._callbacks import report_to, subject
 from .._errors import (
     HTTPStatusError,
@@ -26,13 +27,13 @@ from .._errors import (
     TransportError,
     UsherTimeoutError,
 )
+from .._options import CustomerOptions
 from .._question import Question, Reply, ask
+from ..context import Context
 from .base import Delegate
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from ..context import Context
 
 
 @dataclass(frozen=True)
@@ -184,34 +185,6 @@ SessionCallback = Union[Callable[[SessionCall], Reply[Status]], Callable[[], Rep
 also return a Status, a concurrent.futures.Future, or LATER if it keeps the call to answer it later."""
 
 
-class CustomerOptions(TypedDict, total=False):
-    """Options of customer SSM delegates; see usher_customer_options. 0 and None mean the default.
-
-    license_timeout_ms: how long license() may take, milliseconds. Default 10000. A renewal may take
-        `heartbeat_timeout_ms`.
-    heartbeat_timeout_ms: how long a heartbeat or renewal may take. Default: three eighths of the period, at least 1000.
-    teardown_timeout_ms: how long teardown() may take. Default 3000.
-    payload_timeout_ms: how long the payload callback may take. Default 5000.
-    jitter_permille: how early the library may send heartbeats and renewals, in thousandths of the period, at most 500.
-        Default 50; OFF: never early.
-    retry_permille: how long the library retries a failed heartbeat or renewal. The retries end when this time has
-        passed since the last success: one period plus this many thousandths of a period. One or two attempts may follow
-        up to a second later. Default 1000, which is also the largest value; OFF: the library does not retry.
-    keep_alive_failures_max: after how many periods without success the session fails, so that the library sends no more
-        keep-alives. Default 10; OFF: no limit.
-    suspend: ``Suspend``: whether heartbeats and renewals pause after Playback.suspend(). Default KEEP: they continue.
-    """
-
-    license_timeout_ms: int
-    heartbeat_timeout_ms: int
-    teardown_timeout_ms: int
-    payload_timeout_ms: int
-    jitter_permille: int
-    retry_permille: int
-    keep_alive_failures_max: int
-    suspend: Suspend | int
-
-
 class CustomerDelegate(Delegate):
     """Customer SSM (OTVCustomerSSMDelegate): the library calls the host instead of sending requests.
 
@@ -225,6 +198,8 @@ class CustomerDelegate(Delegate):
     The callbacks and observers of one playback run one at a time. If a callback takes longer than its time limit, the
     observers get the events of the time-out only after this callback has returned.
     """
+
+    _options = CustomerOptions
 
     def __init__(
         self,
@@ -256,13 +231,15 @@ class CustomerDelegate(Delegate):
 
     def _open(self, context: Context, callbacks: Callbacks, certificate: bytes | None, options: Any) -> None:
         super().__init__(context)
-        given = ffi.filled(abi.CustomerOptions, options)
+        given = self._fill(abi.CustomerOptions, options, "license heartbeat teardown certificate")
+        certificate = None if certificate is None else _border.data(certificate, "certificate")
         given.certificate = ffi.c_bytes(certificate)
         given.certificate_size = 0 if certificate is None else len(certificate)
         callbacks.fill(given)
         given.user_data = registry.add(callbacks)
         given.destroy = registry.destroy
-        ffi.lib.usher_customer_delegate_new(context._handle, ctypes.byref(given), self._result)
+        new = ffi.lib.usher_customer_delegate_new
+        _border.passed(lambda: new(context._handle, ctypes.byref(given), self._result), options)
         self._has_handle = True
 
     def set_callback(self, callback: object) -> None:
@@ -343,10 +320,12 @@ class Callbacks:
     def __init__(
         self, context: Context, target: Any, base: type, given: dict[str, Any], run: Run | None = None
     ) -> None:
-        self.context = weakref.ref(context)
+        self.context = weakref.ref(_border.instance(context, Context, "context"))
         self._run = run
         self._target = None if target is None else weakref.ref(target)
-        self._given = {name: function for name, function in given.items() if function is not None}
+        self._given = {
+            name: _border.function(function, name) for name, function in given.items() if function is not None
+        }
         self._overridden = {
             name for name in given if target is not None and getattr(type(target), name) is not getattr(base, name)
         }

@@ -5,17 +5,16 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
+from .. import _border
 from .._answers import take
 from .._c import abi, ffi, registry
 from .._c.enums import Hook, LicenseType, Status
 from .._callbacks import report_to, subject
 from .._question import Answer, Question, Reply, ask
+from ..context import Context
 from .base import Delegate, TokenCallback, set_token_callback
-
-if TYPE_CHECKING:
-    from ..context import Context
 
 METHODS = {
     Hook.CONTENT_ID: "content_identifier",
@@ -183,7 +182,8 @@ class HTTPDelegate(Delegate):
             InvalidArgumentError: the value contains CR, LF or NUL, or is longer than 64 kB.
             InvalidHandleError.
         """
-        ffi.lib.usher_delegate_set_http_header(self._handle, ffi.c_string(name, "name"), ffi.c_string(value, "value"))
+        header = ffi.c_string(_border.text(name, "name"), "name"), ffi.c_string(value, "value")
+        _border.passed(lambda: ffi.lib.usher_delegate_set_http_header(self._handle, *header), {"value": value})
 
     def set_token_callback(self, callback: TokenCallback | None) -> None:
         """Sets or replaces the token callback; None removes it.
@@ -229,7 +229,7 @@ class Hooked:
 
     def __init__(self, context: Context, target: Any, base: type, run: Run | None = None) -> None:
         """`target` has the overridden methods, `base` is the class with the built-in ones, and `run` calls a method."""
-        self.context = weakref.ref(context)
+        self.context = weakref.ref(_border.instance(context, Context, "context"))
         self.run = run
         self._target = weakref.ref(target)
         self.structure = abi.DelegateHooks(struct_size=ctypes.sizeof(abi.DelegateHooks))

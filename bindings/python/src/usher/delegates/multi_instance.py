@@ -5,13 +5,15 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from .. import _border
 from .._answers import take
 from .._c import abi, ffi
 from .._errors import NoTokenError
+from .._options import MultiInstanceOptions
 from .base import TokenCallback
 from .default import CommonDelegate
 from .hooks import hooks_of
-from .ssp import SSPOptions, _SSPDelegate
+from .ssp import _SSPDelegate
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -19,19 +21,6 @@ if TYPE_CHECKING:
     from ..context import Context
 
 Default = TypeVar("Default")
-
-
-class MultiInstanceOptions(SSPOptions, total=False):
-    """Options of multi-instance delegates: those of SSP delegates, and the limits of usher_token_map_options.
-
-    tokens_max: the largest number of tokens in the map. If the map is full, a new token replaces the oldest token that
-        no playback uses. Default 0: no limit.
-    time_to_live_ms: the map removes a token this many milliseconds after it was set, on the context's clock, unless a
-        playback uses the token. Default 0: never.
-    """
-
-    tokens_max: int
-    time_to_live_ms: int
 
 
 class TokenMap:
@@ -56,7 +45,9 @@ class TokenMap:
         Raises:
             FullError: the map is full, and playbacks use all its tokens.
         """
-        ffi.lib.usher_delegate_set_stream_token(self._handle, *_key(content_id), ffi.c_string(token, "token"))
+        given = ffi.c_string(_border.text(token, "token"), "token")
+        key = _key(content_id)
+        _border.passed(lambda: ffi.lib.usher_delegate_set_stream_token(self._handle, *key, given), {"token": token})
 
     def __getitem__(self, content_id: bytes | str) -> str:
         """Returns the token of a content identifier. Raises KeyError if the map has no token for it."""
@@ -125,6 +116,8 @@ class MultiInstanceDelegate(_SSPDelegate, CommonDelegate):
     session starts with the first licence request. A clear stream needs no licence and no token.
     """
 
+    _options = MultiInstanceOptions
+
     def __init__(
         self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[MultiInstanceOptions]
     ) -> None:
@@ -133,12 +126,11 @@ class MultiInstanceDelegate(_SSPDelegate, CommonDelegate):
         self._open(context, options, hooks_of(context, self), token_callback)
 
     def _make(self, options: Any) -> None:
-        own = ("tokens_max", "time_to_live_ms")
-        given = ffi.filled(abi.SSPOptions, {name: value for name, value in options.items() if name not in own})
-        map = ffi.filled(abi.TokenMapOptions, {name: value for name, value in options.items() if name in own})
-        ffi.lib.usher_multi_instance_delegate_new(
-            self.context._handle, ctypes.byref(given), ctypes.byref(map), self._result
-        )
+        given = self._fill(abi.SSPOptions, options, "token_callback")
+        map = self._fill(abi.TokenMapOptions, options, "token_callback")
+        new = ffi.lib.usher_multi_instance_delegate_new
+        handle, result = self.context._handle, self._result
+        _border.passed(lambda: new(handle, ctypes.byref(given), ctypes.byref(map), result), options)
 
     @property
     def tokens(self) -> TokenMap:

@@ -1,0 +1,287 @@
+"""Checks the arguments of the host before C gets them. An error names the argument, says what is wrong with its value,
+and how to correct it.
+
+A wrong type is a TypeError, a wrong value an InvalidArgumentError. No message contains a text that may be a token, a
+header or a pass phrase: of texts it shows only the type, and of URLs only the host.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import operator
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from enum import IntEnum
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from ._c.abi import OFF
+from ._c.enums import Status
+from ._errors import InvalidArgumentError, InvalidHandleError
+from ._options import LARGEST
+
+Kind = TypeVar("Kind")
+Member = TypeVar("Member", bound=IntEnum)
+
+_UNITS = {"_ms": "milliseconds", "_s": "seconds", "_bytes": "bytes", "_permille": "thousandths"}
+_SPELLED = {"licence": "license", "uri": "url", "sec": "ms", "seconds": "ms", "timeout": "timeout_ms"}
+"""Words that a host may write where options have the second word."""
+
+
+def refused(text: str) -> InvalidArgumentError:
+    """Makes the error for a wrong value."""
+    return InvalidArgumentError(text, status=Status.INVALID_ARGUMENT)
+
+
+def article(word: str) -> str:
+    return f"{'an' if word[:1].lower() in 'aeio' else 'a'} {word}"
+
+
+def kind_of(value: object) -> str:
+    """Returns "a str", "an int", "None" and so on. Nothing of the value, which may be a secret."""
+    return "None" if value is None else article(type(value).__name__)
+
+
+def shown(value: object) -> str:
+    """Returns a number as it is. Of other values only the type, unless it is a text of digits."""
+    if isinstance(value, bool | int | float) or (isinstance(value, str) and value[:12].replace(".", "").isdigit()):
+        return f"{value!r:.20} is {kind_of(value)}"
+    return f"this is {kind_of(value)}"
+
+
+def unit_of(name: str) -> str:
+    return next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
+
+
+def number(value: object, bits: int, name: str) -> int:
+    """Returns a whole number for an unsigned C type of `bits` bits; ctypes would silently truncate it."""
+    unit = unit_of(name)
+    whole = f"whole {unit}" if unit else "a whole number"
+    if isinstance(value, bool):
+        raise TypeError(f"{name}: {value} is a bool; give {whole} as an int")
+    try:
+        found = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{name}: {shown(value)}; give {whole} as an int{_example(name, value)}") from None
+    if found < 0:
+        raise refused(f"{name}: {found} is negative")
+    limit = LARGEST.get(name, (1 << bits) - 1)
+    if found > limit and (found != OFF or name not in LARGEST):
+        raise refused(f"{name}: {found} is too large; the largest value is {limit}")
+    return found
+
+
+def _example(name: str, value: object) -> str:
+    """Returns what the host probably meant, such as ", e.g. 5000"."""
+    try:
+        return f", e.g. {name}={round(float(value))}"  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return ""
+
+
+def flag(value: object, name: str) -> int:
+    """Returns 0 or 1 for a bool, or for one of these numbers."""
+    if isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
+        return int(value)
+    if isinstance(value, int):
+        raise refused(f"{name}: {value} is not 0 or 1; give True or False")
+    raise TypeError(f"{name}: {shown(value)}; give True or False")
+
+
+def member(value: object, kind: type[Member], name: str, words: bool = False) -> Member:
+    """Returns a member of an enumeration for the member, its number or (if `words`) its name in lower case."""
+    names = ", ".join(repr(found.name.lower()) if words else f"{kind.__name__}.{found.name}" for found in kind)
+    if words and isinstance(value, str):
+        found = next((found for found in kind if found.name.lower() == value), None)
+        if found is not None:
+            return found
+        raise refused(f"{name}: {value!r:.40} is none of {names}{meant(value, [m.name.lower() for m in kind])}")
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name}: {shown(value)}; give one of {names}")
+    if value not in list(kind):
+        raise refused(f"{name}: {int(value)} is none of {names}")
+    return kind(value)
+
+
+def text(value: object, name: str) -> str:
+    """Returns a text; an os.PathLike counts as one if the name ends in "_file"."""
+    if isinstance(value, str):
+        return value
+    if name.endswith("_file") and isinstance(value, os.PathLike):
+        return text(os.fspath(value), name)
+    what = "a str or a path" if name.endswith("_file") else "a str"
+    mend = "; decode it first" if isinstance(value, bytes) else ""
+    raise TypeError(f"{name}: this is {kind_of(value)}, not {what}{mend}")
+
+
+def data(value: object, name: str) -> bytes:
+    """Returns bytes, also of a bytearray or memoryview."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    mend = "; encode it first" if isinstance(value, str) else ""
+    raise TypeError(f"{name}: this is {kind_of(value)}, not bytes{mend}")
+
+
+def instance(value: object, kind: type[Kind], name: str) -> Kind:
+    """Returns the value if it is an object of this class."""
+    if isinstance(value, kind):
+        return value
+    hint = ""
+    if type(value).__name__ == kind.__name__:  # usher.aio.Context for usher.Context, or the other way round
+        hint = f" of {kind.__module__.partition('._')[0]}: do not mix the classes of usher and usher.aio"
+    raise TypeError(f"{name}: this is {kind_of(value)}, not {article(kind.__name__)}{hint}")
+
+
+def function(value: Any, name: str) -> Any:
+    """Returns the value if the library can call it."""
+    if callable(value):
+        return value
+    raise TypeError(f"{name}: {shown(value)}; give a function")
+
+
+def several(value: object, name: str) -> list[object]:
+    """Returns the elements of a list or another iterable."""
+    if isinstance(value, bytes | str):
+        raise TypeError(f"{name}: this is {kind_of(value)}; give a list")
+    if isinstance(value, Iterable):
+        return list(value)
+    raise TypeError(f"{name}: {shown(value)}; give a list")
+
+
+def headers(value: object, name: str) -> str:
+    """Returns header lines for a mapping of names to values, or for a text with such lines."""
+    if not isinstance(value, Mapping):
+        return text(value, name)
+    for header, content in value.items():
+        text(header, f"{name}: a name")
+        text(content, f"{name}: the value of {header}")
+        if ":" in header or "\n" in header + content:
+            raise refused(f"{name}: a header contains a line break, or its name contains a colon")
+    return "\n".join(f"{header}: {content}" for header, content in value.items())
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """Returns ": did you mean 'license_url'?" for a word that is nearly one of these; otherwise ""."""
+    names = list(known)
+    spelled = word
+    for wrong, right in _SPELLED.items():
+        spelled = spelled.replace(wrong, right) if right not in spelled else spelled
+    close = difflib.get_close_matches(spelled, names, 1, 0.7) or difflib.get_close_matches(word, names, 1, 0.7)
+    return f": did you mean {close[0]!r}?" if close else ""
+
+
+def known(given: Mapping[str, object], names: Iterable[str], what: str) -> None:
+    """Raises TypeError if `what`, the name of a class, has no option with one of these names."""
+    names = list(names)
+    for name in given:
+        if name not in names:
+            raise TypeError(f"{what}() has no option {name!r}{meant(name, names)}")
+
+
+_MENDS = {
+    "plain http to another machine needs allow_insecure_http": "plain http{host} needs "
+    "Context(allow_insecure_http=True); without TLS everybody on the way can read the tokens",
+    "not an absolute http or https URL": "not an absolute http or https URL, such as https://host/path",
+    "missing": "missing, and required",
+    "unknown value": "unknown value; give a KeySystem, such as KeySystem.WIDEVINE",
+    "has no manual clock": 'has no manual clock; make it with Context(clock="manual")',
+    "neither the playback nor the context has a licence delegate": "neither the playback nor the context has a licence "
+    "delegate; pass delegate=, or call Context.set_delegate()",
+    "is not pumped": 'is not pumped; make it with Context(callbacks="pumped")',
+    "empty, blank, or has a character that no header can carry": "empty, blank, or has a character that no header can "
+    "carry{newline}",
+}
+"""For reasons of the library, the same reason with the correction."""
+
+
+def mended(reason: str, value: object = None) -> str:
+    """Returns a reason of the library with the correction. `value`: the argument that the library refused."""
+    host, newline = "", ""
+    if isinstance(value, str):
+        if "://" in value:
+            with contextlib.suppress(ValueError):
+                host = f" to {urlsplit(value).hostname}"
+        if value.endswith(("\n", "\r")):
+            newline = ": it ends with a line break, as a text from a file may; use .strip()"
+    return _MENDS[reason].format(host=host, newline=newline) if reason in _MENDS else reason
+
+
+def passed(call: Callable[[], Kind], given: Mapping[str, object]) -> Kind:
+    """Calls a library function that gets these arguments. If the library refuses one, the error has the argument's
+    name, its value (only numbers and the names of files), and the correction."""
+    try:
+        return call()
+    except InvalidArgumentError as error:
+        name, separator, reason = error.message.partition(": ")
+        if not separator or name not in given:
+            raise
+        value, words = given[name], mended(reason, given[name])
+        if isinstance(value, int) and not isinstance(value, bool):
+            words = f"{int(value)}: {words}"
+        elif name.endswith("_file") and isinstance(value, str | os.PathLike):
+            words = f"{os.fspath(value)!r}: {words}{_file_fault(value)}"
+        elif name == "key_system":
+            words = f"{value!r:.60}: {words}"
+        error.message = f"{name}: {words}"
+        error.args = (error.message,)
+        raise
+
+
+def _file_fault(path: str | os.PathLike[str]) -> str:
+    """Returns why nobody can read a file, such as " (no such file or directory)"."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        return f" ({(error.strerror or str(error)).lower()})"
+    except ValueError:
+        return ""
+    if not stat.S_ISREG(mode):
+        return " (it is a directory)" if stat.S_ISDIR(mode) else " (it is not a regular file)"
+    return "" if os.access(path, os.R_OK) else " (permission denied)"
+
+
+_CLASSES = {"context": "Context", "player": "Player", "playback": "Playback"}
+
+
+def caller(function: str) -> str:
+    """Returns the Python name of a library function, such as "Context.pump()" for "usher_context_pump"."""
+    subject, _, action = function.removeprefix("usher_").partition("_")
+    if subject in _CLASSES and action and action != "new":
+        return f"{_CLASSES[subject]}.{action}()"
+    return f"{action}()" if subject == "delegate" else function
+
+
+def closed(function: str) -> str:
+    """Returns the message of a call for an object that is closed. `function`: the name of the library function."""
+    subject, _, action = function.removeprefix("usher_").partition("_")
+    if subject in _CLASSES and action != "new":
+        what = _CLASSES[subject]
+    elif subject == "delegate" and action != "new":
+        what = "the delegate"
+    else:
+        what = "Context"  # the context for which a function makes an object
+    more = "" if what in ("Context", "the delegate") else f", or its {'Context' if what == 'Player' else 'Player'} is"
+    return f"{what} is closed{more}"
+
+
+def shown_object(thing: object, *facts: str) -> str:
+    """Returns the repr of an object of the package: <usher.Player, playing>."""
+    kind = type(thing)
+    module = "usher.aio" if kind.__module__.startswith("usher.aio") else kind.__module__.partition(".")[0]
+    return f"<{', '.join([f'{module}.{kind.__qualname__}', *filter(None, facts)])}>"
+
+
+def shown_tag(tag: object) -> str:
+    """Returns a host's tag for a repr: only a text or a number, as in log lines."""
+    return f"tag {tag!r}" if isinstance(tag, str | int) else ""
+
+
+def open_part(part: Any, context: object, name: str) -> None:
+    """Raises an exception if a part is closed, or belongs to another context than `context`."""
+    kind = type(part).__name__
+    if part._is_closed:
+        raise InvalidHandleError(f"{name}: this {kind} is closed", status=Status.INVALID_HANDLE)
+    if part.context is not context:
+        raise refused(f"{name}: this {kind} belongs to another context; make one with this context")

@@ -1,0 +1,223 @@
+"""Writes the options of the Python bindings (usher/_options.py): types, and the headers' comments in Python's words."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass
+
+from headers import ROOT, Headers, Structure
+
+from .names import GROUPS, Group
+from .python_files import FIRST_LINE, WIDTH, class_name
+
+ERRORS = ROOT / "bindings" / "python" / "src" / "usher" / "_errors.py"
+
+
+@dataclass(frozen=True)
+class Options:
+    """A class of options: the fields of some structures."""
+
+    python: str
+    says: str
+    structures: tuple[str, ...]
+    base: str = "TypedDict"
+    skipped: tuple[str, ...] = ()
+
+
+CLASSES = [
+    Options("ContextOptions", "Options of contexts.", ("usher_context_options",)),
+    Options("SSPOptions", "Options of SSP delegates.", ("usher_ssp_options",)),
+    Options(
+        "SSPV2Options",
+        "Options of SSP V2 delegates: those of ``SSPOptions``, except `setup_url`, `setup_body` and `heartbeat_start`, "
+        "which SSP V2 delegates ignore; and these. Set both `heartbeat_url` and `teardown_url`, or neither.",
+        ("usher_ssp_v2_options",),
+        "SSPOptions",
+        ("ssp",),
+    ),
+    Options(
+        "MultiInstanceOptions",
+        "Options of multi-instance delegates: those of ``SSPOptions``, and the limits of the token map.",
+        ("usher_token_map_options",),
+        "SSPOptions",
+    ),
+    Options("DefaultOptions", "Options of default and common delegates.", ("usher_default_options",)),
+    Options(
+        "CustomerOptions",
+        "Options of customer SSM delegates.",
+        ("usher_customer_options",),
+        skipped=("certificate", "simple_heartbeat"),
+    ),
+    Options("LoaderOptions", "Options of resource loaders.", ("usher_loader_options",)),
+]
+
+FUNCTIONS = {
+    "usher_context_new": "Context()",
+    "usher_context_free": "Context.close()",
+    "usher_context_close": "Context.close()",
+    "usher_context_add_loader": "ResourceLoader()",
+    "usher_customer_delegate_new": "CustomerDelegate()",
+    "usher_delegate_set_customer_callbacks": "CustomerDelegate.set_callback()",
+    "usher_complete_call": "SessionCall.answer()",
+    "usher_complete_license": "CustomerRequest.answer()",
+    "usher_player_free": "Player.close()",
+}
+"""The Python names of functions whose names do not follow from the C name."""
+TYPES = {
+    "allowed_hosts": "Iterable[str] | None",
+    "extra_headers": "Mapping[str, str] | str | None",
+}
+"""The types of options that take more than their C type says."""
+FURTHER = {
+    "allowed_hosts": " Give a list of them, or one text.",
+    "extra_headers": " Or give a mapping of names to values.",
+    "server_timeout_ms": " They are `server` and `token_url`.",
+}
+"""What to add to the comments of these options."""
+
+
+def owner(name: str) -> str:
+    """Returns the Python name of a C function, e.g. Playback.close() for usher_playback_close."""
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    for kind in ("context", "player", "playback", "delegate"):
+        if name.startswith(f"usher_{kind}_"):
+            return f"{kind.capitalize()}.{name.removeprefix(f'usher_{kind}_')}()"
+    return f"{name}()"
+
+
+def error_classes() -> dict[str, str]:
+    """Returns the exception class of each status, as the table in _errors.py says."""
+    return dict(re.findall(r"^    Status\.(\w+): (\w+),$", ERRORS.read_text(encoding="utf-8"), re.M))
+
+
+def in_python(headers: Headers, text: str) -> str:
+    """Replaces C names in a comment by the names that Python programs use."""
+    errors = error_classes()
+    members = {c.name: f"{group.python}.{name}" for group in GROUPS for name, c in group.members(headers)}
+
+    def constant(found: re.Match[str]) -> str:
+        name = found[0]
+        if name.startswith("USHER_E_"):
+            return errors.get(name.removeprefix("USHER_E_"), members.get(name, name))
+        return "OFF" if name == "USHER_OFF" else members.get(name, name)
+
+    text = re.sub(r"\b(usher_\w+)\(\)", lambda found: owner(found[1]), text)
+    text = re.sub(r"\b(usher_\w+_options)\b", lambda found: f"``{class_name(found[1])}``", text)
+    for group in GROUPS:  # "USHER_ROUTE_...: where the SPC goes."
+        name = f"``{group.python}``"
+        text = text.replace(f"{group.prefix}...", name).replace(f"{name} Def", f"{name}. Def")
+    text = re.sub(r"\bUSHER_[A-Z0-9_]+\b", constant, text)
+    text = re.sub(r"\breturns (\w+Error)\b", r"raises \1", text)
+    return text.replace("'\\n'", "line breaks")
+
+
+def comments(found: Structure) -> dict[str, str]:
+    """Returns the comment before each field, as one line of text."""
+    pattern = re.compile(r"/\*\*((?:(?!\*/).)*)\*/\s+([^;/]*?)(\w+);", re.S)
+    return {name: " ".join(text.split()) for text, _, name in pattern.findall(found.body)}
+
+
+def group_of(text: str) -> Group | None:
+    """Returns the enumeration that a comment begins with: "USHER_ROUTE_...: where the SPC goes."."""
+    return next((group for group in GROUPS if re.match(rf"(?:[^.:]* )?{group.prefix}\.\.\.", text)), None)
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option: its Python type and its comment."""
+
+    name: str
+    type: str
+    says: str
+    enumeration: str = ""
+
+
+def option(headers: Headers, name: str, kind: str, text: str) -> Option | None:
+    """Returns an option for a field of a structure, or None if Python programs do not set the field."""
+    if name in ("struct_size", "user_data") or name.endswith(("_user_data", "destroy")) or kind in headers.callbacks:
+        return None
+    said = in_python(headers, text) + FURTHER.get(name, "")
+    if kind == "const char *":
+        own = "str | os.PathLike[str] | None" if name.endswith("_file") else "str | None"
+        required = " Required." in f" {text}" and "except" not in text
+        return Option(name, "Required[str]" if required else TYPES.get(name, own), said)
+    if kind == "const uint8_t *":
+        return Option(name, "bytes | None", said)
+    if kind == "int32_t":
+        group = group_of(text)
+        if group is None:
+            said = re.sub(r"^1: ", "True: ", said)
+            said = re.sub(r"\bDefault 0\b", "Default False", said)
+            return Option(name, "bool", said)
+        members = [member.lower() for member, _ in group.members(headers)]
+        texts = f" | Literal[{', '.join(map(repr, members))}]".replace("'", '"')
+        return Option(name, f"{group.python} | int{texts}", said, group.python)
+    if kind in ("uint32_t", "uint64_t", "size_t"):
+        return None if name.endswith("_size") else Option(name, "int", said)
+    raise ValueError(f"scripts/interface/python_options.py knows no type for the option {name} ({kind})")
+
+
+def options_of(headers: Headers, wanted: Options) -> list[Option]:
+    found = []
+    for name in wanted.structures:
+        structure = headers.structures[name]
+        texts = comments(structure)
+        for field in structure.fields:
+            if field.name in wanted.skipped:
+                continue
+            made = option(headers, field.name, field.type, texts.get(field.name, ""))
+            if made is not None:
+                found.append(made)
+    return found
+
+
+def filled(text: str, indent: str) -> str:
+    return textwrap.fill(text, WIDTH, initial_indent=indent, subsequent_indent=indent + "    ", break_on_hyphens=False)
+
+
+def declared(made: Option) -> str:
+    line = f"    {made.name}: {made.type}\n"
+    if len(line) <= WIDTH + 1:
+        return line
+    return f"    {made.name}: (\n        " + made.type.replace(" | ", "\n        | ") + "\n    )\n"
+
+
+def largest(found: list[Option]) -> dict[str, int]:
+    """Returns the largest values that the comments name: "At most 500."."""
+    pattern = re.compile(r"\bAt most (\d+)[.;]")
+    return {made.name: int(limit[1]) for made in found if (limit := pattern.search(made.says))}
+
+
+def table(values: dict[str, str]) -> str:
+    return "".join(f'    "{name}": {value},\n' for name, value in sorted(values.items()))
+
+
+def options(headers: Headers) -> str:
+    classes: list[str] = []
+    enumerations: dict[str, str] = {}
+    limits: dict[str, str] = {}
+    for wanted in CLASSES:
+        found = options_of(headers, wanted)
+        enumerations |= {made.name: made.enumeration for made in found if made.enumeration}
+        limits |= {name: str(limit) for name, limit in largest(found).items()}
+        says = f'{wanted.says} 0 and None mean the default; OFF means "none".'
+        head = textwrap.fill(f'"""{says}', WIDTH, initial_indent="    ", subsequent_indent="    ")
+        lines = "\n".join(filled(f"{made.name}: {made.says}", "    ") for made in found)
+        fields = "".join(map(declared, found))
+        classes.append(f'class {wanted.python}({wanted.base}, total=False):\n{head}\n\n{lines}\n    """\n\n{fields}')
+    used = sorted(set(enumerations.values()))
+    imports = "from ._c.enums import (\n" + "".join(f"    {name},\n" for name in used) + ")"
+    return (
+        f'{FIRST_LINE}\n"""The options of contexts, delegates and resource loaders, with their types, units and '
+        'defaults."""\n\nfrom __future__ import annotations\n\nimport os\n'
+        "from collections.abc import Iterable, Mapping\nfrom enum import IntEnum\n"
+        "from typing import TYPE_CHECKING, Literal, TypedDict\n\n"
+        f"{imports}\n\nif TYPE_CHECKING:\n    from typing_extensions import Required\n\n\n"
+        + "\n\n".join(classes)
+        + f"\n\nENUMERATIONS: dict[str, type[IntEnum]] = {{\n{table(enumerations)}}}\n"
+        '"""The enumeration of each option that has one."""\n\n'
+        f"LARGEST = {{\n{table(limits)}}}\n"
+        '"""The largest values of options that have a limit of their own."""\n'
+    )
