@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import re
 import signal
 import subprocess
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +31,8 @@ STACKS_S = 30
 """The longest time for reading the stacks of a host that hangs."""
 STEP = "    waits for: "
 """The fixture `step` of Tests/steps.py begins its lines with this text."""
+interrupted = threading.Event()
+"""Set when the user interrupts the run: every command that runs ends, and no further part starts."""
 
 
 def hosts_limit_s(usual_s: float, patience: int = 1) -> float:
@@ -46,6 +47,8 @@ class Count:
     passed: int = 0
     skipped: int = 0
     failures: list[str] = field(default_factory=list)
+    cpu_s: float = 0
+    """The processor time of the command and of all processes that it waited for."""
 
 
 # ---- counting --------------------------------------------------------------------------------------------------------
@@ -121,8 +124,11 @@ class Part:
     logs: Path = BUILD / "test"
     needs: tuple[str, ...] = ()
     """The parts that must pass before this one runs."""
-    together: str = ""
-    """Neighbouring parts with the same text here run at the same time; "": the part runs alone."""
+    cores: float = 1
+    """How many processor cores the part uses while it runs: the last column of the summary. Parts run at the same time
+    if the machine has the cores for all of them."""
+    alone: bool = False
+    """Whether no other part may run at the same time, for example because this one reads the results of all others."""
     running: Callable[[str], list[str]] | None = None
     """Returns the names of the tests that have started and not ended, from the output so far. If the list stays the
     same for `hang_s`, these tests hang: the part ends, and its failure names them."""
@@ -140,12 +146,15 @@ class Part:
         for stale in self.xml_files():
             stale.unlink()
         environment = {**base_environment(), **self.environment}
-        ending = run_logged(self.command, self.log, self.timeout_s, self.folder, environment, self.running, self.hang_s)
+        ending, cpu_s = run_logged(
+            self.command, self.log, self.timeout_s, self.folder, environment, self.running, self.hang_s
+        )
         output = self.log.read_text(encoding="utf-8", errors="replace")
         try:
             count = self.count(self, output)
         except ElementTree.ParseError as error:
             count = Count(failures=[f"{self.name}: its XML cannot be read: {error}"])
+        count.cpu_s = cpu_s
         if self.count is count_exit and ending:
             count.passed = 0
         if ending and not count.failures:
@@ -194,6 +203,24 @@ def last_line(output: str) -> str:
     return f"; the last line of its output: {lines[-1][:200]}" if lines else "; it printed nothing"
 
 
+def has_ended(child: subprocess.Popen[bytes], timeout_s: float) -> bool:
+    """Waits for the end of the command, but leaves its exit status to be collected: until then, cpu_s_of() can read its
+    times. Raises KeyboardInterrupt if the user interrupts the run."""
+    end = time.monotonic() + timeout_s
+    while not os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+        if time.monotonic() >= end:
+            return False
+        if interrupted.wait(0.05):
+            raise KeyboardInterrupt
+    return True
+
+
+def cpu_s_of(child: subprocess.Popen[bytes]) -> float:
+    """Returns the processor time of a command that has ended, and of all processes that it waited for."""
+    fields = Path(f"/proc/{child.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # utime, stime, cutime, cstime
+
+
 def wait_unless_hung(
     child: subprocess.Popen[bytes],
     log: Path,
@@ -206,8 +233,7 @@ def wait_unless_hung(
     before: list[str] = []
     since = time.monotonic()
     while time.monotonic() < end:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(min(1 if running else timeout_s, max(0, end - time.monotonic())))
+        if has_ended(child, min(1 if running else timeout_s, end - time.monotonic())):
             return ""
         now = running(log.read_text(encoding="utf-8", errors="replace")) if running else []
         if now != before or not now:
@@ -226,8 +252,8 @@ def run_logged(
     environment: dict[str, str],
     running: Callable[[str], list[str]] | None = None,
     hang_s: float = HANG_S,
-) -> str:
-    """Runs the command with its output in `log`. Returns "" on success, otherwise how it ended.
+) -> tuple[str, float]:
+    """Runs the command with its output in `log`. Returns how it ended, which is "" on success, and its processor time.
 
     After the time-out, or if tests hang, it ends the command with every process that the command started.
     """
@@ -243,18 +269,19 @@ def run_logged(
                 start_new_session=True,
             )
         except OSError as error:
-            return str(error)
+            return str(error), 0
         try:
             failure = wait_unless_hung(child, log, timeout_s, running, hang_s)
             if failure:
                 end_group(child.pid)
-                child.wait()
-                return failure
+            os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+            cpu_s = cpu_s_of(child)
             code = child.wait()
         except BaseException:  # the user interrupted the run: end the command's processes
             end_group(child.pid)
             raise
-    return "" if code == 0 else f"ended by signal {-code}" if code < 0 else f"exit code {code}"
+    ending = "" if code == 0 else f"ended by signal {-code}" if code < 0 else f"exit code {code}"
+    return failure or ending, cpu_s
 
 
 def end_group(leader: int) -> None:
@@ -279,17 +306,22 @@ def tell_failures(part: Part, count: Count) -> None:
     print("      ---", flush=True)
 
 
+def times(seconds: float, cpu_s: float) -> str:
+    return f"{seconds:7.1f} s {cpu_s:7.1f} s CPU {cpu_s / max(seconds, 0.01):5.2f} cores"
+
+
 def summary(ran: list[tuple[Part, Count, float]], whole_s: float) -> Count:
     total = Count()
     print("\nSummary")
     for part, count, seconds in ran:
         total.passed += count.passed
         total.skipped += count.skipped
+        total.cpu_s += count.cpu_s
         total.failures += [f"{part.name}: {name}" for name in count.failures]
         counts = f"{count.passed:5} passed {len(count.failures):4} failed {count.skipped:4} skipped"
-        print(f"   {part.name:24} {counts} {seconds:7.1f} s")
+        print(f"   {part.name:24} {counts} {times(seconds, count.cpu_s)}")
     counts = f"{total.passed:5} passed {len(total.failures):4} failed {total.skipped:4} skipped"
-    print(f"   {'all':24} {counts} {whole_s:7.1f} s")
+    print(f"   {'all':24} {counts} {times(whole_s, total.cpu_s)}")
     if total.failures:
         print("\nFailed")
         for name in total.failures:
@@ -306,47 +338,71 @@ def chosen_of(parts: list[Part], wanted: list[str]) -> list[Part]:
     return [part for part in parts if not wanted or part.name in needed]
 
 
-def run_part(part: Part, failed: set[str]) -> Count:
-    missing = [name for name in part.needs if name in failed]
-    if not missing:
-        return part.run()
-    part.log.write_text("")
-    return Count(failures=[f"{part.name}: needs {', '.join(missing)}, which failed"])
+class Schedule:
+    """Runs parts, several at the same time, and prints their results in the order of the parts.
 
+    A part starts when the parts that it needs have ended and enough cores are free. If several parts may start, the
+    first of them does. So a part that mostly waits runs beside parts that compute. A part that must be alone starts
+    when all parts before it have ended; until it has ended, no part after it starts.
+    """
 
-def run_group(
-    group: list[tuple[int, Part]], whole: int, failed: set[str], pool: ThreadPoolExecutor
-) -> list[tuple[Part, Count, float]]:
-    """Runs parts at the same time, and prints their results in the order of the parts."""
+    def __init__(self, parts: list[Part], cores: float, pool: ThreadPoolExecutor) -> None:
+        self.parts = parts
+        self.cores = cores
+        self.pool = pool
+        self.futures: dict[str, Future[tuple[Count, float]]] = {}
 
-    def timed(part: Part) -> tuple[Part, Count, float]:
-        part.logs.mkdir(parents=True, exist_ok=True)
+    def run(self) -> list[tuple[Part, Count, float]]:
+        ran: list[tuple[Part, Count, float]] = []
+        for number, part in enumerate(self.parts, 1):
+            print(f"[{number:2}/{len(self.parts)}] {part.title} ... ", end="", flush=True)
+            count, seconds = self.result_of(part)
+            told = f"{count.passed} passed" + (f", {count.skipped} skipped" if count.skipped else "")
+            failures = f"FAILED: {len(count.failures)} failed" if count.failures else "ok"
+            print(f"{failures}{',' if count.failures else ':'} {told}, {seconds:.1f} s", flush=True)
+            if count.failures:
+                tell_failures(part, count)
+            ran.append((part, count, seconds))
+        return ran
+
+    def result_of(self, part: Part) -> tuple[Count, float]:
+        """Waits for the end of the part; starts parts, this one and others, as soon as they may start."""
+        while True:
+            for other in self.parts:
+                if other.name not in self.futures and self.may_start(other):
+                    self.futures[other.name] = self.pool.submit(self.timed, other)
+            if part.name in self.futures and self.futures[part.name].done():
+                return self.futures[part.name].result()
+            wait([future for future in self.futures.values() if not future.done()], return_when=FIRST_COMPLETED)
+
+    def may_start(self, part: Part) -> bool:
+        earlier = self.parts[: self.parts.index(part)]
+        must_end = earlier if part.alone else [other for other in earlier if other.alone or other.name in part.needs]
+        if not all(map(self.has_ended, must_end)):
+            return False
+        busy = sum(other.cores for other in self.parts if other.name in self.futures and not self.has_ended(other))
+        return not busy or busy + part.cores <= self.cores + 0.01
+
+    def has_ended(self, part: Part) -> bool:
+        return part.name in self.futures and self.futures[part.name].done()
+
+    def timed(self, part: Part) -> tuple[Count, float]:
         started = time.monotonic()
-        return part, run_part(part, failed), time.monotonic() - started
-
-    results = [pool.submit(timed, part) for _, part in group]
-    ran = []
-    for (number, part), result in zip(group, results, strict=True):
-        print(f"[{number:2}/{whole}] {part.title} ... ", end="", flush=True)
-        _, count, seconds = result.result()
-        told = f"{count.passed} passed" + (f", {count.skipped} skipped" if count.skipped else "")
-        print(
-            f"FAILED: {len(count.failures)} failed, {told}, {seconds:.1f} s"
-            if count.failures
-            else f"ok: {told}, {seconds:.1f} s",
-            flush=True,
-        )
-        if count.failures:
-            tell_failures(part, count)
-        ran.append((part, count, seconds))
-    failed.update(part.name for part, count, _ in ran if count.failures)
-    return ran
+        part.logs.mkdir(parents=True, exist_ok=True)
+        missing = [name for name in part.needs if name in self.futures and self.futures[name].result()[0].failures]
+        if not missing:
+            return part.run(), time.monotonic() - started
+        part.log.write_text("")
+        return Count(failures=[f"{part.name}: needs {', '.join(missing)}, which failed"]), 0
 
 
-def run_parts(description: str, parts: list[Part], argv: list[str] | None = None) -> int:
+def run_parts(
+    description: str, parts: list[Part], argv: list[str] | None = None, cores: float = os.cpu_count() or 1
+) -> int:
     """Runs the parts that the command line names (all parts if it names none), or prints their names for --list.
 
-    The last line gives the totals: "N passed, N failed". Returns 1 if a test failed.
+    At the same time it runs only parts that together need no more than `cores`. The last line gives the totals: "N
+    passed, N failed". Returns 1 if a test failed.
     """
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help="default: all of them")
@@ -360,14 +416,13 @@ def run_parts(description: str, parts: list[Part], argv: list[str] | None = None
     if unknown:
         parser.error(f"no such part: {', '.join(sorted(unknown))} (see --list)")
     chosen = chosen_of(parts, arguments.parts)
-    ran: list[tuple[Part, Count, float]] = []
-    failed: set[str] = set()
     began = time.monotonic()
-    numbered = list(enumerate(chosen, 1))
-    groups = groupby(numbered, lambda item: item[1].together or str(item[0]))
-    with ThreadPoolExecutor() as pool:
-        for _, group in groups:
-            ran += run_group(list(group), len(chosen), failed, pool)
+    with ThreadPoolExecutor(len(chosen)) as pool:
+        try:
+            ran = Schedule(chosen, cores, pool).run()
+        except BaseException:  # the user interrupted the run: the threads end their commands
+            interrupted.set()
+            raise
     total = summary(ran, time.monotonic() - began)
     skipped = f", {total.skipped} skipped" if total.skipped else ""
     print(f"\n{total.passed} passed, {len(total.failures)} failed{skipped}")

@@ -384,6 +384,6 @@ def all_parts() -> list[Part]:
 
 if __name__ == "__main__":
     try:
-        sys.exit(run_parts(__doc__ or "", all_parts()))
+        sys.exit(run_parts(__doc__ or "", all_parts(), cores=1))
     except KeyboardInterrupt:
         sys.exit(130)

@@ -72,25 +72,23 @@ def gate(script: str, *arguments: str | Path) -> list[str]:
     return [str(ROOT / "Tests" / "abi" / script), *map(str, arguments)]
 
 
-def python_tests(name: str, title: str, library: Path | None, *arguments: str, together: str = "") -> Part:
+def python_tests(name: str, title: str, library: Path | None, *arguments: str, cores: float = 1) -> Part:
     environment = {"USHER_LIBRARY": str(library)} if library else {}
-    # The tests of both libraries run at the same time; each run mostly uses one processor core.
-    together = together or (name.split("-")[0] if name.endswith(("-shipped", "-checked")) else "")
     command = pytest(name, *arguments)
-    return Part(name, title, command, count_xml, 600, ROOT, environment, together=together, running=running_pytest)
+    return Part(name, title, command, count_xml, 600, ROOT, environment, cores=cores, running=running_pytest)
 
 
 def hosts() -> list[Part]:
     """Returns the parts for the C and the C++ hosts; each folder has a program `run` that runs its hosts."""
     found = []
-    for folder, title in (("c", "C hosts"), ("cpp", "C++ hosts")):
+    for folder, title, cores in (("c", "C hosts", 0.25), ("cpp", "C++ hosts", 0.75)):
         runner = ROOT / "Tests" / folder / "run"
         if runner.exists():
             for kind, library in (("shipped", SHIPPED), ("checked", CHECKED)):
                 command = [PYTHON, str(runner), str(library), "--python", PYTHON, "--show"]
                 title_of_kind = f"{title}, {kind} library"
                 limit_s = hosts_limit_s(usual_s=300)
-                found.append(Part(f"{folder}-{kind}", title_of_kind, command, count_sum, limit_s, together=folder))
+                found.append(Part(f"{folder}-{kind}", title_of_kind, command, count_sum, limit_s, cores=cores))
     return found
 
 
@@ -105,6 +103,7 @@ def all_parts() -> list[Part]:
             "generate",
             "the files generated from the headers are up to date",
             [PYTHON, str(ROOT / "scripts" / "generate"), "--check"],
+            cores=0.5,
         ),
         Part(
             "swift",
@@ -112,6 +111,7 @@ def all_parts() -> list[Part]:
             ["swift", "test", "--xunit-output", str(LOGS / "swift.xml")],
             count_swift,
             600,
+            cores=1.5,
             running=running_swift_tests,
         ),
         Part(
@@ -119,21 +119,20 @@ def all_parts() -> list[Part]:
             "every order of events, through the state machines",
             [str(ROOT / "scripts" / "model"), "check"],
             timeout_s=900,
-            together="search",
         ),
         Part(
             "simulate",
             "random stories, through the engine: a small run",
             [str(ROOT / "scripts" / "simulate"), "check"],
             timeout_s=900,
-            together="search",
+            cores=1.2,
         ),
         Part(
             "fuzz",
             "fuzzers: the stored inputs, and some new ones",
             [PYTHON, str(ROOT / "Tests" / "fuzz" / "run"), "--check"],
             timeout_s=900,
-            together="search",
+            cores=1.4,
         ),
         Part("exports-shipped", "headers against exports, shipped library", gate("exports.sh", SHIPPED)),
         Part("exports-checked", "headers against exports, checked library", gate("exports.sh", CHECKED)),
@@ -156,42 +155,37 @@ def all_parts() -> list[Part]:
             "headers",
             "each header compiles alone: C99, C++11; usher.hpp: C++17, C++20",
             gate("headers.sh"),
-            together="builds",
         ),
         Part(
             "cmake",
             "CMake: build, and errors when something is missing",
             gate("cmake.sh", EMBEDDED),
             timeout_s=600,
-            together="builds",
         ),
         Part(
             "install",
             "installation: hosts find and use it",
             [str(ROOT / "Tests" / "install" / "run"), str(EMBEDDED)],
             timeout_s=600,
-            together="builds",
         ),
         *hosts(),
-        python_tests("headend", "the head-end", None, "bindings/python/tests/headend", together="headend"),
-        python_tests("runners", "a test that hangs is named", SHIPPED, "Tests/runners", together="headend"),
+        python_tests("headend", "the head-end", None, "bindings/python/tests/headend", cores=0.85),
+        python_tests("runners", "the programs that run the tests", SHIPPED, "Tests/runners", cores=0.25),
         python_tests("python-shipped", "the Python package, shipped library", SHIPPED, *package),
         python_tests("python-checked", "the Python package, checked library", CHECKED, *package),
-        python_tests("stories-shipped", "stories, shipped library", SHIPPED, "Tests/stories"),
-        python_tests("stories-checked", "stories, checked library", CHECKED, "Tests/stories"),
-        python_tests("security-shipped", "secrets stay secret, shipped library", SHIPPED, "Tests/security"),
-        python_tests("security-checked", "secrets stay secret, checked library", CHECKED, "Tests/security"),
+        python_tests("stories-shipped", "stories, shipped library", SHIPPED, "Tests/stories", cores=0.7),
+        python_tests("stories-checked", "stories, checked library", CHECKED, "Tests/stories", cores=0.75),
+        python_tests("security-shipped", "secrets stay secret, shipped library", SHIPPED, "Tests/security", cores=0.75),
+        python_tests("security-checked", "secrets stay secret, checked library", CHECKED, "Tests/security", cores=0.75),
         python_tests(
             "seeds-shipped",
             "hosts that follow the seeds line by line, shipped library",
             SHIPPED,
             "Tests/seeds",
-            together="players",
         ),
-        python_tests(
-            "hosts", "players with plug-ins, a selection", SHIPPED, "Tests/hosts", "-m", "quick", together="players"
-        ),
-        python_tests("floods", "servers that send without end", SHIPPED, "Tests/floods"),
+        python_tests("hosts", "players with plug-ins, a selection", SHIPPED, "Tests/hosts", "-m", "quick", cores=0.4),
+        # It measures how late heartbeats are, so only parts that mostly wait may run at the same time.
+        python_tests("floods", "servers that send without end", SHIPPED, "Tests/floods", cores=1.5),
         python_tests(
             "faults",
             "faults on every operation, a selection",
@@ -199,20 +193,21 @@ def all_parts() -> list[Part]:
             "Tests/faults",
             "-m",
             "not whole",
-            together="examples",
+            cores=0.5,
         ),
         Part(
             "examples",
             "examples against a head-end",
             [PYTHON, str(ROOT / "Tests" / "examples" / "run.py")],
             timeout_s=240,
-            together="examples",
+            cores=0.15,
         ),
         Part(
             "bench",
             "benchmarks build and run",
             ["make", "--no-print-directory", "bench", "QUICK=1"],
             timeout_s=600,
+            cores=0.6,
         ),
         Part(
             "mypy",
@@ -221,33 +216,29 @@ def all_parts() -> list[Part]:
             count_exit,
             folder=BINDINGS,
             environment=found,
-            together="texts",
         ),
         Part(
             "lint",
             "formatting, line lengths and lint",
             [PYTHON, str(ROOT / "scripts" / "format"), "--check"],
-            together="texts",
         ),
         Part(
             "manual",
             "the manual: headers documented, docs agree with the library",
             [PYTHON, str(ROOT / "scripts" / "check-docs"), str(SHIPPED)],
-            together="texts",
         ),
         Part(
             "wheel",
             "the Python wheel in a clean environment",
             [PYTHON, check_wheel, "--python", PYTHON, "--library", str(SHIPPED)],
-            together="texts",
+            cores=0.7,
         ),
         Part(
             "docs",
             "README and docs: quotes, links and names are right",
             [PYTHON, str(ROOT / "Tests" / "docs" / "check.py")],
-            together="texts",
         ),
-        Part("demo", "make demo", ["make", "--no-print-directory", "demo"], count_checklist, 600, together="texts"),
+        Part("demo", "make demo", ["make", "--no-print-directory", "demo"], count_checklist, 600, cores=0.3),
         *(
             Part(
                 name,
@@ -261,6 +252,7 @@ def all_parts() -> list[Part]:
             "conformance",
             "docs/conformance.md: every test it names ran and passed",
             [PYTHON, str(ROOT / "Tests" / "docs" / "conformance.py"), str(LOGS)],
+            alone=True,  # reads the results of all parts before it
         ),
     ]
 

@@ -1,0 +1,141 @@
+"""scripts/parts.py runs the parts of `make test`, several at the same time, and prints their results in order."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import parts  # noqa: E402
+from parts import Count, Part, Schedule  # noqa: E402
+
+MEETS = "touch {me}; until [ -e {other} ]; do sleep 0.02; done; echo 'ok - {me} met {other}'"
+"""A command that ends only if the part with the other name runs at the same time, or has run before."""
+COUNTS = "mkdir run-{me}; ls -d run-* | wc -l >>most; sleep 0.2; rmdir run-{me}; echo 'ok - {me}'"
+"""A command that writes how many such commands run now."""
+PROGRAM = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {scripts!r})
+from parts import Part, run_parts
+here = Path(__file__).parent
+command = ["sh", "-c", "trap '' TERM; sleep 600 & echo $! >$0.pid; wait"]
+two = [Part(name, name, [*command, name], folder=here, logs=here, cores=1) for name in ("one", "two")]
+try:
+    run_parts("two parts", two, [])
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "ROOT", tmp_path)  # tell_failures() prints paths relative to it
+
+
+def run(folder: Path, cores: float, *chosen: Part) -> dict[str, Count]:
+    with ThreadPoolExecutor(len(chosen)) as pool:
+        return {part.name: count for part, count, _ in Schedule(list(chosen), cores, pool).run()}
+
+
+def part(folder: Path, name: str, command: str, cores: float, needs: tuple[str, ...] = ()) -> Part:
+    return Part(
+        name, f"part {name}", ["sh", "-c", command], timeout_s=20, folder=folder, logs=folder, cores=cores, needs=needs
+    )
+
+
+def test_partThatWaits_runsBesideThoseThatCompute(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first part ends only when the last one runs. All three need 2.2 cores, so all three run at the same time. The
+    results are printed in the order of the parts, although the first part ends last."""
+    chosen = [
+        part(tmp_path, "one", MEETS.format(me="one", other="three") + "; sleep 0.3", 0.2),
+        part(tmp_path, "two", MEETS.format(me="two", other="one"), 1),
+        part(tmp_path, "three", MEETS.format(me="three", other="two"), 1),
+    ]
+    counts = run(tmp_path, 2.2, *chosen)
+    assert [count.passed for count in counts.values()] == [1, 1, 1]
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split(" ... ok: 1 passed, ")[0] for line in told] == [
+        "[ 1/3] part one",
+        "[ 2/3] part two",
+        "[ 3/3] part three",
+    ]
+
+
+@pytest.mark.parametrize(("cores", "most"), [(2.0, 2), (1.0, 1)])
+def test_parts_neverNeedMoreCoresThanThereAre(tmp_path: Path, cores: float, most: int) -> None:
+    """Four parts need one core each, and one needs more than the machine has: with two cores, at most two parts run at
+    the same time, and two do; with one core, they run one after the other."""
+    names = ("a", "b", "c", "d", "e")
+    chosen = [part(tmp_path, name, COUNTS.format(me=name), 8 if name == "c" else 1) for name in names]
+    assert all(count.passed == 1 for count in run(tmp_path, cores, *chosen).values())
+    assert max(map(int, (tmp_path / "most").read_text().split())) == most
+
+
+def test_partAlone_runsAfterThoseBeforeIt_andBesideNone(tmp_path: Path) -> None:
+    """The part in the middle measures times: while it runs, no other part runs."""
+    alone = "ls -d run-* 2>/dev/null; sleep 0.3; ls -d run-* 2>/dev/null; ls >seen; echo 'ok - alone'"
+    chosen = [part(tmp_path, name, COUNTS.format(me=name), 0.1) for name in ("a", "b")]
+    chosen += [
+        replace(part(tmp_path, "alone", alone, 0.1), alone=True),
+        part(tmp_path, "c", COUNTS.format(me="c"), 0.1),
+    ]
+    run(tmp_path, 2, *chosen)
+    assert (tmp_path / "alone.log").read_text() == "ok - alone\n"
+    assert {"a.log", "b.log"} <= set((tmp_path / "seen").read_text().split()) and not (tmp_path / "run-c").exists()
+    assert "c.log" not in (tmp_path / "seen").read_text()
+
+
+def test_partWhoseNeedFailed_doesNotRun(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A part fails: its failure and its last lines are printed, the part that needs it does not run, and a third part
+    does."""
+    chosen = [
+        part(tmp_path, "bad", "echo 'not ok - a claim'; exit 1", 0.1),
+        part(tmp_path, "after", "echo 'ok - never'", 0.1, needs=("bad",)),
+        part(tmp_path, "other", "echo 'ok - other'", 0.1),
+    ]
+    counts = run(tmp_path, 2, *chosen)
+    assert counts["bad"].failures == ["a claim"]
+    assert counts["after"].failures == ["after: needs bad, which failed"]
+    assert counts["other"].passed == 1
+    told = capsys.readouterr().out
+    assert "part bad ... FAILED: 1 failed, 0 passed" in told
+    assert "      not ok: a claim\n      --- last lines of bad.log ---\n      not ok - a claim\n" in told
+
+
+def test_summary_hasTheProcessorTimeOfEachPart(tmp_path: Path) -> None:
+    """A part computes in a child process, and another one sleeps."""
+    compute = f"{sys.executable} -c 'import time\nwhile time.process_time() < 0.5: pass'; echo 'ok - computed'"
+    chosen = [part(tmp_path, "computes", compute, 1), part(tmp_path, "sleeps", "sleep 0.5; echo 'ok - slept'", 0.1)]
+    counts = run(tmp_path, 2, *chosen)
+    assert 0.45 <= counts["computes"].cpu_s < 5 and counts["sleeps"].cpu_s < 0.3
+
+
+def test_interrupt_endsEveryCommand(tmp_path: Path) -> None:
+    """The user presses Ctrl-C while two parts run: the program ends at once, with both commands and their children,
+    although these ignore SIGTERM."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.format(scripts=str(ROOT / "scripts")))
+    running = subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        files = [tmp_path / "one.pid", tmp_path / "two.pid"]
+        end = time.monotonic() + 20
+        while not all(file.exists() and file.read_text().strip() for file in files):
+            assert running.poll() is None and time.monotonic() < end, "the program has not started both parts"
+            time.sleep(0.02)
+        running.send_signal(signal.SIGINT)
+        output, _ = running.communicate(timeout=10)
+    finally:
+        running.kill()
+    assert running.returncode == 130 and b"Traceback" not in output, output
+    for file in files:
+        state = Path(f"/proc/{file.read_text().strip()}/stat")
+        assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z", file
