@@ -67,6 +67,7 @@ def test_reprs_ofObjects_showTheirStateAndNoSecret() -> None:
         idle = repr(player)
         playback = player.play("S3cr3t", clear=True, tag="kitchen")
         other = usher.Player(context).play("S3cr3t", clear=True, tag={"S3cr3t": 1})
+        context.settle(callbacks=10)  # until then, the second playback is pending
         shown = [context, player, playback, other, delegate, observer]
         before = [idle, *map(repr, shown)]
         for thing in (playback, other):
