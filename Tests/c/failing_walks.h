@@ -351,6 +351,9 @@ static void walk_modes(void) {
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
   struct plain arguments = plain_defaults, *plain = &arguments;
   usher_license_request request = a_request(USHER_KEY_SYSTEM_WIDEVINE);
+  usher_metrics metrics = USHER_METRICS_INIT;
+  uint8_t page[16384];
+  size_t size = sizeof page;
   int round;
   if (!context) return;
   ssp.license_url = license_url();
@@ -366,6 +369,8 @@ static void walk_modes(void) {
     KNOWN(usher_context_jump, (context, 500));
     KNOWN(usher_context_pending, (context, ARG_FILLED(usher_pending)));
   }
+  KNOWN(usher_context_metrics, (context, &metrics));
+  KNOWN(usher_metrics_text, (&metrics, "screen=\"3\"", page, &size));
   KNOWN(usher_playback_close, (playback, USHER_CLOSE_TEARDOWN));
   KNOWN(usher_context_free, (context));
 }

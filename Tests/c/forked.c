@@ -63,6 +63,7 @@ static int every_call(void) {
   usher_license_request request = a_request(USHER_KEY_SYSTEM_WIDEVINE);
   usher_response_info info = USHER_RESPONSE_INFO_INIT;
   usher_pending pending = USHER_PENDING_INIT;
+  usher_metrics metrics = USHER_METRICS_INIT;
   usher_context *c = NULL;
   usher_delegate *d = NULL;
   usher_player *p = NULL;
@@ -112,6 +113,7 @@ static int every_call(void) {
   is_forked(usher_context_jump(context, 1), "context_jump");
   is_forked(usher_context_settle(context, 0, 0, 100), "context_settle");
   is_forked(usher_context_pending(context, &pending), "context_pending");
+  is_forked(usher_context_metrics(context, &metrics), "context_metrics");
   is_forked(usher_response_free(response), "response_free");
   is_forked(usher_playback_free(playback), "playback_free");
   is_forked(usher_player_free(player), "player_free");

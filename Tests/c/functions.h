@@ -68,6 +68,7 @@ STRUCTURE(usher_spc_request, {0}, 0)
 STRUCTURE(usher_server_request, {0}, 0)
 STRUCTURE(usher_entitlement, USHER_ENTITLEMENT_INIT, 0)
 STRUCTURE(usher_loader_options, USHER_LOADER_OPTIONS_INIT, 1)
+STRUCTURE(usher_metrics, USHER_METRICS_INIT, 0)
 STRUCTURE(usher_pending, USHER_PENDING_INIT, 0)
 #endif
 #ifdef FUNCTION
@@ -182,6 +183,8 @@ FUNCTION(usher_playback_load_resource, STATUS, HANDLE, (ARG_HANDLE(usher_playbac
 FUNCTION(usher_playback_get_resource, STATUS, HANDLE, (
     ARG_HANDLE(usher_playback), ARG_BYTES, ARG_SIZE, ARG_NUMBER(uint32_t), ARG_OUT_HANDLE(usher_response)))
 FUNCTION(usher_playback_cancel_load, STATUS, HANDLE, (ARG_HANDLE(usher_playback), ARG_NUMBER(uint64_t)))
+FUNCTION(usher_context_metrics, STATUS, HANDLE, (ARG_HANDLE(usher_context), ARG_FILLED(usher_metrics)))
+FUNCTION(usher_metrics_text, STATUS, NOTHING, (ARG_OPTIONS(usher_metrics), ARG_TEXT, ARG_BUFFER, ARG_BUFFER_SIZE))
 FUNCTION(usher_context_advance, STATUS, HANDLE, (ARG_HANDLE(usher_context), ARG_NUMBER(uint64_t), ARG_NUMBER(uint32_t)))
 FUNCTION(usher_context_jump, STATUS, HANDLE, (ARG_HANDLE(usher_context), ARG_NUMBER(uint64_t)))
 FUNCTION(usher_context_settle, STATUS, HANDLE, (

@@ -116,10 +116,15 @@ static void sleep_and_wake(struct dice *d) {
 }
 static void move_time(struct dice *d) {
   usher_pending pending = USHER_PENDING_INIT;
+  usher_metrics metrics = USHER_METRICS_INIT;
+  uint8_t page[16384];
+  size_t size = roll(d, 2) || d->first ? sizeof page : 0;
   CALL(usher_context_advance, (CONTEXT, roll(d, 500), roll(d, 2) * 5));
   CALL(usher_context_jump, (CONTEXT, roll(d, 500)));
   CALL(usher_context_settle, (CONTEXT, roll(d, 3), roll(d, 3), 1 + roll(d, 10)));
   CALL(usher_context_pending, (CONTEXT, &pending));
+  CALL(usher_context_metrics, (CONTEXT, &metrics));
+  CALL(usher_metrics_text, (&metrics, NULL, page, &size));
 }
 
 /* ---- delegates --------------------------------------------------------------------------------------------------- */

@@ -80,6 +80,11 @@ void story() {
     context.settle(5s);
     const auto pending = context.pending();
     tell(pending.transfers == 0 && pending.next_timer && *pending.next_timer <= 1s, "pending: the next heartbeat");
+    const auto metrics = context.metrics();
+    tell(metrics.sessions_held == 1 && metrics.setups_sent == 1 && metrics.licenses_sent >= 1 &&
+             metrics.text().find("\nusher_sessions_held 1\n") != std::string::npos &&
+             metrics.text("screen=\"3\"").find("\nusher_sessions_held{screen=\"3\"} 1\n") != std::string::npos,
+        "metrics: one session, and their text");
     throws(
         usher::status::state, [&] { context.advance(1ms); }, "advance on the system clock");
     throws(

@@ -97,6 +97,7 @@
 #include "content.h"
 #include "clearkey.h"
 #include "loader.h"
+#include "metrics.h"
 #include "testing.h"
 #include "api.h"
 

@@ -59,6 +59,7 @@
 #include "hpp/customer.hpp"
 #include "hpp/loader.hpp"
 #include "hpp/player.hpp"
+#include "hpp/metrics.hpp"
 #include "hpp/context.hpp"
 #include "hpp/content.hpp"
 #include "hpp/clearkey.hpp"

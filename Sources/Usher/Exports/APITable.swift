@@ -91,7 +91,9 @@ private nonisolated(unsafe) let table: UnsafePointer<usher_api> = {
       clearkey_keys: usher_clearkey_keys,
       complete_server: usher_complete_server,
       complete_entitlement: usher_complete_entitlement,
-      player_add_observer: usher_player_add_observer))
+      player_add_observer: usher_player_add_observer,
+      context_metrics: usher_context_metrics,
+      metrics_text: usher_metrics_text))
   return UnsafePointer(storage)
 }()
 

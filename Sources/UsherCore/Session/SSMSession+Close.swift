@@ -106,6 +106,12 @@ extension SSMSession {
     return hasFreedSlot ? [.cancelTimer, send] : [.cancelTimer, send, .setTimer(teardown.until)]
   }
 
+  /// Whether the teardown in flight repeats one that failed.
+  package var isTeardownRetry: Bool {
+    if case .tearingDown(_, let teardown) = lifecycle.phase { return teardown.attempts > 1 }
+    return false
+  }
+
   /// Called when the timer of a closing session has fired.
   mutating func closingTimerFired(now: Milliseconds) -> [Action] {
     switch lifecycle.phase {

@@ -93,6 +93,7 @@ extension Engine {
 
   /// Called when the fetch failed: all waiting requests get the error.
   func endCertificate(_ source: CertificateSource, _ error: UsherError) {
+    meter.failed(error)
     complete(source.end(nil), certificateFailure(error))
   }
 

@@ -73,6 +73,7 @@ extension Engine {
       outcome = .success(reply.fields, license: reply.data)
     case .failure(let failure):
       let isSSM = job.isRenewal && job.keySystem == .widevine && entry.delegate.policy.hasSSM
+      meter.failed(isSSM ? .ssm : .license, failure)
       outcome = .failure(failure, isSSM ? .ssm : .license)
     }
     report(entry, request, outcome)

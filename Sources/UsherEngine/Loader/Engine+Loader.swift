@@ -228,16 +228,16 @@ extension Engine {
       if case .denied(let code, let message)? = question.refusal(response.body, hiding: secrets),
         code != 0 || !message.isEmpty
       {
-        return fail(entry, job, entitlementError(.denied(code: code, message: message), response.status))
+        return refused(entry, job, entitlementError(.denied(code: code, message: message), response.status))
       }
-      return fail(entry, job, failure.error(.entitlement, .entitlement))
+      return refused(entry, job, failure.error(.entitlement, .entitlement))
     }
     do throws(SEESRequest.Refusal) {
       let url = try question.read(response.body, hiding: secrets)
       let server = server(url.withBytes { Array($0) }, for: job)
       perform(job.machine.entitled(server), entry, job)
     } catch {
-      fail(entry, job, entitlementError(error, response.status))
+      refused(entry, job, entitlementError(error, response.status))
     }
   }
 
@@ -255,7 +255,7 @@ extension Engine {
         if failure.message.isEmpty { failure.message = expressPlay.message }
       }
       if failure.serviceCode == -4001 { job.loader.binding?.deviceUnknown() }
-      return fail(entry, job, failure.error(.license, .license))
+      return refused(entry, job, failure.error(.license, .license))
     }
     do throws(FPSResponseFormat.Failure) {
       let ckc = try job.loader.options.response.read(response)
@@ -265,7 +265,7 @@ extension Engine {
       deviceMayBeRegistered(entry, job)
       job.end(RequestResult(data: ckc))
     } catch {
-      fail(entry, job, ReplyDecoder.unreadable(response, error.words).error(.license, .license))
+      refused(entry, job, ReplyDecoder.unreadable(response, error.words).error(.license, .license))
     }
   }
 
@@ -277,6 +277,12 @@ extension Engine {
   }
 
   // MARK: End
+
+  /// Called when a server has replied and the reply is no key and no entitlement.
+  private func refused(_ entry: PlaybackEntry, _ job: LoadingJob, _ error: UsherError) {
+    meter.failed(error)
+    fail(entry, job, error)
+  }
 
   private func fail(
     _ entry: PlaybackEntry, _ job: LoadingJob, _ error: UsherError,

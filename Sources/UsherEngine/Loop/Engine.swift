@@ -46,6 +46,7 @@ package final class Engine {
 
   // Only the I/O thread uses the properties from here on.
   let timers = Timers()
+  let meter = Meter()
   let requests: RequestDispatcher
   let events: EventSink
   let closing: ContextClosing
@@ -99,7 +100,7 @@ package final class Engine {
     secrets = ContextSecrets(proxy: options.transport.proxy)
     events = EventSink(calls: calls, clock: clock, logLevel: options.logLevel)
     requests = RequestDispatcher(
-      transport: transport, timers: timers, clock: clock, httpTimeout: options.transport.httpTimeout,
+      transport: transport, timers: timers, clock: clock, meter: meter, httpTimeout: options.transport.httpTimeout,
       queue: RequestQueue(
         least: min(options.requestsPerOriginMin, options.requestsPerOriginMax), most: options.requestsPerOriginMax,
         connectionsMax: options.connectionsMax))

@@ -20,6 +20,7 @@ extension Engine {
     if let recordKeeper { updateRecord(entry, recordKeeper) }
     let after = entry.machine.standing()
     entry.shared.publish(after.sessionState)
+    meter.changed(from: before.sessionState, to: after.sessionState)
     // Update the ledger of slots first, because the step may have ended a teardown. If one of the actions sends a
     // set-up, the ledger must already count this teardown as ended.
     noteSlot(entry, from: before, to: after)
@@ -66,6 +67,7 @@ extension Engine {
     switch report {
     case .awaitsSlot(let error): events.emit(.waitingForSlot, entry, error: error)
     case .started(let period):
+      meter.sessionStarted()
       events.emit(.sessionStarted, entry, period: period)
       endSetupWaits(entry, .ok)
     case .periodRaised(let asked, let period):
@@ -81,6 +83,7 @@ extension Engine {
       endSetupWaits(entry, error.status, error)
     case .heartbeatError(let error): events.emit(.heartbeatError, entry, error: error)
     case .teardownError(let error, let afterClosed):
+      meter.teardownFailed()
       guard afterClosed, !entry.tearsDownLeft else {
         return events.emit(.teardownError, entry, error: error)
       }
@@ -90,7 +93,9 @@ extension Engine {
       var line = LogLine(entry, "a session that came late could not be given back: ")
       line.add(error)
       events.write(.warning, line)
-    case .keptAlive(let lateness): events.emit(.keptAlive, entry, lateness: lateness)
+    case .keptAlive(let lateness):
+      meter.keptAlive(lateness: lateness)
+      events.emit(.keptAlive, entry, lateness: lateness)
     case .recovered: events.emit(.recovered, entry)
     case .doubtful: events.emit(.sessionDoubtful, entry)
     case .ended(let left): events.emit(.sessionEnded, entry, isLeft: left)
@@ -137,6 +142,7 @@ extension Engine {
     if entry.delegate.isCustomer { return askCustomer(entry, request, call) }
     guard let message = entry.delegate.ssmRequest(call, token: token) else { return }
     message.isRetry = call == .heartbeat && entry.machine.isKeepAliveRetry()
+    if call == .teardown, entry.machine.isTeardownRetry() { meter.teardownRepeated() }
     if call == .setup { entry.slotsAtSetup = slots.mark }
     secrets.note(token, of: entry)
     let now = clock.now
@@ -166,7 +172,10 @@ extension Engine {
     _ entry: PlaybackEntry, _ request: RequestID, _ call: SSMSession.Call, _ outcome: SSMOutcome,
     queueDelay: Milliseconds
   ) {
-    if case .success(let fields) = outcome { secrets.note(fields, of: entry) }
+    switch outcome {
+    case .success(let fields): secrets.note(fields, of: entry)
+    case .failure(let failure): meter.failed(.ssm, failure)
+    }
     let others = call == .setup ? ownTeardowns(besides: entry) : .none
     stepNow(entry) {
       $0.ssmReplied(request, call, outcome, ownTeardowns: others, queueDelay: queueDelay, now: clock.now)

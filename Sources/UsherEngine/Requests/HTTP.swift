@@ -164,6 +164,8 @@ package protocol Transport: AnyObject {
   func takeFinished() -> [FinishedTransfer]
   /// How many long replies `takeFinished` has not returned yet.
   var longCount: Int { get }
+  /// How many connections the transport has begun to open.
+  var connectionsOpened: UInt64 { get }
   /// Called when the network changed: from now on the transport uses neither the connections that are idle now nor the
   /// addresses of servers that it knows.
   func networkChanged()
@@ -177,6 +179,7 @@ package protocol Transport: AnyObject {
 }
 
 extension Transport {
+  package var connectionsOpened: UInt64 { 0 }
   package func limitConnections(_ count: Int) {}
   package func hasLastingConnection(to origin: [UInt8]) -> Bool { false }
   package func isConnecting(_ id: TransferID) -> Bool { false }

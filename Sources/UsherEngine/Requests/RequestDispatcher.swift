@@ -28,6 +28,7 @@ final class RequestDispatcher {
   private let transport: any Transport
   private let timers: Timers
   private let clock: Clock
+  private let meter: Meter
   private let httpTimeout: Milliseconds
   private(set) var transfers = Slots<Transfer>()
   /// Called when a request is sent.
@@ -41,10 +42,14 @@ final class RequestDispatcher {
   private var connectionsAgain = 0
   private var connectsAgainSince: Milliseconds = 0
 
-  init(transport: any Transport, timers: Timers, clock: Clock, httpTimeout: Milliseconds, queue: RequestQueue) {
+  init(
+    transport: any Transport, timers: Timers, clock: Clock, meter: Meter = Meter(), httpTimeout: Milliseconds,
+    queue: RequestQueue
+  ) {
     self.transport = transport
     self.timers = timers
     self.clock = clock
+    self.meter = meter
     self.httpTimeout = httpTimeout
     self.queue = queue
     connectionsMax = queue.connectionsMax
@@ -53,6 +58,7 @@ final class RequestDispatcher {
   var queuedCount: Int { queue.waitingCount }
   var inFlightCount: Int { transfers.count - queue.waitingCount }
   var pausedCount: Int { pauses }
+  var connectionsOpened: UInt64 { transport.connectionsOpened }
 
   // MARK: Sending
 
@@ -87,6 +93,8 @@ final class RequestDispatcher {
   }
 
   private func start(_ id: TransferID, _ transfer: Transfer) {
+    // A request that is sent again because the system had no file descriptor for it was not really sent before.
+    if !transfer.lacksDescriptor { meter.sent(transfer) }
     onStart?(transfer)
     transport.start(id, transfer.request, isFresh: needsNewConnection(transfer))
   }
@@ -178,6 +186,7 @@ final class RequestDispatcher {
     timers.cancel(transfer.timer)
     switch finished.outcome {
     case .response(let response):
+      if finished.wasOnKeptConnection { meter.connectionReused() }
       let now = clock.now
       let isGood = (200..<300).contains(response.status)
       let wasDistrusted = queue.answered(

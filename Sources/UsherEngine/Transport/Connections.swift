@@ -51,6 +51,8 @@ final class Connections {
   private var lost: [Int32] = []
   /// How many replies the connections have brought.
   private var replies: UInt64 = 0
+  /// How many sockets libcurl has begun to use.
+  private(set) var openedCount: UInt64 = 0
   /// The servers that have kept the I/O thread in one turn for a long time. Until `slowUntil`, their sockets get their
   /// turns after the sockets of all other servers.
   private var slow: [UInt64] = []
@@ -92,6 +94,7 @@ final class Connections {
 
   /// Returns whether libcurl must still connect the socket, as a constant CURL_SOCKOPT_….
   fileprivate func opened(_ socket: Int32) -> Int32 {
+    openedCount &+= 1
     watchdog.opened(socket)
     return curl_shim_is_connected(socket) != 0 ? CURL_SOCKOPT_ALREADY_CONNECTED : CURL_SOCKOPT_OK
   }

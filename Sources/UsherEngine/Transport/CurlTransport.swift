@@ -476,6 +476,8 @@ final class CurlTransport: Transport {
     curlDue = milliseconds < 0 ? nil : platform_monotonic_ms() &+ Int64(milliseconds)
   }
 
+  var connectionsOpened: UInt64 { connections.openedCount }
+
   func shutDown() {
     if mayUseCurl() {
       endUse()

@@ -8,6 +8,7 @@
 
 #include "customer.hpp"
 #include "loader.hpp"
+#include "metrics.hpp"
 #include "options.hpp"
 #include "player.hpp"
 
@@ -293,6 +294,12 @@ public:
     it.transfers = raw.transfers, it.callbacks = raw.callbacks, it.queued = raw.queued;
     if (raw.next_timer_ms != UINT64_MAX) it.next_timer = detail::from_ms(raw.next_timer_ms);
     it.now = detail::from_ms(raw.now_ms);
+    return detail::done(s, it);
+  }
+  /** usher_context_metrics(). */
+  outcome<usher::metrics> metrics() const {
+    usher::metrics it;
+    int32_t s = usher_context_metrics(handle_, &it);
     return detail::done(s, it);
   }
 

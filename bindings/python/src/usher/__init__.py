@@ -124,6 +124,7 @@ if TYPE_CHECKING:
     from .loader import ResourceLoader as ResourceLoader
     from .loader import ServerRequest as ServerRequest
     from .loader import SPCRequest as SPCRequest
+    from .metrics import Metrics as Metrics
     from .playback import PayloadRequest as PayloadRequest
     from .playback import Playback as Playback
     from .player import Player as Player
@@ -155,6 +156,7 @@ _HOME = {
     "delegates.hooks": "HTTPDelegate HookCall",
     "license": "License clear_key_request",
     "loader": "ResourceLoader SPCRequest ServerRequest",
+    "metrics": "Metrics",
     "playback": "PayloadRequest Playback",
     "player": "Player",
     "delegates.ssp": "SSPDelegate SSPV2Delegate",

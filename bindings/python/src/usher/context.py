@@ -23,6 +23,7 @@ from ._callbacks import CallbackErrorHook, end, kept_interrupts, register, repor
 from ._errors import ClosedError, InvalidArgumentError, UsherError, WouldDeadlockError
 from ._options import ContextOptions as ContextOptions
 from .event import Event
+from .metrics import Metrics, metrics_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -394,6 +395,10 @@ class Context(ffi.Owner):
         ffi.lib.usher_context_pending(self._handle, ctypes.byref(out))
         timer = None if out.next_timer_ms == 2**64 - 1 else out.next_timer_ms
         return Pending(out.transfers, out.callbacks, out.queued, timer, out.now_ms)
+
+    def metrics(self) -> Metrics:
+        """Returns counters and present values of the context, all of the same instant. Not in callbacks."""
+        return metrics_of(self._handle)
 
     # ---- inside ------------------------------------------------------------------------------------------------------
 

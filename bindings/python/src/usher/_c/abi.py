@@ -575,6 +575,41 @@ class LoaderOptions(ctypes.Structure):
     ]
 
 
+class Metrics(ctypes.Structure):
+    """``usher_metrics``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("sessions_held", c_uint64),
+        ("sessions_opened", c_uint64),
+        ("sessions_lost", c_uint64),
+        ("setups_sent", c_uint64),
+        ("heartbeats_sent", c_uint64),
+        ("teardowns_sent", c_uint64),
+        ("licenses_sent", c_uint64),
+        ("others_sent", c_uint64),
+        ("retries", c_uint64),
+        ("keep_alives", c_uint64),
+        ("lateness_ms", c_uint64),
+        ("late_at_most_10_ms", c_uint64),
+        ("late_at_most_50_ms", c_uint64),
+        ("late_at_most_100_ms", c_uint64),
+        ("late_at_most_500_ms", c_uint64),
+        ("late_at_most_1000_ms", c_uint64),
+        ("late_at_most_5000_ms", c_uint64),
+        ("denials_ssm", c_uint64),
+        ("denials_license", c_uint64),
+        ("denials_certificate", c_uint64),
+        ("denials_entitlement", c_uint64),
+        ("teardowns_failed", c_uint64),
+        ("connections_opened", c_uint64),
+        ("connections_reused", c_uint64),
+        ("requests_queued", c_uint64),
+        ("requests_in_flight", c_uint64),
+        ("callbacks", c_uint64),
+    ]
+
+
 class Pending(ctypes.Structure):
     """``usher_pending``"""
 
@@ -606,6 +641,7 @@ STRUCTURES: dict[str, type[ctypes.Structure]] = {
     "usher_legacy_codes": LegacyCodes,
     "usher_license_request": LicenseRequest,
     "usher_loader_options": LoaderOptions,
+    "usher_metrics": Metrics,
     "usher_notice": Notice,
     "usher_pending": Pending,
     "usher_playback_options": PlaybackOptions,
@@ -863,6 +899,10 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     ),
     # int32_t usher_playback_cancel_load(usher_playback *playback, uint64_t id);
     "usher_playback_cancel_load": (c_int32, (PlaybackHandle, c_uint64)),
+    # int32_t usher_context_metrics(usher_context *context, usher_metrics *out);
+    "usher_context_metrics": (c_int32, (ContextHandle, POINTER(Metrics))),
+    # int32_t usher_metrics_text(const usher_metrics *metrics, const char *labels, uint8_t *buffer, size_t *size);
+    "usher_metrics_text": (c_int32, (POINTER(Metrics), c_char_p, POINTER(c_uint8), POINTER(c_size_t))),
     # int32_t usher_context_advance(usher_context *context, uint64_t ms, uint32_t settle_ms);
     "usher_context_advance": (c_int32, (ContextHandle, c_uint64, c_uint32)),
     # int32_t usher_context_jump(usher_context *context, uint64_t ms);

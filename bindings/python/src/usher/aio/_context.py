@@ -51,7 +51,8 @@ class Context:
     cancels the tasks that still run.
 
     Attributes:
-        blocking: the pumped ``usher.Context`` underneath, for virtual time: settle(), advance(), jump(), pending().
+        blocking: the pumped ``usher.Context`` underneath, for metrics(), and for virtual time: settle(), advance(),
+            jump(), pending().
     """
 
     def __init__(
