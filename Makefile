@@ -4,7 +4,11 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+# Only `built` builds several targets at the same time; `make test` calls it so.
+ifneq ($(MAKECMDGOALS),built)
 .NOTPARALLEL:
+endif
+.PHONY: built
 .PHONY: help demo generate test lint format faults floods sanitize fuzz bench profile model simulate mutants release
 .PHONY: build clean
 .PHONY: packages hosts host-packages player-packages
@@ -70,8 +74,13 @@ demo: build .venv/ready
 generate:
 	@$(PYTHON) scripts/generate
 
-test: build $(checked) $(cpp) $(hosts) .venv/ready
+# Most steps of the Swift builds use one processor core, so two targets are built at the same time. Only one process may
+# install packages, so this comes first.
+test: packages host-packages
+	@$(MAKE) --no-print-directory --jobs=2 built
 	@$(python) scripts/test.py $(PARTS)
+
+built: $(shipped) $(checked) $(player) .venv/ready $(cpp) $(hosts)
 
 lint: .venv/ready
 	@$(python) scripts/format --check $(FILES)
