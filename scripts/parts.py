@@ -31,6 +31,9 @@ STACKS_S = 30
 """The longest time for reading the stacks of a host that hangs."""
 STEP = "    waits for: "
 """The fixture `step` of Tests/steps.py begins its lines with this text."""
+CORES = 1.1 * (os.cpu_count() or 1)
+"""The number of cores for all parts that run at the same time. It is a little more than the machine has, because no
+part uses its cores all the time."""
 interrupted = threading.Event()
 """Set when the user interrupts the run: every command that runs ends, and no further part starts."""
 
@@ -396,9 +399,7 @@ class Schedule:
         return Count(failures=[f"{part.name}: needs {', '.join(missing)}, which failed"]), 0
 
 
-def run_parts(
-    description: str, parts: list[Part], argv: list[str] | None = None, cores: float = os.cpu_count() or 1
-) -> int:
+def run_parts(description: str, parts: list[Part], argv: list[str] | None = None, cores: float = CORES) -> int:
     """Runs the parts that the command line names (all parts if it names none), or prints their names for --list.
 
     At the same time it runs only parts that together need no more than `cores`. The last line gives the totals: "N

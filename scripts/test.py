@@ -132,7 +132,7 @@ def all_parts() -> list[Part]:
             "fuzzers: the stored inputs, and some new ones",
             [PYTHON, str(ROOT / "Tests" / "fuzz" / "run"), "--check"],
             timeout_s=900,
-            cores=1.4,
+            cores=1.3,
         ),
         Part("exports-shipped", "headers against exports, shipped library", gate("exports.sh", SHIPPED)),
         Part("exports-checked", "headers against exports, checked library", gate("exports.sh", CHECKED)),
@@ -185,7 +185,7 @@ def all_parts() -> list[Part]:
         ),
         python_tests("hosts", "players with plug-ins, a selection", SHIPPED, "Tests/hosts", "-m", "quick", cores=0.4),
         # It measures how late heartbeats are, so only parts that mostly wait may run at the same time.
-        python_tests("floods", "servers that send without end", SHIPPED, "Tests/floods", cores=1.5),
+        python_tests("floods", "servers that send without end", SHIPPED, "Tests/floods", cores=1.9),
         python_tests(
             "faults",
             "faults on every operation, a selection",
