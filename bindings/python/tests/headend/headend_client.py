@@ -132,6 +132,13 @@ class InBackground(threading.Thread):
         return self._answer
 
 
+def setup_bytes(he: HeadEnd) -> bytes:
+    """Returns the bytes of a set-up with a new content token."""
+    path = urlsplit(f"{he.ssm_url}/v1/sessions/setup").path
+    token = he.content_token()
+    return f"POST {path} HTTP/1.1\r\nHost: x\r\n{AUTH}: {token}\r\nContent-Length: 0\r\n\r\n".encode()
+
+
 def raw(he: HeadEnd, request: bytes) -> bytes:
     """Sends bytes, and returns all bytes that the head-end sends before it closes the connection."""
     with socket.create_connection((he.config.host, he.port), timeout=5) as connection:

@@ -5,18 +5,12 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-from urllib.parse import urlsplit
 
 import pytest
-from headend_client import AUTH, Client, InBackground, raw
+from headend_client import Client, InBackground, raw, setup_bytes
 
 from usher.testing.headend import Fault, HeadEnd, Outcome
 from usher.testing.pytest_plugin import HeadEndFactory
-
-
-def request_bytes(he: HeadEnd, operation: str, token: str) -> bytes:
-    path = urlsplit(f"{he.ssm_url}/v1/sessions/{operation}").path
-    return f"POST {path} HTTP/1.1\r\nHost: x\r\n{AUTH}: {token}\r\nContent-Length: 0\r\n\r\n".encode()
 
 
 def test_stallBefore_released_isThenProcessed(headend: HeadEnd, client: Client) -> None:
@@ -47,7 +41,7 @@ def test_stall_clientGoesAway_isSeen(headend: HeadEnd) -> None:
     headend.faults.add("setup", Fault.stall("before"), Fault.stall("after"))
     for held_after in (0, 1):
         with socket.create_connection(("127.0.0.1", headend.port)) as connection:
-            connection.sendall(request_bytes(headend, "setup", headend.content_token()))
+            connection.sendall(setup_bytes(headend))
             headend.wait_held(1)
         headend.wait_held(0)
         headend.journal.wait_for(lambda journal: journal[-1].outcome is Outcome.CLIENT_GONE)
@@ -87,7 +81,7 @@ def test_delay_endsWithTheClockAlone(headend: HeadEnd, client: Client, when: str
 @pytest.mark.parametrize(("when", "active"), [("before", 0), ("after", 1)])
 def test_drop_closesWithoutAReply(headend: HeadEnd, when: str, active: int) -> None:
     headend.faults.add("setup", Fault.drop("before" if when == "before" else "after"))
-    assert raw(headend, request_bytes(headend, "setup", headend.content_token())) == b""
+    assert raw(headend, setup_bytes(headend)) == b""
     assert len(headend.sessions.active()) == active
     entry = headend.journal.last("setup")
     assert (entry.outcome, entry.status, entry.delivered) == (Outcome.DROPPED, None, False)
@@ -97,7 +91,7 @@ def test_drop_closesWithoutAReply(headend: HeadEnd, when: str, active: int) -> N
 def test_reset_isAReset(headend: HeadEnd, when: str, active: int) -> None:
     headend.faults.add("setup", Fault.reset("before" if when == "before" else "after"))
     with pytest.raises(ConnectionResetError):
-        raw(headend, request_bytes(headend, "setup", headend.content_token()))
+        raw(headend, setup_bytes(headend))
     assert len(headend.sessions.active()) == active
 
 
@@ -112,7 +106,7 @@ def test_resetInHeaders_cutsTheHead(headend: HeadEnd, client: Client) -> None:
 @pytest.mark.parametrize("keep", [None, 0, 10])
 def test_truncate_breaksThePromiseOfContentLength(headend: HeadEnd, keep: int | None) -> None:
     headend.faults.add("setup", Fault.truncate(keep))
-    head, _, body = raw(headend, request_bytes(headend, "setup", headend.content_token())).partition(b"\r\n\r\n")
+    head, _, body = raw(headend, setup_bytes(headend)).partition(b"\r\n\r\n")
     promised = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
     assert len(body) == (promised // 2 if keep is None else keep)
     assert b"200 OK" in head and not headend.journal.last("setup").delivered
@@ -135,7 +129,7 @@ def test_resetInBody_sendsTheHeadersAndAPart(headend: HeadEnd, client: Client) -
 @pytest.mark.parametrize("keep", [None, 0, 10])
 def test_shortLength_promisesLessThanIsSent(headend: HeadEnd, keep: int | None) -> None:
     headend.faults.add("setup", Fault.short_length(keep))
-    head, _, body = raw(headend, request_bytes(headend, "setup", headend.content_token())).partition(b"\r\n\r\n")
+    head, _, body = raw(headend, setup_bytes(headend)).partition(b"\r\n\r\n")
     promised = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
     assert promised == (len(body) // 2 if keep is None else keep)
     assert json.loads(body)["sessionToken"] and not headend.journal.last("setup").delivered
@@ -144,7 +138,7 @@ def test_shortLength_promisesLessThanIsSent(headend: HeadEnd, keep: int | None) 
 @pytest.mark.parametrize("keep", [None, 0, 10])
 def test_truncatedChunks_lackTheLastChunk(headend: HeadEnd, keep: int | None) -> None:
     headend.faults.add("setup", Fault.truncated_chunks(keep))
-    head, _, body = raw(headend, request_bytes(headend, "setup", headend.content_token())).partition(b"\r\n\r\n")
+    head, _, body = raw(headend, setup_bytes(headend)).partition(b"\r\n\r\n")
     assert b"chunked" in head and not body.endswith(b"0\r\n\r\n")
     if keep:
         assert body.startswith(b"%x\r\n{" % keep)
@@ -171,7 +165,7 @@ def test_trickle_isSpacedOnTheClock(headend: HeadEnd, client: Client) -> None:
 def test_delay_clientGoesAway_waitsNoMore(headend: HeadEnd) -> None:
     headend.faults.add("setup", Fault.delay(1000))
     with socket.create_connection(("127.0.0.1", headend.port)) as connection:
-        connection.sendall(request_bytes(headend, "setup", headend.content_token()))
+        connection.sendall(setup_bytes(headend))
         headend.wait_delayed(1)
     headend.wait_delayed(0)
     headend.advance(1000)

@@ -100,6 +100,8 @@ class HeadEndConfig:
         sees: the entitlement server.
         keys: content keys by key id, 16 bytes each, valid for any content; ``add_key`` adds keys of one content.
         codes: the error code and HTTP status of each problem.
+        fault_seed: the seed of the random choices of faults, such as jitter. With the same seed, the same requests get
+            the same faults.
         beat_tolerance_ms: how late a keep-alive may be; ``violations()`` reports a later one.
         control: whether to serve the control endpoints under ``/_control/``.
         control_token: the token that clients of the control endpoints and of the page must send. None: on loopback no
@@ -143,6 +145,7 @@ class HeadEndConfig:
     sees: Sees = field(default_factory=Sees)
     keys: Mapping[bytes, bytes] = field(default_factory=dict, repr=False)
     codes: CodeTable = field(default_factory=CodeTable)
+    fault_seed: int = 0
     beat_tolerance_ms: int = 250
     control: bool = True
     control_token: str | None = field(default=None, repr=False)

@@ -77,7 +77,7 @@ class HeadEnd(Addresses, BackOffice):
         self._service = Service(self.config, self.clock)
         self.journal = Journal(limit=self.config.journal_limit)
         self.sessions: SessionTable = self._service.sessions
-        self.faults = FaultScript()
+        self.faults = FaultScript(seed=self.config.fault_seed)
         self.gate = Gate()
         self.keys: KeyStore = self._service.keys
         self.feed = Feed(self.config, self.clock, self.journal, self.sessions, self.faults, self.gate)

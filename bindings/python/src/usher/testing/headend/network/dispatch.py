@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -15,16 +16,19 @@ from ..oracle.journal import Entry, Journal, Outcome
 from ..routes import Router
 from ..service import Answer, Route, Service
 from ..state.tokens import Authorization
-from .faults import Delivery, Fault, FaultError
+from .effects import Delivery, FaultError
+from .faults import Fault
 from .gate import Gate
 from .replies import Reply, error_reply, json_reply
 from .script import FaultScript
-from .wire import deliver
+from .wire import deliver, fits
 
 log = logging.getLogger("usher.testing.headend")
 
 _SILENT = (Delivery.CLOSE, Delivery.RESET)
-_INTACT = (Delivery.WHOLE, Delivery.TRICKLE)
+_AT_ONCE = (Delivery.WHOLE, Delivery.SLOW_CLOSE)
+_SLOW = (Delivery.TRICKLE, Delivery.PACED)
+_INTACT = (*_AT_ONCE, *_SLOW)
 
 
 class Dispatcher:
@@ -123,6 +127,8 @@ class Dispatcher:
                 reply = error_reply(500, 0, f"fault {fault.label if fault else ''}: {error}")
                 break
         delivery = fault.delivery if fault is not None else Delivery.WHOLE
+        if fault is not None and delivery is Delivery.LIMITED and fits(reply, fault):
+            fault, delivery = replace(fault, delivery=Delivery.WHOLE), Delivery.WHOLE
         code, message = (answer.error_code, answer.error_message) if reply is answer.reply else _error(reply)
         arrives = answer.token is not None and reply.status < 300 and _holds(reply, answer.token)
         if delivery in _SILENT:
@@ -135,10 +141,10 @@ class Dispatcher:
                 error_message=message,
                 outcome=Outcome.ANSWERED if delivery in _INTACT else Outcome.DAMAGED,
                 answered_ms=self._clock.now_ms(),
-                delivered=arrives and delivery is Delivery.WHOLE,
+                delivered=arrives and delivery in _AT_ONCE,
             )
         response = await deliver(request, reply, fault, self._clock)
-        if arrives and delivery is Delivery.TRICKLE:
+        if arrives and delivery in _SLOW:
             self._journal.amend(entry.number, delivered=True, answered_ms=self._clock.now_ms())
         return response
 

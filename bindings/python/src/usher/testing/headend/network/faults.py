@@ -10,95 +10,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
-from typing import Any, Literal
+from typing import Any
 
 from ..knobs import ExpressPlayErrors
 from ..state import rights
+from .effects import Delivery, Edit, FaultError, When
+from .field_faults import TOXICS, WIREMOCK_FAULTS, FieldFaults, plain_form
 from .replies import JSON_TYPE, Reply
-
-When = Literal["before", "after"]
-"""Whether the fault happens before or after the head-end executes the request (and changes the session table)."""
-
-Edit = Callable[[Reply], Reply]
-
-
-class Delivery(str, Enum):
-    """The ways in which the head-end sends a reply."""
-
-    WHOLE = "whole"
-    CLOSE = "close"
-    """The head-end sends nothing and closes the connection."""
-    RESET = "reset"
-    """The head-end sends nothing and resets the connection (RST)."""
-    RESET_IN_HEAD = "reset-in-head"
-    """The head-end sends half of the status line and headers, and then resets the connection."""
-    RESET_IN_BODY = "reset-in-body"
-    """The head-end sends the headers and a part of the body, and then resets the connection."""
-    TRUNCATED = "truncated"
-    """``Content-Length`` is greater than the number of body bytes that the head-end sends before it closes the
-    connection."""
-    SHORT_LENGTH = "short-length"
-    """``Content-Length`` is less than the number of body bytes that the head-end sends."""
-    BAD_CHUNKS = "bad-chunks"
-    """The head-end sends a body in chunked encoding; the size of a chunk is not a number."""
-    TRUNCATED_CHUNKS = "truncated-chunks"
-    """The head-end sends a body in chunked encoding, and closes the connection before the last chunk."""
-    ENDLESS = "endless"
-    """The head-end sends a body of ``size_bytes`` blanks, as fast as the client reads."""
-    TRICKLE = "trickle"
-    """The head-end sends the body in small pieces, at intervals on its clock."""
 
 
 @dataclass(frozen=True)
-class Fault:
-    """A fault for one request; use the class methods to make one.
-
-    Attributes:
-        label: its text in the journal.
-        hold: holds the request back until ``release()``, either before the head-end executes it or after that.
-        delay_ms: the delays ``(before, after)`` the head-end executes the request, in ms on the head-end's clock.
-        effect: whether the head-end executes the request. None: it executes the request, unless another fault, combined
-            by ``|``, has False.
-        status: HTTP status in place of the real one.
-        edits: functions that change the reply, in order.
-        delivery: how the head-end sends the reply.
-        keep_bytes: for a truncated reply, the number of body bytes sent or announced (None: half).
-        size_bytes: for an endless reply, its length.
-        piece_bytes: for a trickle, bytes per piece.
-        every_ms: for a trickle, ms between pieces, the first at once.
-    """
-
-    label: str
-    hold: When | None = None
-    delay_ms: tuple[int, int] = (0, 0)
-    effect: bool | None = None
-    edits: tuple[Edit, ...] = ()
-    delivery: Delivery = Delivery.WHOLE
-    keep_bytes: int | None = None
-    size_bytes: int = 0
-    piece_bytes: int = 1
-    every_ms: int = 0
-
-    def __or__(self, other: Fault) -> Fault:
-        later = other.delivery is not Delivery.WHOLE
-        return Fault(
-            label=f"{self.label} | {other.label}",
-            hold=other.hold or self.hold,
-            delay_ms=(self.delay_ms[0] + other.delay_ms[0], self.delay_ms[1] + other.delay_ms[1]),
-            effect=self.effect if other.effect is None else other.effect,
-            edits=self.edits + other.edits,
-            delivery=other.delivery if later else self.delivery,
-            keep_bytes=other.keep_bytes if later else self.keep_bytes,
-            size_bytes=other.size_bytes if later else self.size_bytes,
-            piece_bytes=other.piece_bytes if later else self.piece_bytes,
-            every_ms=other.every_ms if later else self.every_ms,
-        )
-
-    @property
-    def processes(self) -> bool:
-        """Whether the head-end executes the request."""
-        return self.effect is not False
+class Fault(FieldFaults):
+    """A fault for one request; use the class methods to make one. ``Effects`` has its attributes."""
 
     # Time.
 
@@ -308,8 +231,9 @@ class Fault:
         return cls(f"oversized {size_bytes} B", edits=(edit,))
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Fault:
-        """Makes a fault from the JSON of the control endpoint: ``{"kind": name, …arguments}``.
+    def from_json(cls, value: Mapping[str, Any] | str) -> Fault:
+        """Makes a fault from the JSON of the control endpoint: ``{"kind": name, …arguments}``, a name alone, or an
+        object of toxiproxy (``plain_form``).
 
         ``kind`` is the name of a class method of ``Fault``, and the other members are the arguments of this method. The
         kind ``without`` takes ``fields``, a list; the kind ``fields`` takes ``overrides``, an object.
@@ -317,7 +241,7 @@ class Fault:
         Raises:
             ValueError: an unknown kind, or arguments that the kind does not take.
         """
-        arguments = dict(value)
+        arguments = plain_form(value)
         kind = str(arguments.pop("kind", ""))
         positional: Sequence[str] = ()
         if kind not in KINDS:
@@ -327,8 +251,8 @@ class Fault:
         if arguments.get("when", "before") not in ("before", "after"):
             raise ValueError(f"fault {kind}: when is {arguments['when']!r}, neither before nor after")
         try:
-            made = getattr(cls, kind)(*positional, **arguments)
-        except (TypeError, AttributeError) as error:
+            made = getattr(cls, kind.lower())(*positional, **arguments)
+        except (TypeError, AttributeError, ValueError) as error:
             raise ValueError(f"fault {kind}: {error}") from error
         assert isinstance(made, Fault)
         return made
@@ -361,13 +285,10 @@ KINDS = (
     "fields",
     "rename",
     "oversized",
+    *TOXICS,
+    *WIREMOCK_FAULTS,
 )
 """The kinds of faults that the control endpoint can add."""
-
-
-class FaultError(Exception):
-    """Raised if a fault does not fit the reply, which is a mistake in the test. The head-end replies with status
-    500."""
 
 
 def _json_edit(edit: Callable[[dict[str, Any]], dict[str, Any]]) -> Edit:

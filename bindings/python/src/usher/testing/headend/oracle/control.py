@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from ..network import guard
-from ..network.faults import Fault
 from ..state.sessions import Session
 from . import page
 from .hiding import hide, hide_body, hide_path
@@ -160,11 +159,12 @@ async def _advance(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) 
 async def _faults(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
     if body.pop("clear", False):
         he.faults.clear(body.pop("route", None))
+    elif "script" in body:
+        he.faults.load(body.pop("script"))
     else:
-        route, value = str(_take(body, "route")), _take(body, "fault")
-        faults = [Fault.from_json(_object(item)) for item in (value if isinstance(value, list) else [value])]
-        options = {name: body.pop(name) for name in ("times", "always", "account", "key_system") if name in body}
-        he.faults.add(route, *faults, **options)
+        line = dict(body)
+        body.clear()
+        he.faults.load([line])
     return {"pending": he.faults.pending}
 
 

@@ -612,6 +612,18 @@ const KINDS = [
   ["without", "JSON without a field", { name: "fields", words: "field", value: "sessionToken", list: true }],
   ["redirect", "a redirect", { name: "location", words: "to", value: "https://example.com/" }],
   ["oversized", "a huge body", number("size_bytes", "bytes", 1000000)],
+  ["latency", "toxiproxy: latency", number("latency", "ms", 1000), number("jitter", "jitter", 200)],
+  ["bandwidth", "toxiproxy: bandwidth", { ...number("rate", "KB/s", 1), min: 1 }],
+  ["slow_close", "toxiproxy: slow_close", number("delay", "ms", 1000)],
+  ["timeout", "toxiproxy: timeout", number("timeout", "ms", 1000)],
+  ["reset_peer", "toxiproxy: reset_peer", number("timeout", "ms", 0)],
+  ["slicer", "toxiproxy: slicer", { ...number("average_size", "bytes", 64), min: 1 },
+    number("size_variation", "plus or minus", 32), number("delay", "each us", 10)],
+  ["limit_data", "toxiproxy: limit_data", number("bytes", "bytes", 100)],
+  ["EMPTY_RESPONSE", "WireMock: EMPTY_RESPONSE"],
+  ["MALFORMED_RESPONSE_CHUNK", "WireMock: MALFORMED_RESPONSE_CHUNK"],
+  ["RANDOM_DATA_THEN_CLOSE", "WireMock: RANDOM_DATA_THEN_CLOSE"],
+  ["CONNECTION_RESET_BY_PEER", "WireMock: CONNECTION_RESET_BY_PEER"],
 ];
 const ROUTES = [
   "setup", "heartbeat", "teardown", "license", "license-renewal", "renewal-wv", "certificate", "ckc", "rights",
