@@ -14,6 +14,7 @@ import usher
 from usher._loads import Resource
 
 PUBLIC = {
+    "Command": {"name", "summary", "extra"},
     "Explanation": {"summary", "advice", "source"},
     "FileProtection": {"content_id", "init_data", "scheme"},
     "Protection": {"system_id", "content_id", "init_data", "iv", "scheme"},

@@ -10,23 +10,22 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TextIO, get_args
+from typing import Any, get_args
 
-from . import overrides
+from . import overrides, summary
 from .config import DEFAULT_TENANT, KEY_SYSTEMS, HeadEndConfig, Rotation, key_system_name
 from .server import HeadEnd
-from .state.sessions import SessionState
 
 _Key = tuple[bytes, bytes, str | None]
 
-_ABOUT = """\
+ABOUT = """\
 A reference head-end for the SSM v1 session protocol: set-up, heartbeats, enforced renewals, teardown,
 operator kills, licences of SSP V1 and V2 for FairPlay, Widevine, PlayReady and Clear Key, a FairPlay key server,
 ExpressPlay and its entitlement server. It counts concurrent streams, rotates tokens, lets sessions without
 keep-alives expire, and keeps a journal of every request.
 """
 
-_EXAMPLES = """\
+EXAMPLES = """\
 examples:
   usher-headend --limit 1 --period 10 --account alice --account bob
   usher-headend --key 00112233445566778899aabbccddeeff:ffeeddccbbaa99887766554433221100
@@ -63,10 +62,17 @@ def parser() -> argparse.ArgumentParser:
     """Returns the parser of the command line."""
     made = argparse.ArgumentParser(
         prog="usher-headend",
-        description=_ABOUT,
-        epilog=_EXAMPLES,
+        description=ABOUT,
+        epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_arguments(made)
+    made.add_argument("--json", action="store_true", help="print the start and the end as a line of JSON each")
+    return made
+
+
+def add_arguments(made: argparse.ArgumentParser) -> None:
+    """Adds the options of the head-end to a parser."""
     listen = made.add_argument_group("listening")
     listen.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on (%(default)s)")
     listen.add_argument(
@@ -85,7 +91,7 @@ def parser() -> argparse.ArgumentParser:
     listen.add_argument(
         "--journal-tokens", action="store_true", help="show whole tokens in the journal of the control endpoints"
     )
-    listen.add_argument("--port", type=int, default=0, metavar="N", help="TCP port, 0 for a free one (%(default)s)")
+    listen.add_argument("--port", type=_port, default=0, metavar="N", help="TCP port, 0 for a free one (%(default)s)")
     listen.add_argument("--tls", action="store_true", help="serve HTTPS with its own certificate authority")
     listen.add_argument("--tenant", default=DEFAULT_TENANT, metavar="NAME", help="tenant in every path (%(default)s)")
     listen.add_argument(
@@ -165,16 +171,20 @@ def parser() -> argparse.ArgumentParser:
     content.add_argument(
         "--content-id", default="content-1", metavar="ID", help="the content id in the printed tokens (%(default)s)"
     )
-    return made
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """The program ``usher-headend``; see serve()."""
+    options = parser().parse_args(argv)
+    return serve(options, as_json=options.json)
+
+
+def serve(options: argparse.Namespace, *, as_json: bool) -> int:
     """Runs until SIGTERM or SIGINT.
 
     Returns:
         0; 2 for invalid settings or an address that is not available.
     """
-    options = parser().parse_args(argv)
     accounts = options.account or ["account-1"]
     ending = {signal.SIGTERM, signal.SIGINT}
     try:
@@ -192,7 +202,10 @@ def main(argv: Sequence[str] | None = None) -> int:
                 ready = _ready(head_end, accounts, options.content_id)
                 if options.ready_file is not None:
                     _write_atomically(options.ready_file, json.dumps(ready, indent=2) + "\n")
-                _print_start(ready, sys.stdout)
+                if as_json:
+                    print(json.dumps(ready), flush=True)
+                else:
+                    summary.print_start(ready, sys.stdout)
                 signal.sigwait(ending)
         finally:
             if options.ready_file is not None:
@@ -201,7 +214,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         print(f"usher-headend: {error}", file=sys.stderr)
         return 2
-    _print_end(head_end, sys.stdout)
+    if as_json:
+        print(json.dumps(summary.totals(head_end)), flush=True)
+    else:
+        summary.print_end(head_end, sys.stdout)
     return 0
 
 
@@ -223,6 +239,16 @@ def _config(options: argparse.Namespace) -> HeadEndConfig:
         journal_limit=100_000,
     )
     return overrides.apply(config, options.settings)
+
+
+def _port(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} is no port: give a number from 0 to 65535")
+    return number
 
 
 def _key(text: str) -> _Key:
@@ -293,77 +319,3 @@ def _write_atomically(path: Path, text: str) -> None:
     except BaseException:
         os.unlink(name)
         raise
-
-
-class _Paint:
-    """Makes text bold or dim on a terminal, unless NO_COLOR is set; otherwise returns the text unchanged."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._on = stream.isatty() and "NO_COLOR" not in os.environ
-
-    def bold(self, text: str) -> str:
-        return f"\x1b[1m{text}\x1b[0m" if self._on else text
-
-    def dim(self, text: str) -> str:
-        return f"\x1b[2m{text}\x1b[0m" if self._on else text
-
-
-def _print_start(ready: dict[str, Any], stream: TextIO) -> None:
-    paint = _Paint(stream)
-    enforced = ", ".join(ready["enforced"]) or "none"
-    rows = [
-        ("page", ready["page_url"]),
-        ("sessions", ready["ssm_url"]),
-        *((f"{name} licences", url) for name, url in ready["license_urls"].items()),
-        *((f"{name} certificate", url) for name, url in ready["certificate_urls"].items()),
-        ("key server", ready["fps_url"]),
-        ("its certificate", ready["fps_certificate_url"]),
-        ("ExpressPlay licences", ready["rights_url"]),
-        ("entitlements", ready["entitlement_url"]),
-        ("control", ready["control_url"]),
-    ]
-    if ready["control_token"] is not None:
-        rows.append(("control token", ready["control_token"]))
-    if ready["ca_file"] is not None:
-        rows.append(("CA file", ready["ca_file"]))
-    rules = (
-        f"{ready['limit']} streams per account, keep-alive every {ready['period_s']:g} s, "
-        f"expiry after {ready['period_s'] * ready['grace']:g} s"
-    )
-    rows += [
-        ("rules", rules),
-        ("tokens", f"rotation {ready['token_rotation'].replace('_', ' ')}; enforced: {enforced}"),
-        ("clock", ready["clock"]),
-        ("keys", f"{ready['keys']} content keys"),
-    ]
-    print(paint.bold(f"usher-headend listening on {ready['url']} (pid {ready['pid']})"), file=stream)
-    for name, value in rows:
-        print(f"  {paint.dim(f'{name:<22}')} {value}", file=stream)
-    print(file=stream)
-    for account, token in ready["tokens"].items():
-        print(paint.bold(f"content token of {account}"), file=stream)
-        print(token, file=stream)
-    stream.flush()
-
-
-def _print_end(head_end: HeadEnd, stream: TextIO) -> None:
-    paint = _Paint(stream)
-    sessions = head_end.sessions.all()
-    print(file=stream)
-    print(paint.bold("sessions"), file=stream)
-    for state in SessionState:
-        count = sum(1 for session in sessions if session.state is state)
-        name = "still held" if state is SessionState.ACTIVE else state.value.replace("_", " ")
-        print(f"  {name:<18} {count:>7}", file=stream)
-    print(paint.bold("requests"), file=stream)
-    counts = head_end.journal.counts()
-    for route, count in counts.items():
-        print(f"  {route:<18} {count:>7}", file=stream)
-    print(f"  {'all':<18} {sum(counts.values()):>7}", file=stream)
-    found = head_end.violations()
-    print(paint.bold(f"violations {len(found)}"), file=stream)
-    for violation in found[:20]:
-        print(f"  {violation}", file=stream)
-    if len(found) > 20:
-        print(f"  … and {len(found) - 20} more", file=stream)
-    stream.flush()

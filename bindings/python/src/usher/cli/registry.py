@@ -1,0 +1,62 @@
+"""The sub-commands of ``usher``.
+
+To add one, write ``commands/NAME.py`` and add a line to ``COMMANDS``. The module has the members of ``Module``. Import
+what is slow or optional (rich, the library, aiohttp) inside ``run``: ``usher --help`` and shell completion import only
+what they show.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from .output import Output
+
+
+class Module(Protocol):
+    """What the module of a sub-command has."""
+
+    DESCRIPTION: str
+    """What the command does, in whole sentences: the first part of ``usher NAME --help``, and of the manual page."""
+    EXAMPLES: str
+    """Lines with calls of the command; they follow the options in the help."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Adds the options and arguments. ``--json`` and ``--color`` are there already."""
+
+    def run(self, options: argparse.Namespace, out: Output) -> int:
+        """Runs the command. Returns its exit code, or raises CommandError."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A sub-command.
+
+    Attributes:
+        name: its name on the command line, and that of its module in ``commands``.
+        summary: one line for ``usher --help``.
+        extra: the extra of the distribution with the packages that it needs; None: it needs no package.
+        native: a program in C does the work; see ``native``.
+    """
+
+    name: str
+    summary: str
+    extra: str | None = "cli"
+    native: bool = False
+
+    def module(self) -> Module:
+        """Imports the module of the command."""
+        return cast(Module, import_module(f".commands.{self.name}", __package__))
+
+
+COMMANDS = (
+    Command("explain", "says in words what an error code means"),
+    Command("headend", "runs the reference head-end, a server for tests", extra="headend"),
+    Command("completion", "prints the completion script for bash, zsh or fish"),
+    Command("run", "plays an encrypted clip with any player, under a session", native=True),
+    Command("gateway", "serves keys under a session to unmodified players", native=True),
+    Command("trace", "shows what libusher sent and received, as a timeline", native=True),
+)
