@@ -1,12 +1,15 @@
-"""Measures many playbacks in one process on the real clock: memory of an idle playback, lateness of heartbeats."""
+"""Measures many playbacks in one process on the real clock: memory of an idle playback, lateness of heartbeats, and the
+CPU time of a process in Python."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import plots
-from measure import Goal, Run, told_by
+from measure import PYTHON, Goal, Run, told_by
 from report import Section
 from server import TOKEN_BYTES, Server
 
@@ -21,6 +24,16 @@ playbacks. It is given twice: in bytes that malloc has given out, and in bytes o
 each figure are the tokens. Lateness is measured twice: by the library, in each KEPT_ALIVE event, and from the server's
 log, as the time of a heartbeat minus its due time. The n-th heartbeat of a session is due n periods after the reply to
 its set-up; the token in each heartbeat shows to which session it belongs."""
+
+
+PYTHON_PERIOD_S = 10
+PYTHON_LATE_MS = 500
+PYTHON_WORDS = f"""\
+One Python process in pumped mode with one observer, real clock, a period of {PYTHON_PERIOD_S} s, no jitter. The host
+spreads the set-ups over the first period, then holds the sessions for {PERIODS} periods. It calls pump() when the file
+descriptor of the pump is readable, or at fixed intervals."""
+PUMPING = {"when callbacks are due": 0, "every 20 ms": 20}
+"""How the process pumps, and the value of the option `--every`."""
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
@@ -70,6 +83,30 @@ def row(name: str, told: dict[str, Any], late: Sequence[float], server_late: Seq
     return [*cells, f"{told['cpu_ns'] / max(1, len(late)) / 1000:,.1f}"]
 
 
+def hold_in_python(run: Run) -> Section:
+    """Measures how much of a processor core a Python process needs for many playbacks."""
+    sessions, period_s = (200, 1) if run.quick else (10_000, PYTHON_PERIOD_S)
+    os.environ["USHER_LIBRARY"] = str(run.library)
+    rows, goals = [], []
+    for name, every in PUMPING.items():
+        with Server(period_s=period_s) as server:
+            words = ("--base", server.base(), "--sessions", sessions, "--spread", period_s, "--every", every)
+            command = [sys.executable, PYTHON / "held_usher.py", *words, "--seconds", PERIODS * period_s]
+            told = told_by([*map(str, command)], timeout_s=(1 + PERIODS) * period_s + 120)
+        if told["active"] != sessions or told["errors"]:
+            raise RuntimeError(f"{told['active']} of {sessions} sessions active at the end: {told['errors']}")
+        late = sorted(float(ms) for ms, count in told["late_ms"].items() for _ in range(count))
+        core = 100 * told["cpu_ns"] / told["wall_ns"]
+        most_late = f"{percentile(late, 0.5):,.0f} / {percentile(late, 0.99):,.0f} / {late[-1]:,.0f}"
+        per_beat = told["cpu_ns"] / len(late) / 1000
+        rows.append([f"{sessions:,} playbacks, pumped {name}", f"{core:.1f}", f"{per_beat:.1f}", most_late])
+        goals.append(Goal(f"{sessions:,} playbacks in Python, pumped {name}: share of a core", core, 8, "%"))
+        too_late = sum(value > PYTHON_LATE_MS for value in late)
+        goals.append(Goal(f"the same: beats later than {PYTHON_LATE_MS} ms", too_late, 0, "beats"))
+    header = ["", "% of a core", "CPU µs per beat", "late ms p50 / p99 / most"]
+    return Section("Many playbacks held by Python", PYTHON_WORDS, header, rows, goals)
+
+
 def measure(run: Run) -> list[Section]:
     rows, goals, curves = [], [], {}
     for sessions in (200,) if run.quick else (50_000, 100_000):
@@ -100,4 +137,4 @@ def measure(run: Run) -> list[Section]:
     if run.pictures and curves:
         plots.lateness(run.pictures / "lateness.svg", curves)
         section.picture = "lateness.svg"
-    return [section]
+    return [section, hold_in_python(run)]

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+PYTHON = Path(__file__).resolve().parent / "python"
+"""The folder of the Python programs."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CallbackErrorHook = Callable[[str, BaseException], object]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class HostFunction:
     """A function of the host that the library calls. C knows this object by an id, which it passes as ``user_data``.
 

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from . import _border
 from ._c import abi, ffi, registry
-from ._c.enums import Callbacks, Clock, EventType, LogLevel, Status
-from ._callbacks import CallbackErrorHook, end, kept_interrupts, register, report, subject
+from ._c.enums import Callbacks, Clock, LogLevel, Status
+from ._callbacks import CallbackErrorHook, end, kept_interrupts, register, report
 from ._errors import ClosedError, InvalidArgumentError, UsherError, WouldDeadlockError
+from ._events import on_event
 from ._options import ContextOptions as ContextOptions
 from .event import Event
 from .metrics import Metrics, metrics_of
@@ -163,7 +164,7 @@ class Context(ffi.Owner):
         """
         number = ctypes.c_uint64()
         entry = register(self, "observer", _border.function(observer, "observer"))
-        ffi.lib.usher_context_add_observer(self._handle, _on_event, entry, registry.destroy, ctypes.byref(number))
+        ffi.lib.usher_context_add_observer(self._handle, on_event, entry, registry.destroy, ctypes.byref(number))
         return Observer(self, number.value)
 
     def set_delegate(self, delegate: Delegate | None) -> None:
@@ -491,41 +492,7 @@ def _with_host_tag(line: re.Match[str]) -> str:
     return f"{line[1]} (tag {tag})" if isinstance(tag, str | int) else line[1]
 
 
-def _pass_event(pointer: Any, number: int | None) -> None:
-    listener = registry.get(number)
-    if listener is None:
-        return
-    try:
-        listener.function(_event(listener.context(), pointer.contents))
-    except BaseException as error:
-        listener.failed(error)
-
-
-def _event(context: Context | None, raw: Any) -> Event:
-    playback, tag = subject(raw.playback, raw.tag)
-    if playback is None and context is not None:  # the teardown of a session that the playback had left
-        playback = context._playbacks.get(raw.playback.value or 0)
-        tag = tag if playback is None else playback.tag
-    error = ffi.from_detail(raw.error)
-    if error is not None and playback is not None:
-        playback._causes.chain(error)
-    return Event(
-        type=EventType(raw.type),
-        left=bool(raw.left),
-        sequence=raw.sequence,
-        time_ms=raw.time_ms,
-        playback=playback,
-        player=None if context is None else context._players.get(raw.player.value or 0),
-        tag=tag,
-        period_ms=raw.period_ms,
-        lateness_ms=raw.lateness_ms,
-        error=error,
-        orphan_possible=bool(raw.error.orphan_possible),
-    )
-
-
 _on_log = abi.LogFn(_pass_log_line)
-_on_event = abi.EventFn(_pass_event)
 
 
 @atexit.register

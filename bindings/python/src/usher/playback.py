@@ -327,7 +327,7 @@ RenewedCallback = Callable[["Playback", License], object]
 """``renewed(playback, license)``"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Item:
     """The state of a playback that must stay after Python has freed the Playback object.
 

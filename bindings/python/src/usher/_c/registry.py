@@ -13,7 +13,7 @@ from typing import Any
 
 from . import abi
 
-_entries: dict[int, Any] = {}
+_entries: dict[int | None, Any] = {}
 _ids = itertools.count(1)
 
 
@@ -24,9 +24,8 @@ def add(entry: Any) -> int:
     return number
 
 
-def get(number: int | None) -> Any:
-    """Returns the entry, or None if it was removed. Threads: any (single dict operations are atomic)."""
-    return _entries.get(number or 0)
+get = _entries.get
+"""Returns the entry of a number, or None if it was removed. Threads: any (single dict operations are atomic)."""
 
 
 def count() -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import inspect
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine
@@ -16,6 +15,7 @@ from .. import event as _event
 from .._c.enums import EventType, Status
 from .._callbacks import CallbackErrorHook
 from .._errors import ClosedError, InvalidHandleError, UsherError
+from .._events import changed_event
 from .._options import ContextOptions
 from .._question import LATER, Question
 from ..delegates import base as _base
@@ -203,8 +203,8 @@ class Context:
             return resolve(self._closed_event, None)
         play = original.tag if isinstance(original.tag, Play) else None
         player = None if original.player is None else self._players.get(original.player._handle.value or 0)
-        values = {field.name: getattr(original, field.name) for field in dataclasses.fields(original)}
-        event = Event(**{**values, "playback": play and play.playback(), "player": player, "tag": play and play.tag})
+        changed = {"playback": play and play.playback(), "player": player, "tag": play and play.tag}
+        event = changed_event(Event, original, changed)
         if play is not None:
             if original.type in (EventType.SESSION_STARTED, EventType.NO_SESSION):
                 play.set_up(None)
