@@ -97,4 +97,38 @@ extension Engine {
       entry, license,
       UsherError(.timeout, operation: isRenewal ? .renewal : .license, message: "no licence within the time given"))
   }
+
+  func deliver(_ entry: PlaybackEntry, _ license: LicenseID, _ data: Secret?) {
+    guard let job = entry.jobs.removeValue(forKey: license) else { return }
+    timers.cancel(job.timer)
+    events.emit(.license, entry, isOfItem: job.isOfItem)
+    job.end(
+      RequestResult(
+        data: data, period: entry.machine.session.period, renewType: renewType(entry),
+        isRenewal: job.isRenewal, error: UsherError(.ok)))
+  }
+
+  private func renewType(_ entry: PlaybackEntry) -> RenewType {
+    guard entry.machine.session.isActive else { return .none }
+    switch entry.machine.session.mode {
+    case .heartbeat: return entry.machine.session.period > 0 ? .heartbeat : .none
+    case .enforced: return .enforced
+    case .cdm: return .cdm
+    case .none: return .none
+    }
+  }
+
+  func fail(_ entry: PlaybackEntry, _ license: LicenseID, _ error: UsherError) {
+    guard let job = entry.jobs.removeValue(forKey: license) else { return }
+    timers.cancel(job.timer)
+    job.request?.exchange.abandon(error.status)
+    if entry.machine.hasInFlight(license) { entry.abandoned[license] = job }
+    // If the library itself requested this renewal and got no good reply, the machine decides whether to report the
+    // failure as a heartbeat error.
+    let isReported = job.isReading || !job.isByLibrary
+    if isReported && !entry.machine.isClosing {
+      events.emit(.licenseError, entry, error: error, isOfItem: job.isOfItem)
+    }
+    job.end(RequestResult(data: nil, period: 0, renewType: .none, isRenewal: job.isRenewal, error: error))
+  }
 }
