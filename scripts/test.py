@@ -156,6 +156,7 @@ def all_parts() -> list[Part]:
             "headers",
             "each header compiles alone: C99, C++11; usher.hpp: C++17, C++20",
             gate("headers.sh"),
+            timeout_s=600,
         ),
         Part(
             "cmake",
