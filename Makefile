@@ -17,6 +17,7 @@ endif
 PYTHON ?= python3
 PARTS  ?=
 QUICK  ?=
+KEEP   ?=
 export SWIFT_BACKTRACE = enable=no
 unexport USHER_LIBRARY USHER_EMBEDDED USHER_SCRATCH
 
@@ -39,6 +40,7 @@ help:
 	@echo 'usher: DRM licences and concurrent-stream sessions (SSM) for any video player'
 	@echo
 	@echo '  make demo      two screens, one stream: session, licence, heartbeats, a refusal (under a minute once built)'
+	@echo '                 KEEP=1: the files stay, and the head-end with its live page runs until Ctrl-C'
 	@echo '  make build     build/shipped/libusher.so, and the examples in build/examples'
 	@echo '  make test      all tests; ends with "N passed, N failed"'
 	@echo '                 PARTS="docs examples": only these parts; scripts/test.py --list names them'
@@ -69,7 +71,8 @@ help:
 	@echo 'scripts/install-packages --list.'
 
 demo: build .venv/ready
-	@$(bounded) 300 $(python) scripts/demo.py --player $(player) --library $(shipped) --python $(python)
+	@$(if $(KEEP),,$(bounded) --foreground 300) $(python) scripts/demo.py --player $(player) --library $(shipped) \
+	  --python $(python) $(if $(KEEP),--keep)
 
 generate:
 	@$(PYTHON) scripts/generate

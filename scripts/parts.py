@@ -63,9 +63,12 @@ def count_lines(part: Part, output: str) -> Count:
 
 
 def count_checklist(part: Part, output: str) -> Count:
-    """Counts the lines of the demo's checklist, which follows its last heading."""
+    """Counts the lines of the demo's checklist, which follows its last heading. A line of the demo that is wider than a
+    terminal of 100 columns is a failure."""
     _, _, checklist = output.rpartition("What was seen")
-    return Count(passed=len(re.findall(r"^ +✓ ", checklist, re.M)), failures=re.findall(r"^ +✗ (.*)$", checklist, re.M))
+    failures = re.findall(r"^ +✗ (.*)$", checklist, re.M)
+    failures += [f"wider than 100 columns: {line}" for line in output.splitlines() if len(line) > 100]
+    return Count(passed=len(re.findall(r"^ +✓ ", checklist, re.M)), failures=failures)
 
 
 def count_sum(part: Part, output: str) -> Count:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import demo
+import demo_stage
 
 if TYPE_CHECKING:
     from run import Examples
@@ -18,8 +18,8 @@ def tell(examples: Examples) -> None:
     """The pictures that the three hosts decode equal those of the clear clip. Renewals keep each session alive. If the
     operator kills a session, its host stops."""
     folder = examples.folder / "renewed"
-    media = demo.make_media(folder, "--seconds", str(SECONDS))
-    headend = demo.HeadEnd(
+    media = demo_stage.make_media(folder, "--seconds", str(SECONDS))
+    headend = demo_stage.HeadEnd(
         examples.python, folder, examples.stage.environment, examples.kid, media["key"], "--enforced", "clearkey"
     )
     examples.stage.processes.append(headend.process)
@@ -42,17 +42,17 @@ def tell(examples: Examples) -> None:
     examples.claim(not violations, "answer_later: the head-end found no protocol violation", violations)
 
 
-def command(examples: Examples, headend: demo.HeadEnd, who: str, clip: Path) -> list[str]:
+def command(examples: Examples, headend: demo_stage.HeadEnd, who: str, clip: Path) -> list[str]:
     program = {
         "answer_later.c": [str(examples.build / "usher-answer-later")],
         "answer_later.cpp": [str(examples.build_cpp / "usher-answer-later")],
-        "answer_later.py": [examples.python, str(demo.ROOT / "examples" / "python" / "answer_later.py")],
+        "answer_later.py": [examples.python, str(demo_stage.ROOT / "examples" / "python" / "answer_later.py")],
     }[who]
     kid = examples.kid if who.endswith(".py") else examples.kid_base64url
     return [*program, str(clip), headend.license_url, headend.ssm_url, headend.token(), kid]
 
 
-def played(examples: Examples, headend: demo.HeadEnd, who: str, host: list[str]) -> str:
+def played(examples: Examples, headend: demo_stage.HeadEnd, who: str, host: list[str]) -> str:
     """Plays the clip to its end. Returns the line of the output that describes the pictures."""
     earlier = {session["id"] for session in headend.sessions()}
     code, output = examples.run(who, host, {"PYTHONUNBUFFERED": "1"})
@@ -103,15 +103,15 @@ def renewed(examples: Examples, who: str, table: list[dict[str, Any]], journal: 
     )
 
 
-def killed(examples: Examples, headend: demo.HeadEnd, who: str, host: list[str]) -> None:
+def killed(examples: Examples, headend: demo_stage.HeadEnd, who: str, host: list[str]) -> None:
     """Plays the clip. In the middle the operator kills the session; then the host must stop."""
     process = examples.start(f"killed-{who}", host)
-    demo.wait_until(
+    demo_stage.wait_until(
         lambda: [session for session in headend.sessions() if session["state"] == "active" and session["beats"]],
         30,
         "a first renewal",
     )
-    headend.ask("kill", {"account": demo.ACCOUNT})
+    headend.ask("kill", {"account": demo_stage.ACCOUNT})
     code = process.wait(30)
     frames = pictures_of(process.output).split()[0]
     examples.claim(

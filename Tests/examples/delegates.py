@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import demo
+import demo_stage
 from backend import Backend
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Stage:
     def __init__(self, examples: Examples) -> None:
         self.examples = examples
         folder = examples.folder / "delegates"
-        self.media = demo.make_media(folder, "--seconds", str(SECONDS))
+        self.media = demo_stage.make_media(folder, "--seconds", str(SECONDS))
         preview = self.media["preview"]
         more = [
             "--journal-tokens",
@@ -37,7 +37,7 @@ class Stage:
             "--key",
             f"{preview['kid']}:{preview['key']}:{preview['content_id']}",
         ]
-        self.headend = demo.HeadEnd(
+        self.headend = demo_stage.HeadEnd(
             examples.python, folder, examples.stage.environment, self.media["kid"], self.media["key"], *more
         )
         examples.stage.processes.append(self.headend.process)
@@ -88,7 +88,7 @@ class Stage:
 def program(examples: Examples, who: str) -> list[str]:
     name, _, language = who.partition(".")
     if language == "py":
-        return [examples.python, str(demo.ROOT / "examples" / "python" / who)]
+        return [examples.python, str(demo_stage.ROOT / "examples" / "python" / who)]
     folder = examples.build_cpp if language == "cpp" else examples.build
     return [str(folder / f"usher-{name.replace('_', '-')}")]
 
@@ -246,7 +246,7 @@ def customer(stage: Stage, who: str) -> None:
         process = stage.examples.start(
             f"killed-{who}", [*program(stage.examples, who), *clip, backend.url, stage.kid(who, stage.media)]
         )
-        demo.wait_until(lambda: "alive" in backend.whats(), 30, "a first heartbeat")
+        demo_stage.wait_until(lambda: "alive" in backend.whats(), 30, "a first heartbeat")
         backend.kill()
         code = process.wait(30)
         frames = [line.split()[0] for line in process.output.splitlines() if " frames, sha256 " in line]

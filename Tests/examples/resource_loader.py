@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import demo
+import demo_stage
 
 if TYPE_CHECKING:
     from run import Examples
 
-MEDIA = demo.ROOT / "Tests" / "media" / "hls"
+MEDIA = demo_stage.ROOT / "Tests" / "media" / "hls"
 
 
 def tell(examples: Examples) -> None:
@@ -20,7 +20,7 @@ def tell(examples: Examples) -> None:
     folder.mkdir()
     contents = json.loads((MEDIA / "media.json").read_text())["contents"]
     own = ["--media", str(MEDIA / "media.json")]
-    headend = demo.HeadEnd(
+    headend = demo_stage.HeadEnd(
         examples.python, folder, examples.stage.environment, examples.kid, examples.media["key"], *own
     )
     examples.stage.processes.append(headend.process)
@@ -33,15 +33,15 @@ def tell(examples: Examples) -> None:
     examples.claim(not headend.sessions(), "resource_loader: no session was set up", headend.sessions())
 
 
-def command(examples: Examples, headend: demo.HeadEnd, who: str, playlist: str, server: str = "ckc") -> list[str]:
+def command(examples: Examples, headend: demo_stage.HeadEnd, who: str, playlist: str, server: str = "ckc") -> list[str]:
     program = [str(examples.build / "usher-resource-loader")]
     if who.endswith(".py"):
-        program = [examples.python, str(demo.ROOT / "examples" / "python" / "resource_loader.py")]
+        program = [examples.python, str(demo_stage.ROOT / "examples" / "python" / "resource_loader.py")]
     services = headend.license_url.partition("/ckls/")[0] + "/fps"
     return [*program, str(MEDIA / playlist), f"{services}/{server}", f"{services}/certificate"]
 
 
-def played(examples: Examples, headend: demo.HeadEnd, who: str, content: dict[str, Any], name: str) -> None:
+def played(examples: Examples, headend: demo_stage.HeadEnd, who: str, content: dict[str, Any], name: str) -> None:
     seen = len(headend.journal())
     code, output = examples.run(
         f"{who}-{name}", command(examples, headend, who, content[name]), {"PYTHONUNBUFFERED": "1"}
@@ -61,7 +61,7 @@ def played(examples: Examples, headend: demo.HeadEnd, who: str, content: dict[st
     )
 
 
-def refused(examples: Examples, headend: demo.HeadEnd, who: str, content: dict[str, Any]) -> None:
+def refused(examples: Examples, headend: demo_stage.HeadEnd, who: str, content: dict[str, Any]) -> None:
     headend.ask(
         "faults", {"route": "ckc", "fault": {"kind": "error", "code": 4000, "message": "not granted", "status": 403}}
     )

@@ -5,8 +5,8 @@ remains.
     run.py [--build build/examples] [--build-cpp build/examples-cpp] [--library build/shipped/libusher.so]
            [--python .venv/bin/python]
 
-Prints one line per claim, "ok - ..." or "not ok - ...". scripts/demo.py has the classes for head-end and processes.
-Standard library only.
+Prints one line per claim, "ok - ..." or "not ok - ...". scripts/demo_stage.py has the classes for head-end and
+processes. Standard library only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import answer_later  # noqa: E402
 import delegates  # noqa: E402
-import demo  # noqa: E402
+import demo_stage  # noqa: E402
 import resource_loader  # noqa: E402
 
 AT_MOST_S = 30.0
@@ -44,12 +44,12 @@ class Examples:
             Path(arguments.build_cpp),
             folder,
         )
-        self.stage = demo.Stage(
+        self.stage = demo_stage.Stage(
             argparse.Namespace(player=self.build / "usher-player", library=arguments.library), folder
         )
-        self.media = demo.make_media(folder)
+        self.media = demo_stage.make_media(folder)
         self.clip, self.kid = str(folder / self.media["encrypted"]), str(self.media["kid"])
-        self.headend = demo.HeadEnd(self.python, folder, self.stage.environment, self.kid, self.media["key"])
+        self.headend = demo_stage.HeadEnd(self.python, folder, self.stage.environment, self.kid, self.media["key"])
         self.stage.processes.append(self.headend.process)
         self.seen = 0
 
@@ -62,8 +62,8 @@ class Examples:
             print("    " + str(evidence).replace("\n", "\n    "))
         sys.stdout.flush()
 
-    def start(self, name: str, command: list[str], environment: dict[str, str] | None = None) -> demo.Process:
-        process = demo.Process(name, command, self.folder, {**self.stage.environment, **(environment or {})})
+    def start(self, name: str, command: list[str], environment: dict[str, str] | None = None) -> demo_stage.Process:
+        process = demo_stage.Process(name, command, self.folder, {**self.stage.environment, **(environment or {})})
         self.stage.processes.append(process)
         return process
 
@@ -167,7 +167,7 @@ class Examples:
         """Another screen uses the account's only stream. Both minimal examples report the refusal, and the other screen
         continues to play."""
         holder = self.start("holder", self.python_minimal())
-        demo.wait_until(self.active, AT_MOST_S, "the session of the example that holds the stream")
+        demo_stage.wait_until(self.active, AT_MOST_S, "the session of the example that holds the stream")
         code, output = self.run("refused-c", self.c_minimal())
         self.claim(
             code == 1 and "USHER_E_LIMIT" in output,
@@ -241,7 +241,7 @@ class Examples:
         process = self.start(
             "interrupted", self.player("interrupted.json", "--realtime"), {"USHER_TOKEN": self.headend.token()}
         )
-        demo.wait_until(self.active, AT_MOST_S, "the session of the player that will be interrupted")
+        demo_stage.wait_until(self.active, AT_MOST_S, "the session of the player that will be interrupted")
         time.sleep(0.3)  # the player shows some frames before Ctrl-C
         process.interrupt()
         code = process.wait(AT_MOST_S)
@@ -279,7 +279,7 @@ class Examples:
         ):
             try:
                 story()
-            except (demo.DemoError, OSError, ValueError, IndexError) as error:
+            except (demo_stage.DemoError, OSError, ValueError, IndexError) as error:
                 self.claim(False, f"{story.__name__} ran to its end", error)
         violations = self.headend.ask("violations")["violations"]
         self.claim(not violations, "the head-end found no protocol violation", violations)

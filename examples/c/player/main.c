@@ -127,6 +127,7 @@ int main(int argc, char **argv) {
   timeline_step(&timeline, "started", "");
   if (!options.license_url || get_keys(&session, &result, &ring, &stop)) play(&result, &ring, &stop);
   if (options.license_url) session_close(&session);
+  result.heartbeats_sent = session.heartbeats_sent;
   timeline_step(&timeline, "finished", "");
 
   report_print(&result);

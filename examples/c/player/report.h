@@ -16,6 +16,7 @@ struct result {
   enum outcome outcome;
   char why[200]; /* the reason, if the playback failed without an event; otherwise "" */
   struct licence_facts licence;
+  uint64_t heartbeats_sent; /* repeated heartbeats are included */
   bool media_played; /* `media` is valid */
   struct media_report media;
 };

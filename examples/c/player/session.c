@@ -90,12 +90,22 @@ int32_t session_get_keys(struct session *session, struct keyring *ring, struct l
   return status;
 }
 
+/* Counts the heartbeats after the close. The KEPT_ALIVE events would be too few if a heartbeat was in flight when the
+   playback closed. */
+static void count_heartbeats(struct session *session) {
+  usher_metrics metrics = USHER_METRICS_INIT;
+  int32_t status = usher_context_metrics(session->context, &metrics);
+  if (status == USHER_OK) session->heartbeats_sent = metrics.heartbeats_sent;
+  else timeline_failure(session->timeline, "heartbeats not counted", status);
+}
+
 void session_close(struct session *session) {
   if (session->playback) {
     usher_playback_close(session->playback, USHER_CLOSE_DEFAULT);
     int32_t status = usher_playback_wait_closed(session->playback, CLOSE_WAIT_MS);
     if (status != USHER_OK) timeline_failure(session->timeline, "close failed", status);
   }
+  if (session->context) count_heartbeats(session);
   usher_playback_free(session->playback);
   usher_player_free(session->player);
   usher_delegate_free(session->delegate);

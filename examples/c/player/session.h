@@ -18,6 +18,7 @@ struct session {
   struct timeline *timeline;
   struct stop *stop;
   bool verbose;
+  uint64_t heartbeats_sent; /* set by session_close(); repeated heartbeats are included */
   char challenge[CLEAR_KEY_REQUEST_MAX]; /* a Clear Key CDM's request */
   size_t challenge_size;
 };
@@ -39,7 +40,7 @@ int32_t session_start(struct session *session, const struct options *options, co
 int32_t session_wait(struct session *session);
 /** Gets the licence and puts its keys into `ring`. */
 int32_t session_get_keys(struct session *session, struct keyring *ring, struct licence_facts *facts);
-/** Closes the playback, waits until its session is torn down, frees everything. */
+/** Closes the playback, waits until its session is torn down, counts its heartbeats, frees everything. */
 void session_close(struct session *session);
 
 #endif

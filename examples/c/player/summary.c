@@ -68,6 +68,7 @@ bool report_write_json(const struct result *result, const char *path) {
   json_object_object_add(out, "error", failure_json(timeline_worst(result->timeline)));
   json_object_object_add(out, "licence_size", number((int64_t)result->licence.size));
   json_object_object_add(out, "beats", number((int64_t)timeline_beats(result->timeline)));
+  json_object_object_add(out, "heartbeats_sent", number((int64_t)result->heartbeats_sent));
   json_object_object_add(out, "seconds", json_object_new_double(result->media.seconds));
   json_object_object_add(out, "video", track_json(&result->media.video));
   json_object_object_add(out, "audio", track_json(&result->media.audio));
