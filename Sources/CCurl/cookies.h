@@ -58,7 +58,8 @@ static inline CURLSH *curl_shim_find_jar(struct curl_shim_jars *jars, const void
   memcpy(jar->origin, origin, size);
   jars->first = jar;
   jars->left--;
-  curl_share_setopt(jar->cookies, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE); /* if it fails, the jar remains empty */
+  /* If this fails, libcurl stores no cookies in the jar, so the jar remains empty. */
+  curl_share_setopt(jar->cookies, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE);
   return jar->cookies;
 }
 /* Lets a handle use the cookies of this origin, and no others. */

@@ -151,7 +151,8 @@ typedef struct curl_shim_tls {
 static inline int curl_shim_set_tls(CURL *e, const curl_shim_tls *tls, int has_authorities_file) {
   int failed = curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) != CURLE_OK;
   CURLcode result = curl_easy_setopt(e, CURLOPT_SSL_CTX_FUNCTION, curl_shim_on_tls_context);
-  failed |= result != CURLE_OK && result != CURLE_NOT_BUILT_IN; /* libcurl without OpenSSL says "not built in" */
+  /* If libcurl uses another TLS library than OpenSSL, it returns CURLE_NOT_BUILT_IN. */
+  failed |= result != CURLE_OK && result != CURLE_NOT_BUILT_IN;
   /* Without a pass phrase, OpenSSL asks for one on the terminal if the key needs it. */
   failed |= curl_easy_setopt(e, CURLOPT_KEYPASSWD, tls->phrase != NULL ? tls->phrase : "") != CURLE_OK;
   if (tls->pin != NULL) failed |= curl_easy_setopt(e, CURLOPT_PINNEDPUBLICKEY, tls->pin) != CURLE_OK;

@@ -58,7 +58,8 @@ static inline int curl_shim_wipe_freed_memory(void) {
   if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, curl_shim_wiping_malloc, curl_shim_wiping_free,
           curl_shim_wiping_realloc, curl_shim_wiping_strdup, curl_shim_wiping_calloc) != CURLE_OK)
     return 0;
-  curl_slist_free_all(curl_slist_append(NULL, "")); /* if libcurl was in use before, it keeps its memory functions */
+  /* If some code has used libcurl before, libcurl keeps its own memory functions, and this call does not set `used`. */
+  curl_slist_free_all(curl_slist_append(NULL, ""));
   return __atomic_load_n(curl_shim_wiping_used(), __ATOMIC_RELAXED);
 }
 

@@ -199,7 +199,8 @@ static inline uint64_t platform_look_up(const void *host, void *out, uint64_t ro
     char number[NI_MAXHOST];
     if (each->ai_family != AF_INET && each->ai_family != AF_INET6) continue;
     if (getnameinfo(each->ai_addr, each->ai_addrlen, number, sizeof number, NULL, 0, NI_NUMERICHOST) != 0) continue;
-    if (strchr(number, '%') != NULL) continue; /* skips an address with a zone */
+    /* Skip an address that has a zone. */
+    if (strchr(number, '%') != NULL) continue;
     const char *before = each->ai_family == AF_INET6 ? "[" : maps && count % 2 == 1 ? "[::ffff:" : "";
     int size = snprintf(text + used, (size_t)(room - used), "%s%s%s%s", count > 0 ? "," : "", before, number,
         before[0] != 0 ? "]" : "");
@@ -327,7 +328,7 @@ static inline int32_t platform_descriptors_max(void) {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT32_MAX) return INT32_MAX;
   return (int32_t)limit.rlim_cur;
 }
-/* posix_memalign of the C library: the linker option --wrap=posix_memalign gives it this name. */
+/* The C library's own posix_memalign. The linker option --wrap=posix_memalign gives it this name. */
 int __real_posix_memalign(void **out, size_t alignment, size_t size);
 /* Allocates a block. If the system has no memory, ends the process by a signal. Uses malloc() if its alignment is
  * enough, which is true for almost all blocks, because malloc() costs less. */

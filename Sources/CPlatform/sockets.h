@@ -68,7 +68,8 @@ static inline void platform_socket_drop(int fd) {
   none.sa_family = AF_UNSPEC;
   connect(fd, &none, sizeof none);
   shutdown(fd, SHUT_RDWR);
-  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size); /* clears the error, so that reading does not fail */
+  /* Read the socket's error, which clears it, so that reading from the socket does not fail. */
+  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
 }
 /* Calls platform_socket_drop() for `fd`, but only if `fd` is still the socket with this cookie. The caller is on
  * another thread than the owner of the socket, so the owner may have closed the socket, and another socket may have the

@@ -171,9 +171,10 @@ typedef struct usher_legacy_codes {
   int32_t android_what;
   /** Android `extra`: the SSM's errorCode, else 0. */
   int64_t android_extra;
-  /** Apple, inside the SDK: 3010 set-up, 3020 teardown, 3030 heartbeat, 3050 any other request; 3040 instead of 3030 or
-      3050 if `status` is USHER_E_CALLBACK. If a customer SSM callback does not answer in time, or answers with another
-      status, the number is 3030 or 3050. 0: no number fits. */
+  /** Apple, inside the SDK: 3010 set-up, 3020 teardown, 3030 heartbeat, 3050 any other request; 0: no number fits. If
+      `status` is USHER_E_CALLBACK, the number is 3040 instead of 3030 or 3050. If a customer SSM callback does not
+      answer in time, or answers with another status, `status` is not USHER_E_CALLBACK, so the number stays 3030 or
+      3050. */
   int32_t apple_internal;
   /** Apple notification `code`: the HTTP status; -1 if there was no HTTP reply. */
   int32_t apple_code;

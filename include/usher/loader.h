@@ -230,7 +230,7 @@ typedef struct usher_loader_options {
   /** Supplies the token URL; the library then does not ask the entitlement server. Default: the library asks the
       entitlement server. */
   usher_server_fn token_url;
-  /** Time limit for the answer of each of these two callbacks, ms. Default 10000. */
+  /** Time limit for the answer of the callback `server`, and of the callback `token_url`, ms. Default 10000. */
   uint32_t server_timeout_ms;
   /** 1: the device is registered already: an earlier run of the program had the event
       USHER_EVENT_DEVICE_REGISTERED. Needs `device_binding`. Default 0. */

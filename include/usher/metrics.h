@@ -38,17 +38,17 @@ typedef struct usher_metrics {
   uint64_t licenses_sent;
   /** All other requests that the library sent: for certificates, for entitlements and to key servers. */
   uint64_t others_sent;
-  /** Of these requests: heartbeats, renewals and teardowns that the library repeated because the one before had no good
-      reply. */
+  /** Heartbeats, renewals and teardowns that the library repeated, because the one before had no good reply. The
+      counters of requests above include them. */
   uint64_t retries;
   /** Keep-alives that succeeded: heartbeats and renewals, each with USHER_EVENT_KEPT_ALIVE. */
   uint64_t keep_alives;
-  /** The sum of `lateness_ms` of these keep-alives, ms. */
+  /** The sum of the `lateness_ms` of all keep-alives that `keep_alives` counts, ms. */
   uint64_t lateness_ms;
   /** Keep-alives with a `lateness_ms` of at most 10. */
   uint64_t late_at_most_10_ms;
-  /** Keep-alives with a `lateness_ms` of at most 50, those above included. The next four fields are the same for longer
-      times. */
+  /** Keep-alives with a `lateness_ms` of at most 50, so also those of at most 10. The next four fields do the same for
+      longer times. */
   uint64_t late_at_most_50_ms;
   /** At most 100. */
   uint64_t late_at_most_100_ms;
@@ -59,8 +59,8 @@ typedef struct usher_metrics {
   /** At most 5000. */
   uint64_t late_at_most_5000_ms;
   /** Denials of the session manager (USHER_ORIGIN_SSM). A denial is a reply with an HTTP status of 400 or more, or with
-      a code of the service, also if the library repeats the request and this succeeds. A customer SSM delegate counts
-      the refusals that the host reports. */
+      a code of the service. It counts even if the library then repeats the request with success. With a customer SSM
+      delegate, the library counts the refusals that the host reports. */
   uint64_t denials_ssm;
   /** Denials of the licence server (USHER_ORIGIN_LICENSE). */
   uint64_t denials_license;

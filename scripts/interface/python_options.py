@@ -72,7 +72,6 @@ TYPES = {
 FURTHER = {
     "allowed_hosts": " Give a list of them, or one text.",
     "extra_headers": " Or give a mapping of names to values.",
-    "server_timeout_ms": " They are `server` and `token_url`.",
 }
 """What to add to the comments of these options."""
 

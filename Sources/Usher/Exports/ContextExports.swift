@@ -87,8 +87,9 @@ public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
     guard isCallbackThread() else { return object.engine.end() }
     let engine = object.engine
     if let pump = engine.calls.pump {
-      // The calling thread is inside a callback, so it must not wait here. The remaining callbacks run later: if a
-      // thread pumps this context now, after that pump; otherwise after the pump that runs this callback, if any.
+      // The calling thread is inside a callback, so it must not wait here. If a thread pumps this context now, that
+      // thread ends the engine after its pump. Otherwise, if a pump of another context runs this callback, the engine
+      // ends after that pump.
       let work = { engine.end() }
       if pump.afterThisTurn(work) || PumpedExecutor.ofThisCallback?.afterThisTurn(work) == true { return }
     }

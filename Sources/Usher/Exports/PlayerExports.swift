@@ -41,7 +41,8 @@ public func usher_player_play(
     let waits = delegate.waitsForSetup(item)
     if waits { try refuseInCallbacks() }
     let pumps = waits && context.engine.calls.pump?.mayPumpHere == true
-    // Without a content token, set-up may wait until the host supplies one. This thread cannot do so while it waits.
+    // Without a content token, set-up may wait until the host supplies one. Only this thread could run the host's code,
+    // and it is about to block.
     if pumps, !isTokenKnown(item) { throw UsherError(.wouldDeadlock) }
     let playback = PlaybackObject(context: context, delegate: delegate, shared: PlaybackShared(id), tag: given.tag)
     let handle = try context.give(playback)

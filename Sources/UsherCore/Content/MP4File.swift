@@ -175,7 +175,7 @@ package final class MP4File {
   }
 
   /// Reads an encrypted sample entry. Formats have the boxes in a sample entry at different offsets, so the function
-  /// takes the first offset at which there is a `sinf` box. The function does not try an offset of 0.
+  /// takes the first offset at which there is a `sinf` box. An offset of 0 stands for none.
   private func entry(_ box: Part, _ first: UInt64, _ second: UInt64 = 0, _ third: UInt64 = 0) throws(Fault) {
     var offset = first
     if second > 0, try !hasSinf(box, at: box.body &+ offset) {

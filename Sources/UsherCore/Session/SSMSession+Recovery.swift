@@ -7,7 +7,8 @@ extension SSMSession {
     package let extendedAt: Milliseconds?
   }
 
-  /// nil if the server holds nothing that the library could give back, or if the host left the session there.
+  /// The state that another process needs. nil if the server holds nothing that this process could give back, or if the
+  /// host left the session at the server.
   var recoverable: Recoverable? {
     switch stage {
     case .pending, .left, .ended: return nil

@@ -201,8 +201,8 @@ final class ThreadedExecutor: CallbackExecutor {
     return ready.isEmpty ? nil : sendForOne()
   }
 
-  /// Runs the queued jobs on the calling thread, if no thread runs because the system does not start any. The thread
-  /// that ends the context calls this function.
+  /// If the system starts no callback thread, runs the queued jobs on the calling thread. The thread that ends the
+  /// context calls this function.
   private func workHereIfNoThreadRuns() {
     let isAlone = monitor.locked { () -> Bool in
       guard threads == 0 else { return false }
@@ -250,7 +250,7 @@ private let lastThreadNumber = Atomic<UInt64>(0)
 package func ensureCallbackMark() -> Bool { threadKeys.areMade }
 
 /// Marks the thread as one that runs host code while it runs `job`.
-/// - Parameter mark: the mark. nil: the mark that the thread has already; if it has none, 1.
+/// - Parameter mark: the mark to set. nil: the thread keeps its mark, or gets the mark 1 if it has none.
 package func withCallbackMark(_ job: () -> Void, mark: UInt? = nil) {
   guard threadKeys.areMade else { return job() }
   let before = callbackMark()

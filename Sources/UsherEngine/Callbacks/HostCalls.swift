@@ -43,8 +43,8 @@ package final class HostCalls {
     if !executor.enqueue(lane, job) { refused.append(job) }
   }
 
-  /// Returns the function that completes a request of the host. If a blocked thread waits for the answer, `complete`
-  /// then runs on the I/O thread, otherwise in the playback's lane.
+  /// Returns a function that gives `complete` the answer of a request. If a blocked thread waits for the answer,
+  /// `complete` runs on the I/O thread; otherwise it runs in the playback's lane.
   func completion(
     _ lane: UInt64, isBlocking: Bool, _ complete: @escaping (RequestResult) -> Void
   ) -> (RequestResult) -> Void {

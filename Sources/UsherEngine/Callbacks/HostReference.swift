@@ -43,8 +43,8 @@ private final class HostUserData {
   enum State { case new, accepted, ended }
 
   let destroy: () -> Void
-  // Only `AcceptedUserData` uses these properties, under its lock. While the object is in its list, `state` is
-  // `accepted` and the neighbours are set.
+  // Only `AcceptedUserData` uses these properties, under its lock. While its list contains this object, `state` is
+  // `accepted`, and `next` and `previous` are the neighbours in the list.
   var state = State.new
   var next: HostUserData?
   var previous: HostUserData?

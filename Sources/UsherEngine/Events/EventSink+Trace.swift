@@ -69,8 +69,8 @@ extension EventSink {
 }
 
 extension [UInt8] {
-  /// Returns the bytes before the slash with this number. In a URL, scheme, host and port come before the third slash.
-  /// The result has no part of the query, because a query may have secrets, and a URL without a path may have a query.
+  /// Returns the bytes before the slash with this number, or before the query if that comes first. In a URL, scheme,
+  /// host and port come before the third slash. A query may have secrets, and it may follow the host without a slash.
   fileprivate func prefix(upToSlash number: Int) -> ArraySlice<UInt8> {
     var left = number
     return prefix { byte in

@@ -1,7 +1,8 @@
 package import UsherCore
 
-/// The counters of a context, with its present values at the instant when the engine read them; the comments are those
-/// of `usher_metrics` in `include/usher/metrics.h`.
+/// The counters of a context, and its current values, such as the number of requests in flight. The engine reads all of
+/// them at the same instant. For the meaning of each field see the comments of `usher_metrics` in
+/// `include/usher/metrics.h`.
 package struct Metrics: Sendable {
   /// The numbers of requests sent, by their purpose.
   package struct Sent: Sendable {
@@ -18,7 +19,8 @@ package struct Metrics: Sendable {
     package var certificate: UInt64 = 0
     package var entitlement: UInt64 = 0
   }
-  /// How late keep-alives were: their number, the sum, and how many were at most so late.
+  /// How late keep-alives were: the number of keep-alives, the sum of their lateness in ms, and how many of them were
+  /// late by at most 10, 50, … ms.
   package struct Lateness: Sendable {
     package var count: UInt64 = 0
     package var sum: Milliseconds = 0
@@ -71,7 +73,7 @@ final class Meter {
     failed(failure.origin ?? origin, failure.httpStatus, failure.serviceCode)
   }
 
-  /// Does the same for a request that has no `WireFailure`.
+  /// Does the same for a failure that the caller has as a `UsherError`.
   func failed(_ error: UsherError) { failed(error.origin, error.httpStatus, error.serviceCode) }
 
   @inline(never)

@@ -278,7 +278,7 @@ extension Engine {
 
   // MARK: End
 
-  /// Called when a server has replied and the reply is no key and no entitlement.
+  /// Called when a server has replied, but the reply has neither a key nor an entitlement.
   private func refused(_ entry: PlaybackEntry, _ job: LoadingJob, _ error: UsherError) {
     meter.failed(error)
     fail(entry, job, error)
@@ -289,7 +289,7 @@ extension Engine {
     _ ending: LoadingMachine<Endpoint>.Ending = .failed
   ) {
     guard job.machine.end(ending) else { return }
-    // The same is true as for licence requests: if the key did not come in time, the host may ask again.
+    // If the key did not come in time, the host may request it again, as with licence requests.
     finish(entry, job, ending == .failed ? error.stopping() : error, isReported: ending.isReported)
   }
 

@@ -115,8 +115,8 @@ package final class ResourceLoader {
       guard let content = TokenURL.queryValue("cid", in: text), !content.isEmpty else {
         return (identifier, asset.contentID)
       }
-      // An entitlement loader uses the rest of the URL as the server's address, so the rest cannot be a key of the
-      // token map.
+      // If the loader asks an entitlement server and the asset id is not JSON, the rest of the URL is the address of
+      // this server. Then the key of the token map is the value of `cid`, not this address.
       let isAddress = options.route == .entitlement && options.rule == .decodedJSON && !asset.isJSON
       return (isAddress ? content : identifier, content)
     }

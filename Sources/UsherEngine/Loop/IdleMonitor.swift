@@ -16,7 +16,7 @@ package final class IdleMonitor {
   private var lastCondition: UInt64 = 0
   private var isIdle = false
   private var transfers = 0
-  /// How many changes so far may have made the condition of a waiting thread true.
+  /// Counts the changes that may have made the condition of a waiting thread true.
   private var changes: UInt64 = 0
 
   /// Called when a command or a callback was queued.
@@ -25,7 +25,8 @@ package final class IdleMonitor {
   /// Called when a callback has ended.
   /// - Parameter left: how many callbacks are still queued or running.
   func callbackEnded(left: Int) {
-    // If no thread waits now, a thread that begins to wait later already sees that the callback has ended.
+    // If no thread waits now, there is no thread to wake. A thread that begins to wait later sees that the callback has
+    // ended.
     guard waiting.load(ordering: .sequentiallyConsistent) > 0 else { return }
     update { conditions.contains { $0.callbacks >= left } }
   }

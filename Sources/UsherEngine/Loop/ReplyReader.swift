@@ -6,7 +6,7 @@ internal import UsherCore
 final class ReplyReader {
   private let transport: any Transport
   private let clock: Clock
-  /// The engine has handled all replies that had arrived at this instant.
+  /// The engine has handled all replies that had arrived by this instant.
   private(set) var readUntil: Milliseconds = 0
   /// How many long replies the engine has handled so far.
   private var longHandled = 0

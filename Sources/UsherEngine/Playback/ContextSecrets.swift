@@ -66,7 +66,7 @@ package enum ReplySecrets {
 extension PlaybackEntry {
   fileprivate func addSecrets(to hidden: HiddenSecrets) {
     sent.addSecrets(to: hidden)
-    // The playback may have got these two tokens after it sent its last request.
+    // These two tokens may be newer than the last request of the playback, so `sent` may not have them.
     if let token = machine.session.token { hidden.add(token) }
     if let token = machine.knownToken { hidden.add(token) }
     for job in jobs.values { hidden.addBody(job.payload) }

@@ -70,7 +70,8 @@ extension Engine {
     entry.shared.publish(.ended)
     if !entry.machine.isClosing { endSetupWaits(entry, status) }
     // The queue keeps the commands in order, so the engine has handled every answer that the host gave before it asked
-    // to close. From here on the questions refuse answers, except those that stay open.
+    // to close. From here on, the questions refuse answers, except those questions that stay open when the playback
+    // closes.
     let questions = entry.questions.filter { $0.atClose != .staysOpen && $0.shut() }
     let queued =
       entry.jobs.values.map { $0.transfer } + entry.abandoned.values.map { $0.transfer } + [entry.callTransfer]

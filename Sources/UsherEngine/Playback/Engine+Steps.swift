@@ -16,7 +16,8 @@ extension Engine {
   private func stepNow(_ entry: PlaybackEntry, _ happen: (inout PlaybackMachine) -> [PlaybackMachine.Action]) {
     let before = entry.machine.standing()
     let actions = happen(&entry.machine)
-    // Before the actions, which may take some time: if the host dies meanwhile, the record has the newest token.
+    // Update the recovery record before the actions, which may take some time. If the host dies meanwhile, the record
+    // has the newest token.
     if let recordKeeper { updateRecord(entry, recordKeeper) }
     let after = entry.machine.standing()
     entry.shared.publish(after.sessionState)

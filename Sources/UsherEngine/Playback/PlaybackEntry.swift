@@ -47,7 +47,8 @@ package final class PlayerShared {
   /// Returns false if the player was removed.
   func play(_ playback: PlaybackShared) -> Bool {
     if isRemoved { return false }
-    // The call that played the newest item has already marked all older playbacks of the player.
+    // Mark only the newest playback as closing. Each earlier call of `play` has marked the playback that was the newest
+    // one before it.
     newest?.requestClose()
     newest = playback
     newestID.store(playback.id, ordering: .releasing)

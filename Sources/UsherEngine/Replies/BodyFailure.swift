@@ -8,7 +8,8 @@ package enum BodyFailure: Error, Equatable, Sendable {
   case markup
   case text
   case utf16
-  /// gzip, zlib or zstd that libcurl has not decoded, because the reply declares no compression or another one.
+  /// The body is gzip, zlib or zstd, and libcurl has not decoded it: the reply declares no compression, or another one
+  /// than it uses.
   case compressed
   case noElement
   case notBase64
@@ -144,11 +145,10 @@ package enum BodyFailure: Error, Equatable, Sendable {
     return isUTF16(body, high: 0) || isUTF16(body, high: 1)
   }
 
-  /// Whether the bytes are text in characters of two bytes. The text must have no control character, and enough
-  /// characters that are frequent only in text. Latin-1 characters are enough if they are a sixteenth of the text, and
-  /// at least six; in a short text, if they are a quarter, and at least three. Characters below U+1000, such as Greek,
-  /// Cyrillic or Arabic, are enough if they are three quarters. With lower limits, the bytes of a short licence could
-  /// look like text by chance.
+  /// Whether the bytes are text in characters of two bytes. The text must have no control character, and enough of the
+  /// characters that are frequent only in text. One of these is enough: a sixteenth of the characters, and at least
+  /// six, are Latin-1; in a short text, a quarter, and at least three, are Latin-1; three quarters are below U+1000,
+  /// such as Greek, Cyrillic or Arabic. With lower limits, the bytes of a short licence could look like text by chance.
   /// - Parameter high: 0 if the first byte of each character is the high byte; otherwise 1.
   private static func isUTF16(_ body: UnsafeBufferPointer<UInt8>, high: Int) -> Bool {
     let count = body.count / 2

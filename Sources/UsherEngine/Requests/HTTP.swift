@@ -74,7 +74,8 @@ package final class HTTPRequest {
 }
 
 extension HTTPRequest {
-  /// Adds everything in the request that its reply might repeat.
+  /// Adds the tokens, header values, URL and body of this request to the secrets, because the server may repeat them in
+  /// its reply.
   func addSecrets(to hidden: HiddenSecrets) {
     for token in tokens { hidden.add(token) }
     for line in headers { hidden.addHeader(line) }

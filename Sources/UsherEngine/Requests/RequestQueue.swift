@@ -15,8 +15,8 @@ internal import UsherCore
 /// are queued.
 struct RequestQueue {
   private final class OriginQueue {
-    /// The array of the endpoint of the last request. All requests to an endpoint share this array, and comparing an
-    /// array with itself does not read its bytes.
+    /// The origin as bytes, in the array of the endpoint of the last request. All requests to an endpoint share this
+    /// array, so comparing their origins is quick: an array equals itself without a look at its bytes.
     var origin: [UInt8]
     /// Requests with a permit.
     var inFlight = 0

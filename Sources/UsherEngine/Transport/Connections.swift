@@ -154,7 +154,8 @@ final class Connections {
   /// Called when a reply has ended.
   /// - Parameter transfer: the transfer of the request if the reply is complete, otherwise nil. After a complete reply,
   ///   libcurl keeps the connection that it made for the request.
-  /// - Returns: whether libcurl made a connection for the request, even if the server has asked to close it.
+  /// - Returns: whether libcurl made a connection for the request. True also if libcurl has closed this connection
+  ///   because the server asked for that.
   func replyEnded(_ transfer: CurlTransfer?) -> Bool {
     replies &+= 1
     guard let transfer else { return false }

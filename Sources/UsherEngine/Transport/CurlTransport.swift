@@ -204,7 +204,8 @@ final class CurlTransport: Transport {
   }
 
   func isConnecting(_ id: TransferID) -> Bool {
-    // If there is no transfer, the request waits for the address of its server, or the request has just failed.
+    // A request without a transfer waits for the address of its server, or it has just failed. So it has no connection
+    // either.
     guard let transfer = transfer(id), !transfer.isConnecting else { return true }
     contenders.remove(id)
     return false

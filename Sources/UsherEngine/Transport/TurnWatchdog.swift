@@ -42,7 +42,7 @@ final class TurnWatchdog {
 
   // Only the watchdog's thread changes these four properties.
   private let looks = Atomic<UInt64>(0)
-  /// The last turn for which the I/O thread has used `leastTime` after the watchdog first saw the turn.
+  /// The newest turn that counts as long: the I/O thread has used `leastTime` in it since the watchdog first saw it.
   private let longTurn = Atomic<UInt64>(0)
   private let isAsleep = Atomic<Bool>(false)
   private let dropped = Atomic<UInt64>(0)

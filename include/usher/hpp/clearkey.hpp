@@ -30,14 +30,14 @@ struct clear_key {
   ~clear_key() { detail::wipe(key); }
 };
 
-/** usher_clearkey_request(): the payload of a licence request for these key ids. */
+/** Calls usher_clearkey_request(). @return the payload of a licence request for these key ids. */
 inline outcome<std::string> clear_key_request(const std::vector<std::array<uint8_t, 16>> &key_ids) {
   const uint8_t *ids = key_ids.empty() ? nullptr : key_ids.front().data();
   return detail::filled<std::string>(
       [&](uint8_t *buffer, size_t *size) { return usher_clearkey_request(ids, key_ids.size(), buffer, size); });
 }
 
-/** usher_clearkey_keys(): the keys in a Clear Key licence. */
+/** Calls usher_clearkey_keys(). @return the keys in a Clear Key licence. */
 inline outcome<std::vector<clear_key>> clear_keys(bytes_view license) {
   std::vector<usher_clearkey_key> raw(8);
   char message[128] = "";

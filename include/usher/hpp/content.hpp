@@ -88,9 +88,9 @@ outcome<Bytes> filled(F &&f) {
 }
 } // namespace detail
 
-/** usher_read_pssh(): each pssh box; `bytes` has the boxes as they are, or as base64 text. */
+/** Calls usher_read_pssh(). `bytes` has the boxes as they are, or as base64 text. @return each pssh box. */
 inline outcome<std::vector<protection>> read_pssh(bytes_view bytes) { return detail::read(usher_read_pssh, bytes); }
-/** usher_read_tenc(): each tenc box, alone or in an init segment. */
+/** Calls usher_read_tenc(). @return each tenc box, alone or in an init segment. */
 inline outcome<std::vector<protection>> read_tenc(bytes_view bytes) { return detail::read(usher_read_tenc, bytes); }
 /** A copy of what usher_read_mp4() reports: how an MP4 file is protected. You may keep the struct. */
 struct file_protection {
@@ -128,7 +128,8 @@ inline void on_part(const usher_protection *p, void *user_data) {
 }
 } // namespace detail
 
-/** usher_read_mp4(): how an MP4 file is protected. The message of the error has the path of a malformed box. */
+/** Calls usher_read_mp4(). If a box is malformed, the message of the error has the path of the box. @return how the
+    file is protected. */
 inline outcome<file_protection> read_mp4(const file_reader &read) {
   detail::mp4_reading it{read, {}, {}};
   char message[512] = "";
@@ -138,7 +139,7 @@ inline outcome<file_protection> read_mp4(const file_reader &read) {
 #endif
   return detail::explained(s, message, std::move(it.found));
 }
-/** usher_read_hls_keys(): each EXT-X-KEY and EXT-X-SESSION-KEY line. */
+/** Calls usher_read_hls_keys(). @return each EXT-X-KEY and EXT-X-SESSION-KEY line. */
 inline outcome<std::vector<protection>> read_hls_keys(bytes_view playlist) {
   return detail::read(usher_read_hls_keys, playlist);
 }
@@ -147,13 +148,13 @@ inline outcome<std::vector<protection>> read_dash_protection(bytes_view manifest
   return detail::read(usher_read_dash_protection, manifest);
 }
 
-/** usher_content_id(). */
+/** Calls usher_content_id(). */
 inline outcome<std::vector<uint8_t>> content_id(bytes_view url, content_id_rule rule = content_id_rule::decoded_json) {
   return detail::filled<std::vector<uint8_t>>([&](uint8_t *buffer, size_t *size) {
     return usher_content_id(url.data(), url.size(), static_cast<int32_t>(rule), buffer, size);
   });
 }
-/** usher_rewrite_hls_keys(). `scheme`: no value means "skd". @return the rewritten playlist. */
+/** Calls usher_rewrite_hls_keys(). If `scheme` has no value, it is "skd". @return the rewritten playlist. */
 inline outcome<std::string> rewrite_hls_keys(
     bytes_view playlist, std::string_view uri_prefix, const std::optional<std::string> &scheme = std::nullopt) {
   detail::c_text prefix(uri_prefix), of(scheme);

@@ -47,7 +47,7 @@ using observer = std::function<void(const event &)>;
 /** Receives log lines; the view is valid until the callback returns. See usher_log_fn. */
 using log_sink = std::function<void(log_level level, std::string_view line)>;
 
-/** usher_context_options, field by field. No value or zero means the default. */
+/** The fields of usher_context_options. No value or zero means the default. */
 struct context_options {
   clock_kind clock = clock_kind::system;
   usher::log_level log_level = usher::log_level::standard;
@@ -87,7 +87,7 @@ inline void on_log(int32_t level, const char *line, void *user_data) {
     playbacks and waits until they are closed, except inside callbacks. */
 class context : public detail::owner<usher_context, usher_context_free> {
 public:
-  /** usher_context_new(). In callbacks: yes. */
+  /** Calls usher_context_new(). In callbacks: yes. */
   static outcome<context> make(context_options options = {}) {
     auto kept = std::make_shared<detail::faults>();
     detail::c_text ca(options.ca_file), pin(options.pinned_public_key), certificate(options.client_certificate_file),
@@ -134,13 +134,14 @@ public:
   /** Takes ownership of a C handle. */
   static context adopt(usher_context *handle) { return {handle, std::make_shared<detail::faults>()}; }
 
-  /** usher_context_close(). @return how many playbacks did not close in time; 0: all are closed. In callbacks: no. */
+  /** Calls usher_context_close(). @return how many playbacks did not close in time; 0: all are closed. In callbacks:
+      no. */
   outcome<uint32_t> close(milliseconds timeout = milliseconds(0)) const {
     uint32_t open = 0;
     int32_t s = usher_context_close(handle_, detail::ms32(timeout), &open);
     return detail::done(s == USHER_E_TIMEOUT ? USHER_OK : s, open);
   }
-  /** usher_context_pump(). Throws the first exception that a callback threw. @return how many callbacks ran. In
+  /** Calls usher_context_pump(). Throws the first exception that a callback threw. @return how many callbacks ran. In
       callbacks: no. */
   outcome<uint32_t> pump() const {
     detail::shared_faults kept = kept_; // a callback may destroy this object
@@ -151,7 +152,7 @@ public:
 #endif
     return detail::done(s, ran);
   }
-  /** usher_context_pump_fd(). Only watch the descriptor for reading. In callbacks: yes. */
+  /** Calls usher_context_pump_fd(). Only watch the descriptor for reading. In callbacks: yes. */
   outcome<int> pump_fd() const {
     int fd = -1;
     int32_t s = usher_context_pump_fd(handle_, &fd);
@@ -161,33 +162,33 @@ public:
       any. */
   std::exception_ptr take_exception() const noexcept { return kept_ ? kept_->take() : nullptr; }
 
-  /** usher_context_add_observer(). @return the id for remove_observer(). In callbacks: yes. */
+  /** Calls usher_context_add_observer(). @return the id for remove_observer(). In callbacks: yes. */
   outcome<uint64_t> add_observer(observer fn) const {
     auto *it = detail::boxed(std::move(fn), kept_);
     uint64_t id = 0;
     int32_t s = usher_context_add_observer(handle_, it->call ? detail::on_event : nullptr, it, it->destroy, &id);
     return detail::done(s, id);
   }
-  /** usher_context_remove_observer(). In callbacks: yes. */
+  /** Calls usher_context_remove_observer(). In callbacks: yes. */
   outcome<void> remove_observer(uint64_t id) const { return detail::done(usher_context_remove_observer(handle_, id)); }
-  /** usher_context_set_delegate(). In callbacks: yes. */
+  /** Calls usher_context_set_delegate(). In callbacks: yes. */
   outcome<void> set_delegate(const delegate &d) const {
     return detail::done(usher_context_set_delegate(handle_, d.handle()));
   }
   outcome<void> clear_delegate() const { return detail::done(usher_context_set_delegate(handle_, nullptr)); }
 
-  /** usher_context_begin_close(). event_type::context_closed follows. In callbacks: yes. */
+  /** Calls usher_context_begin_close(). event_type::context_closed follows. In callbacks: yes. */
   outcome<void> begin_close(milliseconds timeout = milliseconds(0)) const {
     return detail::done(usher_context_begin_close(handle_, detail::ms32(timeout)));
   }
-  /** usher_context_suspend(). In callbacks: yes. */
+  /** Calls usher_context_suspend(). In callbacks: yes. */
   outcome<void> suspend() const { return detail::done(usher_context_suspend(handle_)); }
-  /** usher_context_resume(). In callbacks: yes. */
+  /** Calls usher_context_resume(). In callbacks: yes. */
   outcome<void> resume() const { return detail::done(usher_context_resume(handle_)); }
-  /** usher_context_network_changed(). In callbacks: yes. */
+  /** Calls usher_context_network_changed(). In callbacks: yes. */
   outcome<void> network_changed() const { return detail::done(usher_context_network_changed(handle_)); }
 
-  /** usher_default_delegate_new(). In callbacks: yes. */
+  /** Calls usher_default_delegate_new(). In callbacks: yes. */
   outcome<delegate> new_default_delegate(const default_options &options) const {
     detail::raw_default raw(options);
     if (!raw.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT, delegate());
@@ -195,7 +196,7 @@ public:
     int32_t s = usher_default_delegate_new(handle_, raw.get(), &out);
     return detail::done(s, delegate(out, kept_));
   }
-  /** usher_common_delegate_new(). In callbacks: yes. */
+  /** Calls usher_common_delegate_new(). In callbacks: yes. */
   outcome<delegate> new_common_delegate(const default_options &options, delegate_hooks hooks) const {
     detail::raw_default raw(options);
     detail::raw_hooks raw_hooks(hooks);
@@ -205,14 +206,14 @@ public:
     int32_t s = usher_common_delegate_new(handle_, raw.get(), raw_hooks.get(), it, it->destroy, &out);
     return detail::done(s, delegate(out, kept_));
   }
-  /** usher_common_delegate_new() with an object of your own class, which derives from common_delegate. The library
-      releases the object after the last call of its hooks. */
+  /** Calls usher_common_delegate_new() with an object of your own class, which derives from common_delegate. The
+      library releases the object after the last call of its hooks. */
   outcome<delegate> new_common_delegate(
       const default_options &options, const std::shared_ptr<common_delegate> &host) const {
     return host ? new_common_delegate(options, detail::hooks_of(host))
                 : detail::done(USHER_E_INVALID_ARGUMENT, delegate());
   }
-  /** usher_ssp_delegate_new(). In callbacks: yes. */
+  /** Calls usher_ssp_delegate_new(). In callbacks: yes. */
   outcome<delegate> new_ssp_delegate(const ssp_options &options) const {
     detail::raw_ssp raw(options);
     if (!raw.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT, delegate());
@@ -220,7 +221,7 @@ public:
     int32_t s = usher_ssp_delegate_new(handle_, raw.get(), &out);
     return detail::done(s, delegate(out, kept_));
   }
-  /** usher_ssp_v2_delegate_new(). In callbacks: yes. */
+  /** Calls usher_ssp_v2_delegate_new(). In callbacks: yes. */
   outcome<delegate> new_ssp_v2_delegate(const ssp_v2_options &options) const {
     detail::raw_ssp_v2 raw(options);
     if (!raw.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT, delegate());
@@ -228,7 +229,7 @@ public:
     int32_t s = usher_ssp_v2_delegate_new(handle_, raw.get(), &out);
     return detail::done(s, delegate(out, kept_));
   }
-  /** usher_multi_instance_delegate_new(). delegate::tokens() returns its token map. In callbacks: yes. */
+  /** Calls usher_multi_instance_delegate_new(). delegate::tokens() returns its token map. In callbacks: yes. */
   outcome<delegate> new_multi_instance_delegate(const ssp_options &options, const token_map_options &map = {}) const {
     detail::raw_ssp raw(options);
     if (!raw.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT, delegate());
@@ -239,7 +240,7 @@ public:
     int32_t s = usher_multi_instance_delegate_new(handle_, raw.get(), &raw_map, &out);
     return detail::done(s, delegate(out, kept_));
   }
-  /** usher_customer_delegate_new(). In callbacks: yes. */
+  /** Calls usher_customer_delegate_new(). In callbacks: yes. */
   outcome<delegate> new_customer_delegate(customer_options options) const {
     usher_customer_options raw = detail::raw_customer(options);
     auto *it = detail::boxed(
@@ -251,7 +252,7 @@ public:
     int32_t s = usher_customer_delegate_new(handle_, &raw, &out);
     return detail::done(s, delegate(out, kept_));
   }
-  /** usher_context_add_loader(). In callbacks: yes. */
+  /** Calls usher_context_add_loader(). In callbacks: yes. */
   outcome<loader> add_loader(loader_options options) const {
     detail::raw_loader raw(options);
     if (!raw.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT, loader());
@@ -266,7 +267,7 @@ public:
     int32_t s = usher_context_add_loader(handle_, raw.get(), &out);
     return detail::done(s, loader(out, kept_));
   }
-  /** usher_player_new(). In callbacks: yes. */
+  /** Calls usher_player_new(). In callbacks: yes. */
   outcome<player> new_player() const {
     usher_player *out = nullptr;
     int32_t s = usher_player_new(handle_, &out);
@@ -275,18 +276,18 @@ public:
 
   /* -- testing.h: virtual time. In callbacks: no. -- */
 
-  /** usher_context_advance(). Fails with USHER_E_TIMEOUT if the clock stopped at a timer and a request or callback was
-      still running. */
+  /** Calls usher_context_advance(). Fails with USHER_E_TIMEOUT if the clock stopped at a timer and a request or
+      callback was still running. */
   outcome<void> advance(milliseconds by, milliseconds settle = milliseconds(0)) const {
     return detail::done(usher_context_advance(handle_, detail::ms64(by), detail::ms32(settle)));
   }
-  /** usher_context_jump(). */
+  /** Calls usher_context_jump(). */
   outcome<void> jump(milliseconds by) const { return detail::done(usher_context_jump(handle_, detail::ms64(by))); }
-  /** usher_context_settle(). Waits at most `timeout` of real time. */
+  /** Calls usher_context_settle(). Waits at most `timeout` of real time. */
   outcome<void> settle(milliseconds timeout, uint32_t transfers = 0, uint32_t callbacks = 0) const {
     return detail::done(usher_context_settle(handle_, transfers, callbacks, detail::ms32(timeout)));
   }
-  /** usher_context_pending(). */
+  /** Calls usher_context_pending(). */
   outcome<usher::pending> pending() const {
     usher_pending raw = USHER_PENDING_INIT;
     int32_t s = usher_context_pending(handle_, &raw);
@@ -296,7 +297,7 @@ public:
     it.now = detail::from_ms(raw.now_ms);
     return detail::done(s, it);
   }
-  /** usher_context_metrics(). */
+  /** Calls usher_context_metrics(). */
   outcome<usher::metrics> metrics() const {
     usher::metrics it;
     int32_t s = usher_context_metrics(handle_, &it);

@@ -17,8 +17,8 @@
 namespace usher {
 inline namespace USHER_HPP_FORM {
 
-/** usher_customer_license: a licence, or the reason why the host has no licence. customer_request::answer() copies it,
-    so the bytes of `license` need to live only until answer() returns. */
+/** The fields of usher_customer_license: a licence, or the reason why the host has no licence.
+    customer_request::answer() copies it, so the bytes of `license` need to live only until answer() returns. */
 struct customer_license {
   /** The licence. No bytes: the host has no licence; the fields below say why. */
   bytes_view license;
@@ -43,8 +43,8 @@ inline void no_license(usher_completion id) { usher_complete_license(id, nullptr
 inline void no_call(usher_completion id) { usher_complete_call(id, USHER_E_CALLBACK); }
 } // namespace detail
 
-/** A question for a licence from your servers: usher_customer_license_fn. The object has a copy of the bytes, and the
-    destructor wipes this copy. If you refuse the question, the request fails with USHER_E_CALLBACK. */
+/** A question for a licence from your servers, as usher_customer_license_fn gets it. The object has a copy of the
+    bytes, and the destructor wipes this copy. If you refuse the question, the request fails with USHER_E_CALLBACK. */
 class customer_request : public detail::refusable_question<detail::no_license> {
 public:
   customer_request(const usher_customer_request &request, detail::shared_faults kept)
@@ -59,8 +59,8 @@ public:
   /** Asset ID of the licence request; empty: none. */
   bytes_view asset_id() const noexcept { return asset_id_.view(); }
 
-  /** usher_complete_license(). @return true if the library accepts the answer; false if it is too late, or a second
-      answer. After INVALID_ARGUMENT the question stays open. */
+  /** Calls usher_complete_license(). @return true if the library accepts the answer; false if it is too late, or a
+      second answer. After INVALID_ARGUMENT the question stays open. */
   outcome<bool> answer(const customer_license &license) {
     detail::c_text message(license.message);
     if (!message.is_valid()) return accepted(USHER_E_INVALID_ARGUMENT);
@@ -82,15 +82,15 @@ private:
   detail::secret payload_, asset_id_;
 };
 
-/** The library asks the host to send a heartbeat or a teardown: usher_customer_call_fn. If you refuse the question, or
-    destroy it without an answer, the heartbeat or teardown has failed with USHER_E_CALLBACK; the library retries a
-    heartbeat. */
+/** The library asks the host to send a heartbeat or a teardown, as it asks usher_customer_call_fn. If you refuse the
+    question, or destroy it without an answer, the heartbeat or teardown has failed with USHER_E_CALLBACK; the library
+    retries a heartbeat. */
 class customer_call : public detail::refusable_question<detail::no_call> {
 public:
   customer_call(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept
       : refusable_question(id, playback, tag, std::move(kept)) {}
 
-  /** usher_complete_call(). Answer with ok, or with the status of the failure. For a heartbeat, status::session,
+  /** Calls usher_complete_call(). Answer with ok, or with the status of the failure. For a heartbeat, status::session,
       status::refused and status::limit mean that your server ended the session; the library retries the heartbeat
       after any other failure. For a teardown, status::session means that the teardown is done. @return as
       customer_request::answer(). */

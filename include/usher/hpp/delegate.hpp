@@ -29,14 +29,14 @@ class token_map {
 public:
   token_map(usher_delegate *handle, detail::shared_faults kept) noexcept : handle_(handle), kept_(std::move(kept)) {}
 
-  /** usher_delegate_set_stream_token(). */
+  /** Calls usher_delegate_set_stream_token(). */
   outcome<void> set(bytes_view content_id, std::string_view token) const {
     detail::c_text text(token);
     return detail::done(
         text.is_valid() ? usher_delegate_set_stream_token(handle_, content_id.data(), content_id.size(), text.c_str())
                         : USHER_E_INVALID_ARGUMENT);
   }
-  /** usher_delegate_get_stream_token(). Fails with USHER_E_NO_TOKEN if the map has no token for this content. */
+  /** Calls usher_delegate_get_stream_token(). Fails with USHER_E_NO_TOKEN if the map has no token for this content. */
   outcome<response> get(bytes_view content_id) const {
     usher_response *out = nullptr;
     int32_t s = usher_delegate_get_stream_token(handle_, content_id.data(), content_id.size(), &out);
@@ -46,13 +46,13 @@ public:
   outcome<bool> contains(bytes_view content_id) const {
     return found(usher_delegate_get_stream_token(handle_, content_id.data(), content_id.size(), nullptr));
   }
-  /** usher_delegate_remove_stream_token(). @return whether the map had a token for this content. */
+  /** Calls usher_delegate_remove_stream_token(). @return whether the map had a token for this content. */
   outcome<bool> remove(bytes_view content_id) const {
     return found(usher_delegate_remove_stream_token(handle_, content_id.data(), content_id.size()));
   }
-  /** usher_delegate_clear_stream_tokens(). */
+  /** Calls usher_delegate_clear_stream_tokens(). */
   outcome<void> clear() const { return detail::done(usher_delegate_clear_stream_tokens(handle_)); }
-  /** usher_delegate_count_stream_tokens(). */
+  /** Calls usher_delegate_count_stream_tokens(). */
   outcome<size_t> size() const {
     size_t count = 0;
     int32_t s = usher_delegate_count_stream_tokens(handle_, &count);
@@ -71,26 +71,26 @@ private:
 class delegate : public detail::owner<usher_delegate, usher_delegate_free> {
 public:
   using owner::owner;
-  /** usher_delegate_set_token_callback(); an empty function clears it. In callbacks: yes. */
+  /** Calls usher_delegate_set_token_callback(). An empty function clears the callback. In callbacks: yes. */
   outcome<void> set_token_callback(token_callback fn) const {
     if (!fn) return detail::done(usher_delegate_set_token_callback(handle_, nullptr, nullptr, nullptr));
     auto *it = detail::boxed(std::move(fn), kept_);
     return detail::done(usher_delegate_set_token_callback(handle_, detail::on_token, it, it->destroy));
   }
-  /** usher_delegate_set_http_header(). In callbacks: yes. */
+  /** Calls usher_delegate_set_http_header(). In callbacks: yes. */
   outcome<void> set_http_header(std::string_view name, std::string_view value) const {
     detail::c_text header(name), text(value);
     return detail::done(detail::are_valid(header, text)
                             ? usher_delegate_set_http_header(handle_, header.c_str(), text.c_str())
                             : USHER_E_INVALID_ARGUMENT);
   }
-  /** usher_delegate_set_http_header() without a value. In callbacks: yes. */
+  /** Removes a header: calls usher_delegate_set_http_header() with the value NULL. In callbacks: yes. */
   outcome<void> clear_http_header(std::string_view name) const {
     detail::c_text header(name);
     return detail::done(header.is_valid() ? usher_delegate_set_http_header(handle_, header.c_str(), nullptr)
                                           : USHER_E_INVALID_ARGUMENT);
   }
-  /** usher_delegate_set_hooks(). In callbacks: yes. */
+  /** Calls usher_delegate_set_hooks(). In callbacks: yes. */
   outcome<void> set_hooks(delegate_hooks hooks) const {
     detail::raw_hooks raw(hooks);
     if (!raw.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT);
@@ -105,7 +105,7 @@ public:
   outcome<void> clear_hooks() const {
     return detail::done(usher_delegate_set_hooks(handle_, nullptr, nullptr, nullptr));
   }
-  /** usher_delegate_set_customer_callbacks(). In callbacks: yes. */
+  /** Calls usher_delegate_set_customer_callbacks(). In callbacks: yes. */
   outcome<void> set_callbacks(customer_callbacks callbacks) const {
     usher_customer_callbacks raw = USHER_CUSTOMER_CALLBACKS_INIT;
     detail::set_functions(raw, callbacks);

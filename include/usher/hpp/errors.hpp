@@ -24,7 +24,7 @@
 namespace usher {
 
 namespace words {
-/** The last refusal on this thread. The next error takes the text and removes the refusal. */
+/** The status and the text of the last call that the library refused on this thread. message_of() takes them away. */
 struct refusal {
   int32_t status = USHER_OK;
   std::string text;
@@ -84,7 +84,7 @@ inline usher_error raw_error(const error_detail &e) noexcept {
 }
 } // namespace words
 
-/** usher_error_explain(): words for viewers and support desks. The strings are static. */
+/** Calls usher_error_explain(). @return words for viewers and support desks; the strings are static. */
 inline usher_explanation explain(const error_detail &e) noexcept {
   usher_explanation words = {"", "", 0, ""};
   const usher_error raw = words::raw_error(e);
@@ -92,7 +92,7 @@ inline usher_explanation explain(const error_detail &e) noexcept {
   return words;
 }
 
-/** usher_error_legacy_codes(): the error in the numbers of other players. */
+/** Calls usher_error_legacy_codes(). @return the numbers that other players use for this error. */
 inline usher_legacy_codes legacy_codes(const error_detail &e) noexcept {
   usher_legacy_codes codes = {0, 0, 0, 0, 0};
   const usher_error raw = words::raw_error(e);

@@ -19,7 +19,8 @@ namespace usher {
 inline namespace USHER_HPP_FORM {
 
 namespace detail {
-/** The question to any hook: usher_hook_call. The object has a copy of the bytes, and the destructor wipes this copy.
+/** The question to any hook, as usher_hook_fn gets it. The object has a copy of the bytes, and the destructor wipes
+    this copy.
     */
 template <void (*None)(usher_completion)>
 class hook_question : public refusable_question<None> {
@@ -41,15 +42,15 @@ public:
   /** HTTP status of the reply for the licence hook, else 0. */
   int32_t http_status() const noexcept { return http_status_; }
 
-  /** usher_hook_builtin(): returns the result of the built-in behaviour; the question stays open. For a certificate the
-      function may wait. In callbacks: yes. */
+  /** Calls usher_hook_builtin(). @return the result of the built-in behaviour; the question stays open. For a
+      certificate the function may wait. In callbacks: yes. */
   outcome<response> builtin() const {
     usher_response *out = nullptr;
     int32_t s = usher_hook_builtin(this->id_, &out);
     return answered(s, out, this->kept());
   }
-  /** usher_complete_builtin(). @return true if the library accepts the answer; false if it is too late, or a second
-      answer. */
+  /** Calls usher_complete_builtin(). @return true if the library accepts the answer; false if it is too late, or a
+      second answer. */
   outcome<bool> use_builtin() { return this->accepted(usher_complete_builtin(this->id_)); }
 
 private:
@@ -92,7 +93,7 @@ using hook_callback = std::function<void(hook_request request)>;
 /** A hook that answers with headers; see headers_request. */
 using headers_callback = std::function<void(headers_request request)>;
 
-/** usher_delegate_hooks. An empty function means the built-in behaviour. */
+/** The hooks of usher_delegate_hooks. An empty function means the built-in behaviour. */
 struct delegate_hooks {
   /** No value: "skd". */
   std::optional<std::string> scheme;

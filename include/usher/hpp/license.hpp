@@ -29,7 +29,8 @@ struct license_request {
   bytes_view asset_id{};
 };
 
-/** usher_response_info. `data` is valid until the response is destroyed; in a callback, until the callback returns. */
+/** The fields of usher_response_info. `data` is valid until the response is destroyed; in a callback, until the
+    callback returns. */
 struct response_info {
   bytes_view data;
   milliseconds period{0};
@@ -47,7 +48,7 @@ struct response_info {
 class response : public detail::owner<usher_response, usher_response_free> {
 public:
   using owner::owner;
-  /** usher_response_get(). The views in the result live as long as this object. */
+  /** Calls usher_response_get(). The views in the result live as long as this object. */
   outcome<response_info> info() const {
     usher_response_info raw = USHER_RESPONSE_INFO_INIT;
     int32_t s = usher_response_get(handle_, &raw);

@@ -16,8 +16,8 @@
 namespace usher {
 inline namespace USHER_HPP_FORM {
 
-/** A question for an SPC: usher_spc_fn. The object has a copy of the bytes, and the destructor wipes this copy. If you
-    refuse the question, the loading request fails with USHER_E_CALLBACK. */
+/** A question for an SPC, as usher_spc_fn gets it. The object has a copy of the bytes, and the destructor wipes this
+    copy. If you refuse the question, the loading request fails with USHER_E_CALLBACK. */
 class spc_request : public detail::refusable_question<detail::no_payload> {
 public:
   spc_request(const usher_spc_request &request, detail::shared_faults kept)
@@ -83,7 +83,7 @@ public:
     return accepted(text.is_valid() && lines.is_valid() ? usher_complete_server(id_, text.c_str(), lines.c_str())
                                                         : USHER_E_INVALID_ARGUMENT);
   }
-  /** usher_complete_entitlement(): the library asks an entitlement server. @return as answer(). */
+  /** Calls usher_complete_entitlement(): the library then asks an entitlement server. @return as answer(). */
   outcome<bool> ask_entitlement(const entitlement &wanted = {}) {
     detail::c_text url(wanted.url);
     usher_entitlement raw = USHER_ENTITLEMENT_INIT;
@@ -93,7 +93,7 @@ public:
     raw.token_kind = static_cast<int32_t>(wanted.token_kind);
     return accepted(url.is_valid() ? usher_complete_entitlement(id_, &raw) : USHER_E_INVALID_ARGUMENT);
   }
-  /** usher_complete_builtin(). @return as answer(). */
+  /** Calls usher_complete_builtin(). @return as answer(). */
   outcome<bool> use_builtin() { return accepted(usher_complete_builtin(id_)); }
 
 private:
@@ -107,7 +107,7 @@ using spc_callback = std::function<void(spc_request request)>;
 /** Decides which server gets the SPC; see server_request. */
 using server_callback = std::function<void(server_request request)>;
 
-/** usher_loader_options, field by field. No value or zero means the default. */
+/** The fields of usher_loader_options. No value or zero means the default. */
 struct loader_options {
   /** Required. */
   spc_callback spc;

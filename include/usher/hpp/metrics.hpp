@@ -18,7 +18,7 @@ inline namespace USHER_HPP_FORM {
 struct metrics : usher_metrics {
   metrics() noexcept : usher_metrics USHER_METRICS_INIT {}
 
-  /** usher_metrics_text(). `labels`: no value means none. */
+  /** Calls usher_metrics_text(). If `labels` has no value, the samples get no labels. @return the text. */
   outcome<std::string> text(const std::optional<std::string> &labels = std::nullopt) const {
     detail::c_text given(labels);
     if (!detail::are_valid(given)) return detail::done(USHER_E_INVALID_ARGUMENT, std::string());

@@ -14,7 +14,7 @@
 namespace usher {
 inline namespace USHER_HPP_FORM {
 
-/** usher_ssp_options, field by field. No value or zero means the default. */
+/** The fields of usher_ssp_options. No value or zero means the default. */
 struct ssp_options {
   /** Required. */
   std::string license_url;
@@ -49,7 +49,7 @@ struct ssp_v2_options {
   ssp_options ssp;
   bool teardown_on_close = false, leave_on_zap = false;
   std::optional<std::string> token_field, period_field, enforced_field, token_reply_header;
-  /** usher::off: the session has no keep-alives if the reply has no period. */
+  /** With usher::off, the session has no keep-alives if the reply has no period. */
   milliseconds period_default{0};
 };
 
@@ -62,7 +62,7 @@ struct default_options {
   milliseconds hook_timeout{0};
 };
 
-/** usher_token_map_options. Zero: no limit, no expiry. */
+/** The fields of usher_token_map_options. Zero means that there is no limit and no expiry. */
 struct token_map_options {
   size_t tokens_max = 0;
   milliseconds time_to_live{0};

@@ -29,38 +29,39 @@ public:
   friend bool operator==(const playback_ref &a, const playback_ref &b) noexcept { return a.handle_ == b.handle_; }
   friend bool operator!=(const playback_ref &a, const playback_ref &b) noexcept { return a.handle_ != b.handle_; }
 
-  /** usher_playback_close(). In callbacks: yes. */
+  /** Calls usher_playback_close(). In callbacks: yes. */
   outcome<void> close(close_mode mode = close_mode::standard) const {
     return detail::done(usher_playback_close(handle_, static_cast<int32_t>(mode)));
   }
-  /** usher_playback_wait_session(). Fails with the full error if the playback gets no session. In callbacks: no. */
+  /** Calls usher_playback_wait_session(). Fails with the full error if the playback gets no session. In callbacks:
+      no. */
   outcome<void> wait_session(milliseconds timeout = milliseconds(0)) const {
     usher_response *out = nullptr;
     int32_t s = usher_playback_wait_session(handle_, detail::ms32(timeout), &out);
     return detail::done(s, out, kept_);
   }
-  /** usher_playback_wait_closed(). In callbacks: no. */
+  /** Calls usher_playback_wait_closed(). In callbacks: no. */
   outcome<void> wait_closed(milliseconds timeout = off) const {
     return detail::done(usher_playback_wait_closed(handle_, detail::ms32(timeout)));
   }
-  /** usher_playback_session_state(). In callbacks: yes. */
+  /** Calls usher_playback_session_state(). In callbacks: yes. */
   outcome<session_state> state() const {
     int32_t state = USHER_SESSION_NONE;
     int32_t s = usher_playback_session_state(handle_, &state);
     return detail::done(s, static_cast<session_state>(state));
   }
-  /** usher_playback_set_content_token(). In callbacks: yes. */
+  /** Calls usher_playback_set_content_token(). In callbacks: yes. */
   outcome<void> set_content_token(std::string_view token) const {
     detail::c_text text(token);
     return detail::done(
         text.is_valid() ? usher_playback_set_content_token(handle_, text.c_str()) : USHER_E_INVALID_ARGUMENT);
   }
-  /** usher_playback_suspend(). In callbacks: yes. */
+  /** Calls usher_playback_suspend(). In callbacks: yes. */
   outcome<void> suspend() const { return detail::done(usher_playback_suspend(handle_)); }
-  /** usher_playback_resume(). In callbacks: yes. */
+  /** Calls usher_playback_resume(). In callbacks: yes. */
   outcome<void> resume() const { return detail::done(usher_playback_resume(handle_)); }
 
-  /** usher_playback_request_license(). `fn` runs exactly once, unless this call fails. In callbacks: yes. */
+  /** Calls usher_playback_request_license(). `fn` runs exactly once, unless this call fails. In callbacks: yes. */
   outcome<void> request_license(const license_request &request, license_callback fn) const {
     detail::c_text key_system(request.key_system);
     if (!key_system.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT);
@@ -69,7 +70,7 @@ public:
     return detail::done(
         usher_playback_request_license(handle_, &raw, it->call ? detail::on_license : nullptr, it, it->destroy));
   }
-  /** usher_playback_get_license(). Fails with the full error of the answer. In callbacks: no. */
+  /** Calls usher_playback_get_license(). Fails with the full error of the answer. In callbacks: no. */
   outcome<response> get_license(const license_request &request) const {
     detail::c_text key_system(request.key_system);
     if (!key_system.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT, response());
@@ -78,31 +79,31 @@ public:
     int32_t s = usher_playback_get_license(handle_, &raw, &out);
     return detail::answered(s, out, kept_);
   }
-  /** usher_playback_request_certificate(). In callbacks: yes. */
+  /** Calls usher_playback_request_certificate(). In callbacks: yes. */
   outcome<void> request_certificate(license_callback fn) const {
     auto *it = detail::boxed(std::move(fn), kept_);
     return detail::done(
         usher_playback_request_certificate(handle_, it->call ? detail::on_license : nullptr, it, it->destroy));
   }
-  /** usher_playback_get_certificate(). In callbacks: no. */
+  /** Calls usher_playback_get_certificate(). In callbacks: no. */
   outcome<response> get_certificate(milliseconds timeout = milliseconds(0)) const {
     usher_response *out = nullptr;
     int32_t s = usher_playback_get_certificate(handle_, detail::ms32(timeout), &out);
     return detail::answered(s, out, kept_);
   }
-  /** usher_playback_request_content_id(). In callbacks: yes. */
+  /** Calls usher_playback_request_content_id(). In callbacks: yes. */
   outcome<void> request_content_id(bytes_view url, license_callback fn) const {
     auto *it = detail::boxed(std::move(fn), kept_);
     return detail::done(usher_playback_request_content_id(
         handle_, url.data(), url.size(), it->call ? detail::on_license : nullptr, it, it->destroy));
   }
-  /** usher_playback_get_content_id(). In callbacks: no. */
+  /** Calls usher_playback_get_content_id(). In callbacks: no. */
   outcome<response> get_content_id(bytes_view url, milliseconds timeout = milliseconds(0)) const {
     usher_response *out = nullptr;
     int32_t s = usher_playback_get_content_id(handle_, url.data(), url.size(), detail::ms32(timeout), &out);
     return detail::answered(s, out, kept_);
   }
-  /** usher_playback_load_resource(). Fails with USHER_E_DECLINED if no loader is registered for the URL's scheme.
+  /** Calls usher_playback_load_resource(). Fails with USHER_E_DECLINED if no loader is registered for the URL's scheme.
       @return the id for cancel_load(). In callbacks: yes. */
   outcome<uint64_t> load_resource(bytes_view url, license_callback fn, milliseconds timeout = milliseconds(0)) const {
     auto *it = detail::boxed(std::move(fn), kept_);
@@ -111,13 +112,14 @@ public:
         it->call ? detail::on_license : nullptr, it, it->destroy, &id);
     return detail::done(s, id);
   }
-  /** usher_playback_get_resource(). In callbacks: no. */
+  /** Calls usher_playback_get_resource(). In callbacks: no. */
   outcome<response> get_resource(bytes_view url, milliseconds timeout = milliseconds(0)) const {
     usher_response *out = nullptr;
     int32_t s = usher_playback_get_resource(handle_, url.data(), url.size(), detail::ms32(timeout), &out);
     return detail::answered(s, out, kept_);
   }
-  /** usher_playback_cancel_load(). Fails with USHER_E_STATE if the request has ended already. In callbacks: yes. */
+  /** Calls usher_playback_cancel_load(). Fails with USHER_E_STATE if the request has ended already. In callbacks:
+      yes. */
   outcome<void> cancel_load(uint64_t id) const { return detail::done(usher_playback_cancel_load(handle_, id)); }
 
 protected:

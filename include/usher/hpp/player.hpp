@@ -85,8 +85,8 @@ public:
   friend bool operator==(const player_ref &a, const player_ref &b) noexcept { return a.handle_ == b.handle_; }
   friend bool operator!=(const player_ref &a, const player_ref &b) noexcept { return a.handle_ != b.handle_; }
 
-  /** usher_player_play(). The library destroys the functions in `options` after the playback's last event, or if this
-      call fails. */
+  /** Calls usher_player_play(). The library destroys the functions in `options` after the playback's last event, or if
+      this call fails. */
   outcome<usher::playback> play(playback_options options) const {
     detail::c_text token(options.content_token);
     if (options.content_token) detail::wipe(*options.content_token);
@@ -109,14 +109,14 @@ public:
     int32_t s = usher_player_play(handle_, &raw, &out);
     return detail::done(s, usher::playback(out, kept_));
   }
-  /** usher_player_add_observer(). @return the id for context::remove_observer(). In callbacks: yes. */
+  /** Calls usher_player_add_observer(). @return the id for context::remove_observer(). In callbacks: yes. */
   outcome<uint64_t> add_observer(notice_observer fn) const {
     auto *it = detail::boxed(std::move(fn), kept_);
     uint64_t id = 0;
     int32_t s = usher_player_add_observer(handle_, it->call ? detail::on_notice : nullptr, it, it->destroy, &id);
     return detail::done(s, id);
   }
-  /** usher_player_stop(). In callbacks: yes. */
+  /** Calls usher_player_stop(). In callbacks: yes. */
   outcome<void> stop(close_mode mode = close_mode::standard) const {
     return detail::done(usher_player_stop(handle_, static_cast<int32_t>(mode)));
   }

@@ -25,7 +25,7 @@ public:
   question(const question &) = delete;
   question &operator=(const question &) = delete;
 
-  /** true: this object can still answer the question. */
+  /** Whether this object can still answer the question. */
   explicit operator bool() const noexcept { return id_ != 0; }
   uint64_t tag() const noexcept { return tag_; }
   playback_ref playback() const noexcept { return {playback_, kept_}; }
@@ -56,7 +56,8 @@ private:
 };
 
 namespace detail {
-/** A question that the host can refuse. `None` is the C function that tells the library that the host has no answer. */
+/** A question that the host can refuse. `None` is the C function for a refusal: it tells the library that the host
+    has no answer. */
 template <void (*None)(usher_completion)>
 class refusable_question : public question {
 public:
@@ -80,16 +81,16 @@ protected:
 inline void no_token(usher_completion id) { usher_complete_token(id, nullptr); }
 inline void no_payload(usher_completion id) { usher_complete_payload(id, nullptr, 0); }
 
-/** A pointer that is never NULL. In C, NULL refuses the question. But an answer of zero bytes is a mistake of the host,
-    so it must not become NULL: the call must fail. */
+/** Returns a pointer that is never NULL, also for zero bytes. In C, the answer NULL refuses the question. But an answer
+    of zero bytes is a mistake of the host and no refusal, so the call must fail. */
 inline const uint8_t *not_null(bytes_view bytes) noexcept {
   static const uint8_t nothing = 0;
   return bytes.data() ? bytes.data() : &nothing;
 }
 } // namespace detail
 
-/** A question for a content token: usher_token_fn. If you refuse the question, the request that needs the token fails
-    with USHER_E_NO_TOKEN. */
+/** A question for a content token, as usher_token_fn gets it. If you refuse the question, the request that needs the
+    token fails with USHER_E_NO_TOKEN. */
 class token_request : public detail::refusable_question<detail::no_token> {
 public:
   token_request(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept
@@ -103,8 +104,8 @@ public:
   }
 };
 
-/** A question for a fresh licence payload: usher_payload_fn. If you refuse the question, the renewal fails with
-    USHER_E_CALLBACK. */
+/** A question for a fresh licence payload, as usher_payload_fn gets it. If you refuse the question, the renewal fails
+    with USHER_E_CALLBACK. */
 class payload_request : public detail::refusable_question<detail::no_payload> {
 public:
   payload_request(

@@ -332,8 +332,8 @@ class LoaderOptions(TypedDict, total=False):
         Default: none.
     spc_timeout_ms: Time limit for the answer of the SPC callback, ms. Default 5000.
     response_path: JSON path ("a.b") of the CKC, which is base64. Default: "CkcMessage", "ckc" or "License".
-    server_timeout_ms: Time limit for the answer of each of these two callbacks, ms. Default 10000. They are `server`
-        and `token_url`.
+    server_timeout_ms: Time limit for the answer of the callback `server`, and of the callback `token_url`, ms. Default
+        10000.
     device_registered: True: the device is registered already: an earlier run of the program had the event
         EventType.DEVICE_REGISTERED. Needs `device_binding`. Default False.
     """
