@@ -21,9 +21,9 @@ OURS = "usher/"
 
 
 def uses_kept_connections(entry: Entry) -> bool:
-    """Whether the library sent the request, and had to use a kept connection if there was one. A request without a
-    session token may open a session; for such a request the library may open a new connection, as long as it does not
-    know whether the server keeps connections."""
+    """Whether the library sent this request and had to send it over a kept connection if there was one. A request
+    without a session token may open a session. For such a request the library may open a new connection until it knows
+    that the server keeps connections open."""
     return (entry.header("user-agent") or "").startswith(OURS) and entry.session_token is not None
 
 
@@ -50,8 +50,8 @@ def needed(entries: list[Entry]) -> int:
 
 @pytest.fixture(autouse=True)
 def few_connections(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Compares, after the test, the connections that each head-end of the test has accepted with the requests in its
-    journal. A test with the marker ``many_connections(reason)`` may make more."""
+    """After each test, checks for each head-end of the test that it accepted no more connections than the requests in
+    its journal need. A test with the marker ``many_connections(reason)`` is not checked."""
     started: list[HeadEnd] = []
     start = HeadEnd.start
 

@@ -107,7 +107,7 @@ def ratio(ours: Sequence[float], base: Sequence[float]) -> Spread:
 
 @dataclass(frozen=True)
 class Goal:
-    """A goal: the measured value must be at most `bound`, or with `at_least` at least `bound`."""
+    """A goal for a measured value: at most `bound`, or at least `bound` if `at_least` is set."""
 
     words: str
     measured: float

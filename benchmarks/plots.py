@@ -32,7 +32,7 @@ def save(figure: Any, file: Path) -> None:
 
 
 def plain_numbers(axis: Any) -> None:
-    """Labels an axis with 1,000 instead of a power of ten."""
+    """Writes the numbers on an axis in full, such as 1,000, and not as powers of ten."""
     axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
 
 
@@ -75,7 +75,7 @@ def rates(file: Path, by_delay: Mapping[int, Mapping[str, float]]) -> None:
 
 
 def lateness(file: Path, curves: Mapping[str, Sequence[float]]) -> None:
-    """Draws the share of heartbeats that are later than a number of milliseconds."""
+    """Draws, for each number of milliseconds, which share of the heartbeats is later than this."""
     figure, found = axes("Heartbeats later than ... ms", 7, 3)
     for (name, ordered), style in zip(curves.items(), ("-", "--", ":"), strict=False):
         step = sorted(set(ordered))

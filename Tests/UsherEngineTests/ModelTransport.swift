@@ -35,13 +35,13 @@ final class ModelTransport: Transport {
   private var isWoken = false
   private var isWaiting = false
   private var epoch = 0
-  /// The replies in the sockets; the engine has read the first `readCount` of them.
+  /// The replies that have arrived in the sockets. The engine has read the first `readCount` of them.
   private var finished: [Reply] = []
   private var readCount = 0
   private var isLate = false
   /// How many more calls of `read` return without reading a reply.
   private var partsLeft = 0
-  /// For each call of `read`, how many requests the engine had started before it.
+  /// One element for each call of `read`: how many requests the engine had started before this call.
   private(set) var reads: [Int] = []
   private var events: [Event] = []
   private var order = 0

@@ -28,7 +28,7 @@ struct World {
       return false
     }
 
-    /// The session token in the reply that is on its way.
+    /// The session token in the reply that the network is about to deliver.
     var tokenInReply: Token? {
       guard case .fields(let fields) = outcome else { return nil }
       return fields.token.flatMap { Token($0) }

@@ -4,7 +4,7 @@ struct Coverage {
   var steps = 0
   var items = 0
   var replies = 0
-  /// The number of replies that waited in a socket while the I/O thread was late.
+  /// How many replies had arrived in a socket but could not be read, because the I/O thread was late.
   var lateReplies = 0
   var completions = 0
   var plays = [Int](repeating: 0, count: Kind.allCases.count)

@@ -83,7 +83,8 @@ enum Action {
   case networkChanged
   /// The machine sleeps; when it wakes, everything that is overdue happens immediately.
   case sleep(Milliseconds)
-  /// The I/O thread does not run for this time, but everything else does. Replies wait in the sockets.
+  /// The I/O thread does not run for this time, while the network and the head-end continue. Replies wait in the
+  /// sockets.
   case late(Milliseconds)
   /// For this time the network delivers no request and no reply.
   case networkDown(Milliseconds)

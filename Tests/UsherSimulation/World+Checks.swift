@@ -190,7 +190,7 @@ extension World {
   /// Checks the sessions that the head-end still held when their playback ended. The story makes this check a minute
   /// later, since the events that explain such a session may come after the end of the playback.
   func judgeLeft(isLast: Bool) {
-    // The last events of the playback may still wait for a callback thread.
+    // The last events of the playback may still be queued for a callback thread.
     guard isLast || lanes.pending == 0 else { return }
     let due = pending.filter { isLast || now >= $0.at + 60_000 }
     if due.isEmpty { return }

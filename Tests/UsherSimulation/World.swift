@@ -40,7 +40,7 @@ final class World: Transport {
   /// `arrived`: the replies in the sockets. `readable`: the replies that the engine has read but not taken yet.
   var arrived: [(id: TransferID, call: Call, outcome: HTTPOutcome)] = []
   var readable: [(id: TransferID, call: Call, outcome: HTTPOutcome)] = []
-  /// Whether the engine has taken a reply, but `observe` has not yet recorded the effect of the reply.
+  /// Whether the engine has taken a reply whose effect `observe` has not recorded yet.
   var hasDelivered = false
   var faults: [(fault: Fault, route: Route?, share: UInt64, until: Milliseconds)] = []
   var downUntil: Milliseconds = 0
@@ -119,7 +119,7 @@ final class World: Transport {
       return false
     }
     hasDelivered = false
-    // If the I/O thread was late, a playback may have started and ended in one turn of the loop.
+    // If the I/O thread was late, one turn of the loop may have started and ended a playback.
     if isMixed { for play in live { play.wasKnown = true } }
     observe(engine)
     isMixed = false
@@ -149,8 +149,8 @@ final class World: Transport {
   /// Runs `body`, a call that blocks until the I/O thread acts, on a new thread. The story waits until the call has
   /// woken the engine or has returned.
   func runBlocking(_ body: @escaping () -> Void) {
-    // While the I/O thread does not run, the story cannot see whether the call already waits for it. So the story first
-    // lets the I/O thread run again.
+    // While the I/O thread does not run, the story cannot see whether the blocking call already waits for this thread.
+    // So the story first lets the I/O thread run again.
     if isLate, let engine { endLateness(engine) }
     monitor.locked { helpers += 1 }
     startThread { [self] in

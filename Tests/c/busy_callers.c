@@ -21,7 +21,8 @@ static void on_event(const usher_event *event, void *user_data) {
   if (event->type != USHER_EVENT_KEPT_ALIVE) return;
   if ((int)event->lateness_ms > get(&latest_ms)) add(&latest_ms, (int)event->lateness_ms - get(&latest_ms));
   add(&kept, 1);
-  usher_playback_resume(busy); /* if the queue is full, a callback waits like any other thread */
+  /* If the queue of commands is full, this call waits, also in a callback. */
+  usher_playback_resume(busy);
 }
 static void *call(void *context) {
   while (!get(&stopping)) {

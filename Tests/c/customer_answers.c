@@ -214,7 +214,8 @@ static void unanswered(void) {
   usher_playback_close(s.playback, USHER_CLOSE_DEFAULT);
   answers(USHER_OK, usher_playback_wait_closed(s.playback, 20000), "closed while a heartbeat has no answer");
   tell(now_s() - began < 2 * patience(), "the close took %.3f s", now_s() - began);
-  usher_complete_call(old, USHER_OK); /* the library may accept the answer, or refuse it as too late */
+  /* The library may accept this answer, or refuse it as too late; both are right. */
+  usher_complete_call(old, USHER_OK);
   answers(USHER_E_INVALID_COMPLETION, usher_complete_call(take(2, "the teardown"), USHER_OK),
       "the teardown's answer is too late");
   tell(get(&questions[2]) == teardowns + 1, "the library asks for one teardown only (%d times)",

@@ -110,8 +110,8 @@ int main(void) {
   answers(0, dlclose(library), "dlclose while a context lives");
   index = (size_t)get(&events);
   tell(reaches(&events, (int)index + 1, 5000), "heartbeats still keep its session alive");
-  /* Loads the library again while the old context still runs. No code has the handle of the old context any more, since
-     story() has returned. */
+  /* Loads the library again while the context of the first load still runs. No code has the handle of that context any
+     more, since story() has returned. */
   usher = load(&library, RTLD_LOCAL);
   story(usher, 1);
   host_uses_curl(curl);

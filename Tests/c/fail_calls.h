@@ -33,7 +33,7 @@ enum {
   FAIL_CURL_GLOBAL_INIT,
   FAIL_MEMORY,
   FAIL_KINDS,
-  FAIL_OWN_MEMORY = FAIL_KINDS /* allocations of libusher itself; if one fails, libusher ends the process */
+  FAIL_OWN_MEMORY = FAIL_KINDS /* allocations of libusher itself; if one of them fails, libusher ends the process */
 };
 /* Makes the n-th of the next calls of a function (FAIL_...) fail; if `all_after` is 1, also all calls after it. */
 void fail_nth(int call, int nth, int all_after) __attribute__((weak));

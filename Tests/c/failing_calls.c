@@ -85,8 +85,11 @@ static void each_call(int most) {
   for (walk = 0; walk < WALKS; walk++) {
     snprintf(now, sizeof now, "walk %s: nothing fails", walk_names[walk]);
     alarm((unsigned)(25 * patience()));
-    walks[walk](); /* in this first walk libcurl and its libraries allocate memory that they never free */
-    fail_nth(FAIL_MEMORY, none_fails, 0); /* from now on fail_seen() counts the calls of each kind */
+    /* The first walk without failures is not counted: in it, libcurl and its libraries allocate memory that they never
+       free. */
+    walks[walk]();
+    /* From here on, fail_seen() counts the calls of each kind in the second walk. */
+    fail_nth(FAIL_MEMORY, none_fails, 0);
     walks[walk]();
     fail_stop();
     for (kind = FAIL_NOTHING + 1; kind < FAIL_KINDS; kind++) seen[walk][kind] = fail_seen(kind);
@@ -285,7 +288,8 @@ static void many_time_outs(void) {
   fail_nth(FAIL_GETSOCKNAME, none_fails, 0);
   for (index = 0; index < 5000 && fail_seen(FAIL_CONNECT) < count; index++) sleep_ms(2);
   asked = fail_seen(FAIL_GETSOCKNAME);
-  connected = fail_seen(FAIL_CONNECT); /* each retry of a heartbeat needs a new connection */
+  /* Each retry of a heartbeat opens a new connection, so the number of connections is the number of retries. */
+  connected = fail_seen(FAIL_CONNECT);
   fail_stop();
   fault("{\"clear\":true}");
   release_held();

@@ -45,7 +45,8 @@ int main(void) {
   guint sources[3];
   int index;
   loop = g_main_loop_new(NULL, FALSE);
-  count_at_start(); /* counts the descriptors again, because GLib has opened one that it never closes */
+  /* Count the descriptors again, because GLib has opened one that it never closes. */
+  count_at_start();
   for (index = 0; index < 3; index++)
     contexts[index] = new_context(USHER_CALLBACKS_PUMPED), sources[index] = watched(contexts[index]);
   run(3);
@@ -56,7 +57,8 @@ int main(void) {
 
   contexts[0] = new_context(USHER_CALLBACKS_PUMPED);
   sources[0] = watched(contexts[0]);
-  g_source_remove(sources[0]); /* no loop pumps any more, so usher_context_free() must run the callbacks */
+  /* No loop pumps this context any more, so usher_context_free() must run its callbacks. */
+  g_source_remove(sources[0]);
   usher_playback_wait_closed(NULL, 1);
   answers(USHER_OK, usher_context_free(contexts[0]), "the source destroyed first, then the context with callbacks due");
   tell(destroyed == 4 && closed == 4, "usher_context_free ran its callbacks");

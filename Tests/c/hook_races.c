@@ -61,8 +61,9 @@ static usher_delegate *hooked(usher_context *context) {
   return delegate;
 }
 
-/* Requests a content identifier and a licence, or a certificate. `gone` counts destroys. @return the number of requests
-   that the library accepted. */
+/* Requests a content identifier, and a licence or in every 16th round a certificate. `gone` counts the `destroy` of
+   these requests.
+   @return the number of requests that the library accepted. */
 static int ask_for_all(usher_playback *playback, int round, int *gone) {
   usher_license_request request = a_request(USHER_KEY_SYSTEM_FAIRPLAY);
   int accepted = usher_playback_request_content_id(

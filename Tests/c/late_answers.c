@@ -64,7 +64,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static usher_completion asked;
 static int asks, completed, last_status, screens_gone, jobs_gone, told_closed;
 static int after_closed; /* the number of callbacks of a playback after its PLAYBACK_CLOSED */
-/* in_race: the other thread waits (0), answers now (1) or ends (2). answered: the number of its answers. */
+/* in_race: 0: the other thread waits; 1: it answers now; 2: it ends. answered: how many questions the other thread has
+   answered. */
 static int in_race, answered;
 static int32_t race_status;
 
@@ -228,7 +229,8 @@ static struct stage stage(void) {
   loader.scheme = "token";
   loader.server = NULL;
   loader.route = USHER_ROUTE_ENTITLEMENT;
-  loader.entitlement_url = "http://127.0.0.1:1/"; /* nobody listens there: after an answer the request fails */
+  /* No server listens at this address, so the request that follows the answer fails. */
+  loader.entitlement_url = "http://127.0.0.1:1/";
   loader.token_url = on_server;
   usher_context_add_loader(s.context, &loader, &handle);
   s.player = new_player(s.context);

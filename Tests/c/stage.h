@@ -31,7 +31,8 @@ struct stage {
 static void act(struct stage *s, int kind) {
   int32_t status = USHER_OK;
   if (s->kind != kind) return;
-  while (!__atomic_load_n(&s->playback, __ATOMIC_SEQ_CST)) sleep_ms(1); /* the test stores the handle soon */
+  /* The callback may run before the test has stored the handle of the playback, so wait for the handle. */
+  while (!__atomic_load_n(&s->playback, __ATOMIC_SEQ_CST)) sleep_ms(1);
   if (__atomic_exchange_n(&s->claimed, 1, __ATOMIC_SEQ_CST)) return;
   if (s->action == CLOSE_AND_FREE) status = usher_playback_close(s->playback, USHER_CLOSE_TEARDOWN);
   if (s->action <= CLOSE_AND_FREE || s->action == FREE_ALL) status |= usher_playback_free(s->playback);

@@ -34,7 +34,8 @@ static void run_threads(struct dice d) {
     int was_calm = known(&calm), is_calm = (int)((now_s() - since) * 2) % 10 > 1; /* 1 s storm, then 4 s calm */
     __atomic_store_n(&calm, is_calm, __ATOMIC_RELAXED);
     for (index = 0; is_calm && !was_calm && index < CONTEXTS; index++) renew_context(&d, (uint32_t)index);
-    usher_context_advance((usher_context *)look(&contexts[MANUAL]), 20, 0); /* all threads may wait for this clock */
+    /* All threads may be waiting for this clock, so move it. */
+    usher_context_advance((usher_context *)look(&contexts[MANUAL]), 20, 0);
   }
   for (index = 0; index < THREADS; index++) before[index] = get(&busy[index]);
   until = now_s() + 13 * patience(); /* no call takes so long */
@@ -44,7 +45,9 @@ static void run_threads(struct dice d) {
     for (stuck = index = 0; index < THREADS; index++) stuck += get(&busy[index]) == before[index];
   } while (stuck > 0 && now_s() < until);
   add(&stop, 1);
-  while (get(&ended) < THREADS) { /* perhaps a thread waits for the manual clock of a context */
+  /* A thread may still be waiting for the manual clock of a context, so move the clocks until all threads have ended.
+     */
+  while (get(&ended) < THREADS) {
     for (index = 0; index < CONTEXTS; index++) usher_context_advance((usher_context *)look(&contexts[index]), 1000, 0);
     sleep_ms(2);
   }

@@ -153,7 +153,8 @@ static void on_answer(usher_playback *p, const usher_response_info *r, uint64_t 
 static void answer_server(struct dice *d, usher_completion id) {
   usher_entitlement wanted = USHER_ENTITLEMENT_INIT;
   uint32_t kind = roll(d, 4);
-  wanted.url = enforced_url(); /* the head-end refuses this request, because it is not for an entitlement server */
+  /* The head-end refuses a request to this URL, because it is no entitlement server. */
+  wanted.url = enforced_url();
   if (kind == 0) CALL(usher_complete_builtin, (id));
   else if (kind == 1) CALL(usher_complete_entitlement, (id, &wanted));
   else CALL(usher_complete_server, (id, kind == 2 ? enforced_url() : NULL, roll(d, 2) ? "X-Stress: 1" : NULL));

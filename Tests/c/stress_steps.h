@@ -133,7 +133,8 @@ static usher_delegate_hooks some_hooks(struct dice *d) {
   usher_delegate_hooks hooks = USHER_DELEGATE_HOOKS_INIT;
   hooks.content_id = roll(d, 2) ? on_hook : NULL;
   hooks.certificate = roll(d, 2) ? on_hook : NULL;
-  hooks.http_headers = roll(d, 3) ? NULL : on_hook; /* rare: most licence requests need built-in headers */
+  /* This hook is rare, because most licence requests need the built-in headers to succeed. */
+  hooks.http_headers = roll(d, 3) ? NULL : on_hook;
   hooks.license_url = roll(d, 3) ? NULL : on_hook;
   hooks.license_body = roll(d, 2) ? on_hook : NULL;
   hooks.license = roll(d, 2) ? on_hook : NULL;
@@ -336,7 +337,8 @@ static void wait_for_the_rest(struct dice *d) {
 }
 static void use_response(struct dice *d) {
   usher_response_info info = USHER_RESPONSE_INFO_INIT;
-  CALL(usher_response_get, (RESPONSE, &info)); /* `info` is not read: another thread may free the data */
+  /* Do not read what `info` points to: another thread may free the response at any time. */
+  CALL(usher_response_get, (RESPONSE, &info));
   CALL(usher_response_free, (RESPONSE));
 }
 
@@ -355,7 +357,8 @@ static __attribute__((unused)) void *volatile *first_slot(void *volatile *slots,
   return slots;
 }
 static __attribute__((unused)) void *keep_made(struct dice *d, void *volatile *into, void *made) {
-  if (made && into == contexts) usher_context_free((usher_context *)made); /* no slot for a context is free */
+  /* The new context was not stored, because all slots for contexts are in use. So free it. */
+  if (made && into == contexts) usher_context_free((usher_context *)made);
   else if (made) put(d, into, made);
   return NULL;
 }

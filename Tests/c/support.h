@@ -98,10 +98,10 @@ static const char *setting(const char *name) {
 }
 MAY_BE_UNUSED static const char *license_url(void) {
   return setting("USHER_TEST_LICENSE_URL");
-} /* Widevine: heartbeats keep the sessions alive */
+} /* Widevine: with this key system, heartbeats keep the sessions alive. */
 MAY_BE_UNUSED static const char *enforced_url(void) {
   return setting("USHER_TEST_ENFORCED_URL");
-} /* FairPlay: renewals keep the sessions alive */
+} /* FairPlay: with this key system, renewals keep the sessions alive. */
 MAY_BE_UNUSED static const char *v2_url(void) { return setting("USHER_TEST_V2_URL"); } /* Widevine by SSP V2 */
 MAY_BE_UNUSED static const char *v2_enforced_url(void) {
   return setting("USHER_TEST_V2_ENFORCED_URL");
@@ -212,7 +212,8 @@ MAY_BE_UNUSED static void nothing_left(const char *who) {
    test's account. Waits for a short time, because the library tears sessions down in the background if the host frees
    them without a close. */
 MAY_BE_UNUSED static void nothing_held(const char *who) {
-  int found = held(), tries = 500 * patience(); /* a session that was left expires after four periods of 1 s */
+  /* The wait is long enough for a session that was left: it expires after four periods of 1 s. */
+  int found = held(), tries = 500 * patience();
   while (found != 0 && tries-- > 0) {
     sleep_ms(20);
     found = held();

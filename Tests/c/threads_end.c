@@ -13,7 +13,8 @@ static int begun, ended, told_of;
 
 static void on_thread_end(void *attached) {
   (void)attached;
-  sleep_ms(2); /* a slow destructor of thread-local data */
+  /* Makes the destructor of the thread-local data slow. */
+  sleep_ms(2);
   add(&ended, 1);
 }
 static void on_event(const usher_event *event, void *user_data) {
@@ -22,7 +23,8 @@ static void on_event(const usher_event *event, void *user_data) {
     pthread_setspecific(key, user_data);
     add(&begun, 1);
   }
-  sleep_ms(1); /* keeps this thread busy, so that the library needs other threads for other playbacks */
+  /* Keep this thread busy for a moment, so that the library needs other threads for other playbacks. */
+  sleep_ms(1);
   add(&told_of, 1);
 }
 
@@ -55,7 +57,8 @@ static void after_a_rest(void) {
   usher_context_close(rested, 0, NULL);
   tell(reaches(&ended, get(&begun), 20000), "idle threads end");
   before = get(&begun);
-  usher_context_free(other); /* this call queues the last events of the playbacks */
+  /* This call queues the last events of the playbacks, which need callback threads. */
+  usher_context_free(other);
   tell(get(&begun) > before && get(&ended) == get(&begun), "%d more threads called back, %d still run",
       get(&begun) - before, get(&begun) - get(&ended));
   usher_context_free(rested);

@@ -9,7 +9,7 @@
 
 #include "support.h"
 
-/* Passed as user_data; `late` counts callbacks after the destroy. */
+/* Passed as user_data. `late` counts the callbacks that came after the `destroy`. */
 struct watched {
   int calls, destroyed, late, line;
 };

@@ -123,8 +123,8 @@ FINE: Row = {
 NOT_LOOKED_AT: Row = {"teardown": "torn down; 1 arrived", "teardown lasting": "torn down; 1 arrived"}
 """The fault is in the body of the reply. For a teardown, the library checks only the HTTP status."""
 
-# The head-end has executed the first try of the teardown, so it answers the second try with 400 and the code 1006. If
-# the reply to the second try is cut off, the library gets only the status 400, and does not retry.
+# After the first try of the teardown, which it executed, the head-end answers the second try with 400 and the code
+# 1006. If the reply to the second try is cut off, the library gets only the status 400, and does not retry.
 CUT: Row = {"teardown lasting": "TEARDOWN_ERROR HTTP 400; 2 arrived"}
 
 # The head-end has lost its session table, so it refuses every session token. The library cannot know the reason for the

@@ -79,8 +79,8 @@ def test_close_whileTheNameServerIsMute_tearsDownOverKnownAddresses(
 
 
 def test_close_whileNoTeardownCanBeSent_reportsEveryEnd(played: dict[str, Future[dict[str, Any]]]) -> None:
-    """If the library has no connection and no address left, usher_context_free() returns within 10 s. Before it
-    returns, each playback gets TEARDOWN_ERROR and PLAYBACK_CLOSED (context.h)."""
+    """The library has no connection to the head-end, and knows no address of it. usher_context_free() returns within 10
+    s. Before it returns, each playback gets TEARDOWN_ERROR and PLAYBACK_CLOSED (context.h)."""
     found = played["mute and moved at close"].result()
     assert (found["held"], found["closed"], found["teardown errors"]) == (50, 50, 50), found
     assert found["seconds"] < 10, found

@@ -130,7 +130,7 @@ def scene(lib: Any, headend_factory: Callable[..., HeadEnd], servers: Servers) -
 
 
 def io_threads() -> set[Path]:
-    """Returns the folders of the I/O threads of all contexts of this process."""
+    """Returns the folders in /proc for the I/O threads of all contexts of this process."""
     found = set()
     for thread in Path("/proc/self/task").iterdir():
         with contextlib.suppress(OSError):  # the thread has just ended

@@ -132,7 +132,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   begin(bytes[0]);
   for (index = 0; index < 2; index++)
     MUST(pthread_create(&threads[index], NULL, run_program, &programs[index]) == 0, "no thread\n");
-  while (get(&threads_ended) < 2) { /* perhaps a thread waits for the manual clock */
+  /* A thread may be waiting for the manual clock of a context, so move the clocks until both threads have ended. */
+  while (get(&threads_ended) < 2) {
     for (index = 0; index < SLOTS; index++)
       usher_context_advance((usher_context *)look(CONTEXTS, (unsigned)index), 20, 0);
     nap();

@@ -157,7 +157,8 @@ static void *pick(struct program *p, enum kind kind) {
 struct watch {
   int function, calls, destroyed, late;
   int is_accepted; /* the library accepted the request, so its completion must run once */
-  int may_be_lost; /* the library refused the struct, perhaps before it read `destroy`: then it cannot run `destroy` */
+  /* The library has refused the structure, perhaps before it read the field `destroy`. So it need not run `destroy`. */
+  int may_be_lost;
   int is_once;
 };
 #define WATCHES 1024

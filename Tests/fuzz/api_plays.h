@@ -222,7 +222,8 @@ static void write_contents(struct program *p) {
 #define KIND_OF_usher_response RESPONSES
 #define KIND_OF_usher_loader LOADERS
 static __attribute__((unused)) struct watch *watch_once(struct watch **w, int function) {
-  if (!*w) *w = watch(function, 0), (*w)->may_be_lost = 1; /* destroy_of() sets it to 0 if the call has a `destroy` */
+  /* Perhaps the call has no `destroy`. If it has one, destroy_of() sets `may_be_lost` to 0. */
+  if (!*w) *w = watch(function, 0), (*w)->may_be_lost = 1;
   return *w;
 }
 static __attribute__((unused)) usher_destroy_fn destroy_of(struct watch *w) {

@@ -168,7 +168,8 @@ static void free_context(struct program *p) {
 static void close_context(struct program *p) {
   uint32_t open;
   usher_context *context = CONTEXT;
-  unsigned kind = below(p, 4); /* closes are rare: after one, most calls return USHER_E_CLOSED */
+  /* Few steps close a playback, because after a close most calls return USHER_E_CLOSED. */
+  unsigned kind = below(p, 4);
   if (kind == 2) CALL(usher_context_begin_close, (context, 20));
   if (kind == 3) CALL(usher_context_close, (context, some_ms(p), below(p, 2) ? &open : NULL));
 }

@@ -24,8 +24,9 @@ PAGE = Path(__file__).with_name("eme.html")
 
 
 def _pipes() -> tuple[tuple[int, int], tuple[int, int]]:
-    """Returns two pairs of descriptors: those of this process, to read and to write, and those of the browser. Those of
-    the browser are above 9, so that a shell can duplicate them as 3 and 4, which Chromium expects."""
+    """Returns two pairs of descriptors: this process reads and writes with the first pair, the browser with the second
+    one. Chromium expects its descriptors at the numbers 3 and 4. A shell duplicates them to these numbers, so the
+    descriptors themselves are above 9."""
     from_us, to_us = os.pipe(), os.pipe()
     theirs = (fcntl.fcntl(from_us[0], fcntl.F_DUPFD, 10), fcntl.fcntl(to_us[1], fcntl.F_DUPFD, 10))
     os.close(from_us[0])

@@ -72,7 +72,8 @@ static void end(Screen *screen) {
   GstMessage *message = gst_bus_timed_pop_filtered(bus, 10 * GST_SECOND, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
   GError *error = NULL;
   if (message && GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) gst_message_parse_error(message, &error, NULL);
-  gst_element_set_state(screen->playbin, GST_STATE_NULL); /* no thread adds a picture any more */
+  /* In the state NULL, no thread of the pipeline adds a picture any more. */
+  gst_element_set_state(screen->playbin, GST_STATE_NULL);
   const Hash *hash = &screen->pictures;
   g_print("%s, %u pictures\n", message ? GST_MESSAGE_TYPE_NAME(message) : "nothing", hash->count);
   if (hash->count > 0) g_print("sha256 %s\n", g_checksum_get_string(hash->checksum));

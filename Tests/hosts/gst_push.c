@@ -12,7 +12,7 @@
 #include <gst/gstprotection.h>
 #include <string.h>
 
-static char **places; /* the arguments after the first one */
+static char **places; /* the command-line arguments after the first one */
 static gint returned;
 
 static GstBuffer *bytes(gsize size) {

@@ -50,9 +50,9 @@ and [loaded.c](../examples/c/loaded.c) loads libusher with `dlopen()`.""",
 [usher-gst-play](images/gstreamer-limit.png) and [a web page in Chromium](images/chromium-limit.png) show why they do
 not play. `usher run` and `usher gateway` have no screen: they print why on standard error.
 
-With ffmpeg, mpv, VLC and GStreamer behind the gateway, the tests show two things: the limit, and the operator who ends
-the session; with ffmpeg also a head-end that dies. The other failures are tested at the gateway, because these players
-see only its replies.
+The tests of the gateway with ffmpeg, mpv, VLC and GStreamer show what happens at the limit, and when the operator ends
+the session; with ffmpeg also what happens when the head-end dies. These players see only the replies of the gateway, so
+other tests check its replies to all other failures.
 
 With two exceptions, no call of libusher holds a thread of a player for 50 ms. The tests measure every call of the
 plug-ins, without the time in which the thread has no processor. With servers that do not reply, the longest call took

@@ -12,7 +12,8 @@ from usher.testing.headend import HeadEnd
 
 
 class Runs(Scene["subprocess.Popen[bytes]"]):
-    """A scene whose players run under `usher run`; `started` has the processes of `usher run`."""
+    """A scene whose players run under `usher run`. `started` contains the processes of `usher run`, not those of the
+    players."""
 
     def __init__(self, server: HeadEnd, folder: Path, program: Path) -> None:
         super().__init__(server, folder)

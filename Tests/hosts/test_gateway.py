@@ -432,8 +432,8 @@ def test_gatewayUser_connectsByIpv6(start: Start, film: Path) -> None:
 
 
 def test_gatewayStranger_isDisconnected(start: Start, film: Path) -> None:
-    """No request on a connection names the playback; the gateway closes the connection, also after a refused
-    request."""
+    """A client opens a connection, but no request on it names the playback. The gateway closes the connection when it
+    has refused a request, or when no request comes."""
     gateway = start(film)
     parts = urlsplit(gateway.url())
     with (

@@ -260,8 +260,8 @@ def test_gatewayPage_gatewayIsKilled(server: HeadEnd, start: Start, chromium: Ch
 def test_gatewayPage_clipHasNoPssh_plays(
     server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], tmp_path: Path, row: Row
 ) -> None:
-    """The clip has no pssh box, as clips that ffmpeg encrypts. The page asks for the key ids of the tenc box, and plays
-    every picture."""
+    """The clip has no pssh box, like every clip that ffmpeg encrypts. The page asks for the key ids of the tenc box,
+    and plays every picture."""
     clip = clips["cenc"]
     bare = tmp_path / "bare.mp4"
     bare.write_bytes(clip.file.read_bytes().replace(b"pssh", b"free"))

@@ -93,8 +93,8 @@ def shown_by_vlc(folder: Path, name: str | Path) -> set[str]:
 def test_gatewayVlc_isExact(
     server: HeadEnd, start: Start, clips: dict[str, Clip], film: Path, tmp_path: Path, row: Row
 ) -> None:
-    """VLC decodes HLS with the gateway's URL; each picture equals one of the clear clip, of which VLC shows every
-    picture."""
+    """VLC decodes HLS with the gateway's URL. VLC may leave out pictures, so the test plays the clear clip until VLC
+    has shown every picture of it; each picture of the encrypted clip equals one of these."""
     gateway = start(film, idle=1)
     shown = shown_by_vlc(tmp_path / "pictures", gateway.url())
     assert len(shown) > PICTURES // 2, gateway.errors

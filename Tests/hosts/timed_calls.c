@@ -29,7 +29,9 @@ __attribute__((constructor)) static void begin(void) {
 static function find(const char *name) {
   function found = NULL;
   void *symbol = dlsym(RTLD_NEXT, name);
-  if (!symbol) { /* mpv loads its plug-ins, and libusher with them, as RTLD_LOCAL */
+  /* mpv loads its plug-ins, and libusher with them, with RTLD_LOCAL. Then dlsym(RTLD_NEXT) does not find the function.
+     */
+  if (!symbol) {
     void *library = dlopen("libusher.so.0", RTLD_LAZY | RTLD_NOLOAD);
     symbol = library ? dlsym(library, name) : NULL;
   }

@@ -132,7 +132,7 @@ def test_secrets_thatTheSessionServerSaysBack_areNotTold(
     kept = [token, header, newest, brought, *sent]
     number = count()
     for route in ("heartbeat", "teardown", "setup"):
-        # This set-up belongs to another playback, which never had these session tokens.
+        # This set-up belongs to another playback, whose requests never carried these session tokens.
         spoken = [token, header, brought] if route == "setup" else kept
         for secret in spoken:
             said = {**body(f"'{spell(secret)}' is wrong", FIELDS[next(number) % 6]), "sessionToken": brought}

@@ -173,8 +173,8 @@ SPLITS: dict[str, Callable[[str], list[bytes]]] = {
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_secondReply_afterTheFirst_isNotTheNextReply(stage: Stage, server: KeepingServer, split: str) -> None:
-    """A server sends two replies to one request, cut into pieces in several ways. The library uses only the first
-    reply. So each heartbeat carries the token from the right reply to the previous heartbeat."""
+    """A server sends two replies to one request, cut into pieces in several ways. The library uses only the first reply
+    to each heartbeat: the next heartbeat carries the token of this reply."""
     server.pieces = SPLITS[split]
     play(stage, server)
     for beat in range(1, 4):

@@ -17,9 +17,9 @@ from usher.testing.headend import HeadEnd
 def ports(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, step: Callable[[str], None]
 ) -> Iterator[Ports]:
-    """The ports that the selected tests run; in a test module, the constant PORT names the port of its tests. The
-    fixture waits until the compilers have built all ports. The time limit of the first test, which includes this wait,
-    begins again after each port."""
+    """Builds the ports that the selected tests run; in a test module, the constant PORT names the port of its tests.
+    The fixture waits until the compilers have built all ports. This wait counts as part of the first test, so the time
+    limit of that test begins again after each port."""
     modules = [item.getparent(pytest.Module) for item in request.session.items]
     names = {name for module in modules if module and (name := getattr(module.obj, "PORT", ""))}
     ports = Ports(Path(os.environ["USHER_LIBRARY"]).resolve(), tmp_path_factory.mktemp("ports"), names)

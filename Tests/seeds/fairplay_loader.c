@@ -57,7 +57,8 @@ static void should_wait_for_loading(const usher_server_request *request, void *u
       snprintf(derived, sizeof derived, "http://%.*s", (int)strcspn(strUrl, "?"), strUrl);
       wanted.url = derived;
     }
-    /* S4:99-103  bEnforceDeviceID: false asks for a token that registers the device, true for a token bound to it. */
+    /* S4:99-103 bEnforceDeviceID: false asks for a token that registers the device, true asks for a token that only
+       this device can use. */
     wanted.token_kind = request->token_kind;
     usher_complete_entitlement(request->completion, &wanted);
     break;

@@ -48,7 +48,8 @@ int main(int argc, char **argv) {
         usher::entitlement wanted;
         wanted.url = server == "-" ? server_in(strUrl) : server;
         wanted.content_id = asset_id;
-        // S4:99-103  bEnforceDeviceID: false asks for a token that registers the device, true for a token bound to it.
+        // S4:99-103 bEnforceDeviceID: false asks for a token that registers the device, true asks for a token that only
+        // this device can use.
         wanted.token_kind = request.token_kind();
         request.ask_entitlement(wanted);
       } else {

@@ -41,8 +41,8 @@ def main(use_case: str, server: str, url: str, certificate: str, clip: str, cont
             case "1":  # S4:85  strUrl = getOnPremiseServerUrl(strUrl, assetId)
                 return server, {"X-Asset": "on-premise"}
             case "2":  # S4:106  strUrl = getExpressPlayTokenUrlFromEntilementServer(strUrl, assetId, true, &error)
-                # S4:99-103  bEnforceDeviceID: false asks for a token that registers the device, true for one that is
-                # bound to the device.
+                # S4:99-103 bEnforceDeviceID: false asks for a token that registers the device, true asks for a token
+                # that only this device can use.
                 asked = server_in(request.url) if server == "-" else server
                 request.ask_entitlement(asked, asset_id.encode(), request.token_kind)
             case _:

@@ -89,8 +89,8 @@ class Stage:
         self.context.add_observer(self.events)
         self.held_callbacks = 0
         self.also_held: list[Callable[[], int]] = []
-        """Functions that return how many further requests the story leaves without a reply on purpose, e.g. at a second
-        server."""
+        """Functions that each return how many more requests the story leaves without a reply on purpose, for example at
+        a second server."""
         self.also_catch_up: list[Callable[[], None]] = []
         """Functions that wait until a server in front of the head-end has noticed all closed connections."""
         self.step_ms = 100

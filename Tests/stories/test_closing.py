@@ -34,7 +34,8 @@ def test_context_shutDownWhileABeatNeverAnswers_returnsWithTheLastTeardown(stage
 
 def test_contextClosed_whileASetupIsOnItsWay_givesBackWhatItBrings(stage: Stage) -> None:
     """The close of the context waits for up to six seconds for the reply to a set-up, also after PLAYBACK_CLOSED,
-    because this reply may contain a session token. The library tears the session of this token down."""
+    because this reply may contain a session token. If the reply has a token, the library tears down the session of this
+    token."""
     told = threading.Event()
     context = usher.Context(proxy="")
     delegate = usher.SSPDelegate(
@@ -194,8 +195,8 @@ def test_beginClose_onThePumpingThread_isHeardInThePump(stage_factory: StageFact
 @pytest.mark.parametrize("kind", ["v1", "v2"])
 def test_contextClosed_whileALicenceNeverComes_waitsNoLongerThanForItsSlot(stage: Stage, kind: str) -> None:
     """A context closes while a licence request has no reply. In V1 the library waits for the reply until the teardown
-    time-out has passed, and then tears the session down with the token that it has. In V2 the licence request would
-    have opened the session; the library does not wait."""
+    time-out has passed, and then tears the session down with the token that it has. In V2 a close leaves the session by
+    default, so the library needs no token and does not wait."""
     if kind == "v1":
         playback = stage.play()
     else:

@@ -227,8 +227,8 @@ def test_heartbeats_afterAConnectionThatEnded_openNewOnesOnlyUntilOneReplies(
 
 
 def test_keptConnection_besideManyRequestsToServersThatHang_isUsedForEachHeartbeat(stage_factory: StageFactory) -> None:
-    """While 576 set-ups wait for the replies of nine servers, the library sends the heartbeats to another server over
-    the connection of this server's set-up."""
+    """While 576 set-ups wait for the replies of nine servers, the library sends the heartbeats of a session at a tenth
+    server. It uses the connection over which it sent the set-up of this session."""
     stage = stage_factory(connections_max=640, requests_per_origin_max=64, http_timeout_ms=600_000)
     screens(stage, 1, tag="plays")
     stage.settle()

@@ -62,8 +62,8 @@ class Kept:
 def test_replyWithAToken_whoseHookAnswersTheBuiltinLicence_keepsTheSession(
     stage_factory: StageFactory, key_system: KeySystem, v2: bool
 ) -> None:
-    """A host overrides the licence hook and returns the built-in licence; the session uses the token of the reply, and
-    close tears it down."""
+    """The licence hook of a host returns the built-in licence. The session still takes the token of the reply, and the
+    close tears the session down."""
     stage = stage_factory(headend={"enforced": {key_system}, "token_rotation": "strict"})
     playback = stage.play(delegate=hooked(stage, key_system, builtin, v2))
     licence(playback, key_system)

@@ -20,7 +20,7 @@ LATE_MS = (10, 50, 100, 500, 1000, 5000)
 
 
 def seen(stage: Stage) -> dict[str, int]:
-    """Returns what the metrics must be, as the journal and the session table of the head-end and the events say."""
+    """Returns the expected metrics, counted from the head-end's journal, its session table and the events."""
     entries = list(stage.headend.journal)
     sent = Counter(entry.route for entry in entries)
     denied = Counter(entry.route for entry in entries if (entry.status or 0) >= 400)
@@ -46,7 +46,8 @@ def seen(stage: Stage) -> dict[str, int]:
 
 
 def agrees(stage: Stage) -> usher.Metrics:
-    """Waits until all is answered, and compares the metrics with what the head-end has seen."""
+    """Waits until every request has its answer, then compares the metrics with the records of the head-end. Returns the
+    metrics."""
     stage.settle()
     metrics = stage.context.metrics()
     wanted = seen(stage)
@@ -57,9 +58,9 @@ def agrees(stage: Stage) -> usher.Metrics:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_metrics_agreeWithTheJournal(stage_factory: StageFactory) -> None:
-    """Two screens play, and a third one is over the limit. A heartbeat gets no good reply and is repeated, the machine
-    sleeps, the operator kills the sessions, a teardown is repeated, and another one fails. At each step the metrics
-    agree with the head-end."""
+    """Two screens play, and the head-end refuses a third one because of the limit. Then the library repeats a heartbeat
+    that got no good reply, the machine sleeps, the operator kills the sessions, the library repeats a teardown, and
+    another teardown fails. At each step the metrics agree with the head-end."""
     stage = stage_factory(headend={"limit": 2})
     assert agrees(stage) == usher.Metrics(*[0] * 27)
     screens = [usher.Player(stage.context) for _ in range(3)]
@@ -124,7 +125,8 @@ def test_denial_isCountedForItsServer(stage: Stage, route: str) -> None:
     ("step", "origin"), [("entitlement", "entitlement"), ("certificate", "certificate"), ("rights", "license")]
 )
 def test_denialOfALoader_isCountedForItsServer(stage: Stage, step: str, origin: str) -> None:
-    """A resource loader asks an entitlement server, a certificate server and a key server; one of them refuses."""
+    """A resource loader asks an entitlement server, a certificate server and a key server, and one of them refuses. The
+    library counts the denial for this server."""
     ready(stage)
     loader(
         stage,
@@ -144,7 +146,8 @@ def denials(metrics: usher.Metrics) -> list[int]:
 
 
 def test_denialInAReplyWithStatus200_isCounted(stage: Stage) -> None:
-    """The head-end refuses a set-up with an error code in a reply with status 200."""
+    """The head-end refuses a set-up: its reply has an error code and the status 200. The library counts this denial
+    too."""
     stage.headend.faults.add("setup", Fault.error(1007, status=200))
     stage.play()
     stage.settle()
@@ -153,7 +156,8 @@ def test_denialInAReplyWithStatus200_isCounted(stage: Stage) -> None:
 
 
 def test_requestsThatWait_areCounted(stage_factory: StageFactory) -> None:
-    """At most one request may be in flight. While the head-end holds it, the second one waits in the queue."""
+    """At most one request may be in flight. While the head-end holds the first request, the metrics count one request
+    in flight and one in the queue."""
     stage = stage_factory(requests_per_origin_max=1)
     stage.headend.faults.add("setup", Fault.stall())
     for _ in range(2):
@@ -166,7 +170,7 @@ def test_requestsThatWait_areCounted(stage_factory: StageFactory) -> None:
 
 
 def test_callbacksThatWait_areCounted(stage_factory: StageFactory) -> None:
-    """The host does not pump, so its callbacks wait."""
+    """A host does not pump, so its callbacks wait. The metrics count the waiting callbacks."""
     stage = stage_factory(callbacks="pumped")
     stage.play()
     stage.until(lambda: stage.context.pending().callbacks > 0 and not stage.context.pending().transfers)
@@ -241,7 +245,8 @@ def test_text_isReadByThePrometheusClient(labels: dict[str, str] | None) -> None
 
 
 def test_text_ofLargeNumbers_isExact() -> None:
-    """The sum of the lateness has thousandths, and a counter has more digits than a float holds."""
+    """The text shows the sum of the lateness with thousandths of a second, and shows all digits of a counter, also
+    those that a floating-point number cannot hold."""
     text = replace(NUMBERS, lateness_ms=1_234_007, heartbeats_sent=2**64 - 1).prometheus()
     assert "usher_keep_alive_lateness_seconds_sum 1234.007\n" in text
     assert 'usher_requests_sent_total{kind="heartbeat"} 18446744073709551615\n' in text
@@ -249,7 +254,7 @@ def test_text_ofLargeNumbers_isExact() -> None:
 
 @pytest.mark.parametrize("labels", [{"a": "\r"}, {"a": "\x7f"}, {"a": "x" * 4096}, {"a": "\0"}])
 def test_text_withBadLabels_isRefused(labels: dict[str, Any]) -> None:
-    """A label has a control character or a NUL, or the labels are too long."""
+    """A label has a control character or a NUL, or the labels are too long; the call raises InvalidArgumentError."""
     with pytest.raises(usher.InvalidArgumentError):
         NUMBERS.prometheus(labels)
     assert NUMBERS.prometheus({"a": "x" * 4092})

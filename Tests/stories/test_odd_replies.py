@@ -133,7 +133,7 @@ class Odd:
         return self.body in TAKEN and self.readable and self.status < 300
 
     def edit(self, reply: Reply) -> Reply:
-        """Returns this odd reply, which it makes from the right reply of the head-end."""
+        """Makes this odd reply from the head-end's right reply, and returns it."""
         if self.body in NO_LICENSES:
             text = base64.b64encode(NO_LICENSES[self.body]).decode()
             body = json.dumps({"CkcMessage": text, "license": [text], "certificate": text}).encode()
@@ -158,7 +158,7 @@ def odd_replies(operation: str, confirmed: bool) -> Iterator[tuple[int, Odd]]:
     """Returns the replies for one operation. Every run gets the same replies.
 
     Args:
-        confirmed: whether an object without a token confirms the request, as it does for heartbeats and teardowns.
+        confirmed: whether a JSON object without a token confirms the request, as it does for heartbeats and teardowns.
     """
     dice = random.Random(f"odd {operation}")
     codings = ("",) * 5 + ("identity", "gzip", "gzip", "x-gzip", "deflate", "br", "gzip, gzip", "gzip of plain")
@@ -166,8 +166,8 @@ def odd_replies(operation: str, confirmed: bool) -> Iterator[tuple[int, Odd]]:
         body = dice.choice([*TAKEN] * 3 + [*FOREIGN] + [*CONFIRMED] + ([] if confirmed else [*NO_LICENSES]))
         coding = dice.choice((*codings, "gzip undeclared") if body in TAKEN else codings)
         status = dice.choice(STATUSES)
-        # A server that confirms a request has executed it, and a server that refuses a request has not. The test
-        # sends no other replies, because no server does.
+        # In these tests, a reply that confirms a request means that the server has executed it, and a refusal means
+        # that the server has not. Real servers send no other combinations.
         is_confirmed = body in TAKEN or (confirmed and body in CONFIRMED)
         may_process = status in (502, 504) or (status < 300 and body not in REFUSALS)
         processed = may_process and (is_confirmed or dice.random() < 0.5)

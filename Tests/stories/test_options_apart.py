@@ -32,7 +32,8 @@ def test_delegates_withDifferentOptions_playSideBySide_eachByItsOwn(stage_factor
     sent = {entry.account: entry.header("X-Own") for entry in stage.sent("setup")}
     assert sent == {"own": "1", "plain": None}
     stage.advance(61_000)
-    # Neither playback requests a licence, so only the delegate with the default `heartbeat_start` sends heartbeats.
+    # Neither playback requests a licence. The first delegate starts heartbeats with the first licence
+    # (`heartbeat_start`), so only the second delegate sends heartbeats.
     assert [entry.account for entry in stage.sent("heartbeat")] == ["plain"]
     assert stage.events.types("own") == ["SESSION_STARTED"]
 

@@ -436,7 +436,8 @@ def test_syncPlay_onThePumpingThread_runsCallbacksWhileItWaits(pumped: Stage) ->
 def test_syncPlay_beforeTheFirstPump_runsCallbacksOnTheThreadOfTheContext(stage_factory: StageFactory) -> None:
     """The host calls a sync play before its first pump, on the thread that made the context; play() runs the token
     callback while it waits, as on the pumping thread."""
-    # This context uses the system clock. So if play() ran no callback, it would end when the token is overdue.
+    # This context uses the system clock. So if play() ran no callback, the call would end with a time-out, and the test
+    # would fail.
     stage = stage_factory(callbacks="pumped", clock="system")
     stage.headend.faults.add("setup", Fault.error(1004, status=401))
     asked: list[int] = []
@@ -465,7 +466,8 @@ def test_syncPlay_ofAnotherThreadBeforeTheFirstPump_runsNoCallbacks(pumped: Stag
 def test_syncPlay_ofAContentId_needsATokenInTheMap(stage_factory: StageFactory, known: bool) -> None:
     """The host plays by content identifier on the pumping thread. If the map has no token, the library refuses play(),
     because this thread could set the token only after play() has returned."""
-    # This context uses the system clock. So if the library did not refuse play(), the call would end by a time-out.
+    # This context uses the system clock. So if the library did not refuse play(), the call would end with a time-out,
+    # and the test would fail.
     stage = stage_factory(callbacks="pumped", clock="system")
     delegate = stage.delegate(kind=usher.MultiInstanceDelegate, sync_setup_teardown=True)
     stage.context.pump()

@@ -116,7 +116,8 @@ def test_childOfFork_whoseParentHasAContext_exitsAtOnce() -> None:
 
 def test_interrupt_beforeTheFirstLineOfACallback_isRaisedByPump(stage_factory: Any) -> None:
     """SIGINT arrives between two callbacks of a pump. So Python raises KeyboardInterrupt at the first instruction of
-    the second callback, outside every ``try``. pump() raises this exception, and no entry stays in the registry."""
+    the second callback, outside every ``try``. pump() raises this exception, and the bindings keep no reference to the
+    removed observer."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background processes without it
     context = stage_factory(callbacks="pumped").context
     before = registry.count()

@@ -44,7 +44,7 @@ MENDED = {
     "license.example needs Context(allow_insecure_http=True); without TLS everybody on the way can read the tokens",
     "period_min_ms: greater than period_max_ms": "period_min_ms: 20: greater than period_max_ms",
 }
-"""Where the exception says more than the log: its whole text."""
+"""Maps a line of the log to the text of the exception, for the calls whose exception says more than the log."""
 
 
 @pytest.mark.parametrize(("call", "words"), REFUSALS, ids=[words for _, words in REFUSALS])

@@ -344,8 +344,8 @@ def test_network_backAfterTheError_recovers(stage_factory: StageFactory) -> None
 
 
 def test_network_changedWhileAllIsWell_sendsNothing(stage: Stage) -> None:
-    """When the network changes, the library sends no heartbeat early; the next heartbeat uses a new connection
-    (protocol.md: When it fails)."""
+    """A change of the network is no reason for an early heartbeat: the library sends the next heartbeat when it is due,
+    over a new connection (protocol.md: When it fails)."""
     stage.play()
     stage.settle()
     stage.advance(30_000)

@@ -68,7 +68,8 @@ int main(int argc, char **argv) {
   host_open(&me, &options, context, ssp);
   if (options.variant == 0)
     host_check(usher_context_add_observer(me.context, on_event, NULL, NULL, NULL), "usher_context_add_observer");
-  host_start(&me); /* the first playback allocates the memory that all playbacks share */
+  /* The first playback allocates the memory that all playbacks share. So start it before the measurement begins. */
+  host_start(&me);
   host_check(usher_context_settle(me.context, 0, 0, 10000), "usher_context_settle");
   const int64_t allocated_before = allocated();
   const long resident_before = resident_kb();
@@ -81,7 +82,8 @@ int main(int argc, char **argv) {
   bench_clock spent = {0, 0};
   bench_add(&spent, start);
   struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until); /* held.py ignores later lines of the server's log */
+  /* The time at which the measurement ends: held.py ignores later lines of the server's log. */
+  clock_gettime(CLOCK_REALTIME, &until);
   const int active = host_active(&me);
   const int64_t operations =
       options.variant == 0 ? atomic_load(&beats) - before : (int64_t)options.sessions * options.seconds;

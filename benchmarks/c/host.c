@@ -11,7 +11,9 @@ void host_open(host *me, const bench_options *options, usher_context_options con
   char license[1024];
   snprintf(license, sizeof license, "%.900s/licenses", options->base);
   context.ca_file = options->ca;
-  context.http2 = 1; /* the server offers HTTP/2 on one port only, so `base` decides */
+  /* Allow HTTP/2 in every run. The URL `base` decides whether it is used, because only one port of the server offers
+     it. */
+  context.http2 = 1;
   if (options->in_flight) context.requests_per_origin_max = (uint32_t)options->in_flight;
   me->is_pumped = context.callbacks == USHER_CALLBACKS_PUMPED;
   ssp.license_url = license;

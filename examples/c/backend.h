@@ -16,7 +16,8 @@ struct backend_reply {
 };
 
 static size_t backend_read(char *bytes, size_t one, size_t size, void *text) {
-  const size_t have = strlen(text), room = 65535 - have; /* cuts off a longer reply, which then is invalid JSON */
+  /* A reply that is longer is cut here. Then it is no valid JSON, and reading it fails. */
+  const size_t have = strlen(text), room = 65535 - have;
   strncat(text, bytes, one * size < room ? one * size : room);
   return one * size;
 }

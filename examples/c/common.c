@@ -26,8 +26,8 @@ static void on_license_url(
   char text[4096] = "";
   if (!usher_hook_builtin(call->completion, &builtin) && !usher_response_get(builtin, &url))
     snprintf(text, sizeof text, "%.*s?device=%s", (int)url.data_size, (const char *)url.data, mine->device);
-  usher_complete_hook(
-      call->completion, text[0] ? (const uint8_t *)text : NULL, strlen(text)); /* NULL: no URL, so the request fails */
+  /* NULL means that the hook has no URL; the licence request then fails. */
+  usher_complete_hook(call->completion, text[0] ? (const uint8_t *)text : NULL, strlen(text));
   usher_response_free(builtin);
 }
 
@@ -60,6 +60,7 @@ int main(int argc, char **argv) {
   if (!status) status = usher_response_get(response, &licence);
   int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status))
                       : clip_play(argv[1], licence.data, licence.data_size, playback);
-  usher_context_free(context); /* frees everything in the context; no hook uses `mine` afterwards */
+  /* usher_context_free() frees everything in the context. After it, no hook uses `mine` any more. */
+  usher_context_free(context);
   return failed != 0;
 }

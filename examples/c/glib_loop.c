@@ -55,7 +55,8 @@ int main(int argc, char **argv) {
   guint source = g_unix_fd_add(fd, G_IO_IN, pump, context);
   g_timeout_add(1500, stop, playback); /* the viewer stops */
   g_main_loop_run(loop);
-  g_source_remove(source); /* do this before usher_context_free(), which closes the descriptor */
+  /* Remove the source before usher_context_free(), which closes its descriptor. */
+  g_source_remove(source);
   usher_context_free(context);
   return g_main_loop_unref(loop), g_free(challenge), failed != 0;
 }

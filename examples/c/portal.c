@@ -54,5 +54,6 @@ int32_t portal_delegate_new(usher_context *context, const char *backend, usher_d
       .teardown = on_teardown,
       .user_data = mine,
       .destroy = free};
-  return usher_customer_delegate_new(context, &options, out); /* this call runs free(mine) also if it fails */
+  /* If this call fails, it runs free(mine) before it returns. */
+  return usher_customer_delegate_new(context, &options, out);
 }

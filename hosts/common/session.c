@@ -10,7 +10,7 @@ static void on_license(usher_playback *playback, const usher_response_info *lice
   usher_clearkey_key keys[SESSION_KEYS_MAX];
   size_t count = SESSION_KEYS_MAX;
   if (!session->playback || tag != session->tag) return;
-  if (license->error.status) { /* on_notice() reports the reason, unless the item can continue */
+  if (license->error.status) { /* on_notice() reports the end of the item, if it must end */
     if (session->unlicensed) session->unlicensed(&license->error, session->user_data);
     return;
   }
@@ -21,7 +21,7 @@ static void on_license(usher_playback *playback, const usher_response_info *lice
 static void on_notice(const usher_notice *notice, void *user_data) {
   struct session *session = user_data;
   bool failed = notice->type == USHER_NOTICE_REFUSED || notice->type == USHER_NOTICE_LOST;
-  if (!session->playback) return; /* the host has stopped the item */
+  if (!session->playback) return; /* the host has stopped this item before */
   if (notice->type == USHER_NOTICE_WAITING) session->waiting(notice, session->user_data);
   if (failed) session->failed(notice, session->user_data);
 }

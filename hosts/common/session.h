@@ -18,7 +18,8 @@ struct session {
   uint8_t request[4096]; /* the newest Clear Key licence request */
   size_t request_size;
   bool closed; /* the context has closed */
-  uint64_t unconfirmed_tag; /* the tag of the newest playback for which `unconfirmed` was called */
+  /* The tag of the newest playback for which this object has called `unconfirmed`. */
+  uint64_t unconfirmed_tag;
 
   /* Set these before session_open(). */
   void *user_data;

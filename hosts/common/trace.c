@@ -8,7 +8,8 @@
 static void on_log(int32_t level, const char *line, void *user_data) {
   if (level != USHER_LOG_TRACE) return;
   fprintf(user_data, "%s\n", line);
-  fflush(user_data); /* the file is then complete even if the process is killed */
+  /* Write each line at once, so that the file is complete even if the process is killed. */
+  fflush(user_data);
 }
 
 static void on_destroy(void *user_data) { fclose(user_data); }

@@ -20,7 +20,7 @@
 GST_DEBUG_CATEGORY(usher_decrypt_debug);
 #define GST_CAT_DEFAULT usher_decrypt_debug
 
-/** W3C Common PSSH ("Clear Key" in qtdemux and in DASH manifests). */
+/** The system id of W3C Common PSSH. qtdemux and DASH manifests call it "Clear Key". */
 #define SYSTEM_COMMON "1077efec-c0b2-4d02-ace3-3c1e52e2fb4b"
 /** DASH-IF's identifier of Clear Key. */
 #define SYSTEM_CLEARKEY "e2719d58-a985-b3c9-781a-b030af78d30e"
@@ -246,7 +246,8 @@ static gboolean set_caps(GstBaseTransform *transform, GstCaps *in, GstCaps *out)
   (void)out;
   self->scheme = scheme_of(gst_caps_get_structure(in, 0), CENC_SCHEME_CENC);
   self->checked = FALSE;
-  session_of(self); /* the session begins early, so that the stream waits less */
+  /* Begin the session now, before the first sample, so that the stream waits less. */
+  session_of(self);
   return TRUE;
 }
 
@@ -257,7 +258,8 @@ static GstFlowReturn flow_of(UsherKeyResult result) {
   case USHER_KEY_FOUND: return GST_FLOW_OK;
   case USHER_KEY_FAILED: return GST_FLOW_ERROR;
   case USHER_KEY_FLUSHING:
-  case USHER_KEY_FAILED_BEFORE: break; /* a second error message would hide the first one, which has the reason */
+  /* The first error message has the reason. A second one would hide it, so post none. */
+  case USHER_KEY_FAILED_BEFORE: break;
   }
   return GST_FLOW_FLUSHING;
 }

@@ -91,7 +91,8 @@ static void on_event(const usher_event *event, void *user_data) {
     g_mutex_unlock(&usher_lock);
     if (event->error.status)
       GST_WARNING("a session may still be held: the server has not answered its teardown in time");
-    if (!leave) usher_context_free(take(host)); /* this runs in a callback, so it does not wait */
+    /* This code runs in a callback, so usher_context_free() does not wait here. */
+    if (!leave) usher_context_free(take(host));
   }
 }
 

@@ -150,10 +150,12 @@ static void open_item(Player *player, gchar **words) {
   GstBus *bus = gst_element_get_bus(player->playbin);
   GstMessage *message;
   hide_words(player);
-  set_state(player, GST_STATE_NULL); /* from READY, playbin would play the failed item again */
+  /* In the state READY, playbin would play the failed item again, so go to NULL. */
+  set_state(player, GST_STATE_NULL);
   for (; (message = gst_bus_pop(bus)); gst_message_unref(message)) on_message(bus, message, player);
   gst_object_unref(bus);
-  player->failed = FALSE; /* all messages about the last item have been read */
+  /* The loop above has read all messages about the last item, so nothing can set `failed` for that item again. */
+  player->failed = FALSE;
   say_hashes(player);
   for (gchar **setting = words + 1; *setting; setting++) add_setting(player, *setting);
   if (player->context) gst_element_set_context(player->playbin, player->context);
@@ -191,7 +193,8 @@ static gboolean on_line(GIOChannel *channel, GIOCondition condition, gpointer us
 static gboolean on_signal(Player *player, int number) {
   ending_signal = number;
   g_main_loop_quit(player->loop);
-  return FALSE; /* removes this handler: a second signal of this kind ends the process at once */
+  /* FALSE removes this handler. So a second signal of this kind has its default action and ends the process. */
+  return FALSE;
 }
 static gboolean on_interrupt(gpointer player) { return on_signal(player, SIGINT); }
 static gboolean on_terminate(gpointer player) { return on_signal(player, SIGTERM); }
@@ -261,7 +264,9 @@ static void raise_signal(void) {
 
 int main(int argc, char **argv) {
   Player player = {0};
-  atexit(raise_signal); /* exit handlers run in reverse order: this one runs after that of the plug-in */
+  /* Exit handlers run in reverse order of their registration. So this one runs after the exit handler of the plug-in.
+     */
+  atexit(raise_signal);
   gchar **settings = NULL, **uris = NULL, *playbin = NULL;
   GError *error = NULL;
   const GOptionEntry entries[] = {
@@ -284,7 +289,8 @@ int main(int argc, char **argv) {
   player.loop = g_main_loop_new(NULL, FALSE);
   player.playbin = gst_element_factory_make(playbin ? playbin : "playbin", NULL);
   gst_object_ref_sink(player.playbin);
-  g_object_set(player.playbin, "auto-flush-bus", FALSE, NULL); /* the bus keeps the messages about the last item */
+  /* With this setting, the bus keeps its messages about the last item when the player goes to NULL. */
+  g_object_set(player.playbin, "auto-flush-bus", FALSE, NULL);
   if (player.hash) {
     g_object_set(player.playbin, "flags", 3 /* GST_PLAY_FLAG_VIDEO and _AUDIO */, "video-sink",
         hash_sink(PICTURE_HASH_SINK, player.fast, G_CALLBACK(picture_hash_take), &player.picture), "audio-sink",
@@ -319,5 +325,6 @@ int main(int argc, char **argv) {
   g_strfreev(settings);
   g_strfreev(uris);
   g_free(playbin);
-  return player.failed; /* without gst_deinit(): the plug-in still logs when the process ends */
+  /* Do not call gst_deinit(): the plug-in still logs when the process ends. */
+  return player.failed;
 }

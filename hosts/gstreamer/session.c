@@ -248,7 +248,8 @@ static void request_license(UsherSession *session, usher_playback *playback, con
     usher_error error = {0};
     error.status = status, error.http_status = -1, error.operation = USHER_OPERATION_LICENSE, error.must_stop = 1;
     error.message = usher_status_message(status);
-    fail(session, &error); /* does nothing if the plug-in has closed the playback */
+    /* fail() does nothing if the plug-in itself has closed the playback. */
+    fail(session, &error);
     end_wait(session, key_ids, count);
   }
   session_unref(session);
@@ -413,7 +414,8 @@ static UsherSession *find_shared(GstElement *element, const UsherSettings *asked
 static int32_t start(UsherSession *session, GstElement *element, GstElement *top) {
   usher_playback *playback = NULL;
   int32_t status = USHER_OK;
-  g_free(usher_host_take_refusal()); /* drops the refusal of an earlier session */
+  /* Remove the refusal of an earlier session, so that it does not appear in an error of this session. */
+  g_free(usher_host_take_refusal());
   if (session->used->context || !session->used->playback) session->host = usher_host_get(top, session->used, &status);
   g_mutex_lock(&usher_lock);
   session->playback = session->used->playback;

@@ -89,7 +89,8 @@ static void refuse(struct plugin *plugin, void (*print)(const char *line, void *
   print_line(plugin, plugin->words, print);
   if (plugin->options.slate_s > 0) {
     snprintf(url, sizeof url, "av://lavfi:color=c=black:s=1280x720:r=5:d=%ld", plugin->options.slate_s);
-    snprintf(message, sizeof message, "$>%s", plugin->words); /* after "$>" mpv expands no ${...} */
+    /* "$>" at the beginning of the text tells mpv not to expand ${...} in it. */
+    snprintf(message, sizeof message, "$>%s", plugin->words);
     mpv_set_property_string(plugin->mpv, "file-local-options/osd-msg1", message);
     mpv_set_property_string(plugin->mpv, "file-local-options/osd-level", "1");
     mpv_set_property_string(plugin->mpv, "file-local-options/osd-font-size", "36");
@@ -295,7 +296,8 @@ static void check_hook(struct plugin *plugin) {
 
 static void on_wakeup(void *user_data) {
   const struct plugin *plugin = user_data;
-  if (write(plugin->wake[1], "", 1) < 0) return; /* if the pipe is full, the plug-in wakes anyway */
+  /* If the pipe is full, it is readable already, and the plug-in wakes. */
+  if (write(plugin->wake[1], "", 1) < 0) return;
 }
 
 static void empty(int fd) {
@@ -329,7 +331,8 @@ static void run(struct plugin *plugin) {
     check_hook(plugin);
     if (due[2].revents) {
       empty(plugin->signals);
-      mpv_command(plugin->mpv, (const char *[]){"quit", "4", NULL}); /* mpv itself exits with 4 after a signal */
+      /* mpv itself exits with code 4 after a signal, so use the same code. */
+      mpv_command(plugin->mpv, (const char *[]){"quit", "4", NULL});
     }
   }
 }
@@ -344,7 +347,8 @@ int mpv_open_cplugin(mpv_handle *mpv) {
   options_read(mpv, &plugin->options, complain_once, plugin);
   if (plugin->options.signals) plugin->signals = signals_open();
   mpv_set_wakeup_callback(mpv, on_wakeup, plugin);
-  mpv_hook_add(mpv, 0, "on_load", 50); /* with priority 50 it runs after the scripts that change the URL */
+  /* mpv calls the hook with the priority 50 after the scripts that change the URL. */
+  mpv_hook_add(mpv, 0, "on_load", 50);
   run(plugin);
   session_close(&plugin->session, (uint32_t)plugin->options.quit_timeout_s * 1000);
   mpv_set_wakeup_callback(mpv, NULL, NULL);

@@ -12,7 +12,8 @@ static int ends[2] = {-1, -1}; /* a pipe: the signal handler writes, the plug-in
 
 static void on_signal(int number) {
   int error = errno;
-  if (write(ends[1], "", 1) < 0) (void)number; /* if the pipe is full, the plug-in wakes anyway */
+  /* If the pipe is full, it is readable already, and the plug-in wakes. */
+  if (write(ends[1], "", 1) < 0) (void)number;
   errno = error;
 }
 

@@ -33,7 +33,8 @@ enum {
   SECRET_BYTES = 24,
   SECRET_SIZE = 2 * SECRET_BYTES + 1,
   URL_SIZE = 300,
-  KEYS_KEPT = 1024, /* the newest keys; a long live stream uses more keys, one after the other */
+  /* How many keys the gateway keeps: the newest ones. A long live stream uses more keys, one after the other. */
+  KEYS_KEPT = 1024,
   REFUSAL_HOLDS_MS = 2000,
   PLAYER_CHECK_MS = 250 /* how often a thread that waits for a key checks its connection */
 };
@@ -42,7 +43,7 @@ struct gateway {
   struct gateway_options options; /* constant after the start */
   bool has_page; /* the clip is an encrypted MP4, which the gateway's web page plays */
 
-  /* The main thread's; the other threads only read `waits_for_slot`. */
+  /* Only the main thread uses these members. There is one exception: the other threads read `waits_for_slot`. */
   struct session session;
   struct server *server;
   sigset_t mask; /* the signal mask that this process had at its start */
@@ -74,10 +75,13 @@ struct gateway {
   int64_t seen_ms; /* when the current playback last had a connection */
   uint8_t wanted[GATEWAY_KEYS_MAX][16]; /* the key ids for the next licence request */
   size_t wanted_count;
-  size_t waiting; /* how many threads wait for keys, see `ticket` */
-  uint64_t ticket, done; /* a thread takes the next ticket, and waits until `done` is at least this ticket */
+  /* How many threads wait for keys; each of them has a ticket. */
+  size_t waiting;
+  /* A thread that needs a key takes the next `ticket`, and waits until `done` is at least the number of its ticket. */
+  uint64_t ticket, done;
   usher_clearkey_key keys[KEYS_KEPT];
-  size_t key_count, next_key; /* next_key: the place for the next new key */
+  /* `next_key`: the index in `keys` at which the next new key is stored. */
+  size_t key_count, next_key;
   unsigned refusal; /* the HTTP status if the newest licence request failed, else 0 */
   char refusal_words[WORDS_MAX];
   int64_t refused_ms;
@@ -319,7 +323,8 @@ static void finish(struct gateway *gateway, int code) {
 
 /* Writes the URL for the player. */
 static void make_url(const struct gateway *gateway, char out[URL_SIZE]) {
-  char clip[GATEWAY_NAME_MAX], *slash; /* without the query, because `ps` shows the URL */
+  /* The printed URL must not contain the query, because `ps` shows the URL. */
+  char clip[GATEWAY_NAME_MAX], *slash;
   const char *name = gateway->options.clip ? gateway_name(gateway->options.clip, clip) : NULL;
   if (name && (slash = strrchr(clip, '/'))) name = slash + 1;
   if (gateway->has_page) name = NULL;
@@ -328,7 +333,8 @@ static void make_url(const struct gateway *gateway, char out[URL_SIZE]) {
       : gateway->has_page ? GATEWAY_PAGE
                           : "license");
   for (; name && size + 1 < URL_SIZE && (isalnum((unsigned char)*name) || strchr("-._~", *name)) && *name; name++)
-    out[size++] = *name; /* only the viewer reads the name, so it may be cut */
+    /* The name may be cut, because only the viewer reads it. */
+    out[size++] = *name;
   out[size] = 0;
 }
 
@@ -365,7 +371,8 @@ static void answer(struct gateway *gateway, unsigned status, const char *words) 
   pthread_mutex_unlock(&gateway->lock);
   gateway->sending = false;
   gateway->waits_for_slot = false;
-  if (has_none) session_stop(&gateway->session); /* this frees the slot; the next request sets up a new session */
+  /* This call frees the slot. The next request for a key sets up a new session. */
+  if (has_none) session_stop(&gateway->session);
 }
 
 static unsigned status_of(const usher_error *error) {
@@ -427,7 +434,8 @@ static void on_failed(const usher_notice *notice, void *user_data) {
     end_playback(gateway, words);
     return;
   }
-  memcpy(gateway->words, words, WORDS_MAX); /* on_unlicensed() follows, and answers the threads */
+  /* libusher calls on_unlicensed() next, which answers the waiting threads with these words. */
+  memcpy(gateway->words, words, WORDS_MAX);
   gateway->lost_status = status_of(&notice->error);
 }
 
@@ -444,11 +452,13 @@ static void send_request(struct gateway *gateway) {
   if (gateway->sending || gateway->ended) return;
   pthread_mutex_lock(&gateway->lock);
   size_t count = 0;
-  for (size_t i = 0; i < gateway->wanted_count; i++) /* leaves out the keys that have arrived meanwhile */
+  /* Leave out the keys that have arrived since a thread asked for them. */
+  for (size_t i = 0; i < gateway->wanted_count; i++)
     if (!find_key(gateway, gateway->wanted[i])) memcpy(key_ids + 16 * count++, gateway->wanted[i], 16);
   gateway->wanted_count = 0, gateway->sent_ticket = gateway->ticket;
   if (count > 0) gateway->seen_ms = gateway_now_ms();
-  if (count == 0) gateway->done = gateway->ticket; /* the last licence had all these keys */
+  /* The keys that the threads wait for were all in the last licence, so no further request is necessary. */
+  if (count == 0) gateway->done = gateway->ticket;
   pthread_cond_broadcast(&gateway->changed);
   pthread_mutex_unlock(&gateway->lock);
   if (count == 0) return;
@@ -486,7 +496,9 @@ static void on_signal(struct gateway *gateway) {
     else if (gateway->ended) continue;
     else if (!gateway->pid) finish(gateway, 0);
     else if (info.ssi_code != SI_KERNEL)
-      kill(gateway->pid, number); /* with SI_KERNEL, the terminal has also sent the signal to the player */
+      /* Forward the signal to the player, unless its code is SI_KERNEL: then the terminal has sent it to the player,
+         too. */
+      kill(gateway->pid, number);
   }
 }
 
@@ -514,9 +526,12 @@ static void catch_signals(struct gateway *gateway) {
   static const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
   sigemptyset(&gateway->caught);
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) sigaddset(&gateway->caught, numbers[i]);
-  signal(SIGCHLD, SIG_DFL); /* if SIGCHLD were ignored, waitpid() would not return the exit code of the player */
-  sigaddset(&gateway->caught, SIGPIPE); /* blocked: the player would inherit an ignored signal */
-  sigprocmask(SIG_BLOCK, &gateway->caught, &gateway->mask); /* libusher and the server have not started threads yet */
+  /* If SIGCHLD were ignored, waitpid() would not return the exit code of the player. So set the default action. */
+  signal(SIGCHLD, SIG_DFL);
+  /* Block SIGPIPE and do not ignore it: the player would inherit an ignored signal. */
+  sigaddset(&gateway->caught, SIGPIPE);
+  /* Do this before libusher and the server start threads, so that these threads inherit the mask. */
+  sigprocmask(SIG_BLOCK, &gateway->caught, &gateway->mask);
   sigdelset(&gateway->caught, SIGPIPE);
   /* Until the player starts, SIGCHLD can only come from a child that this process had before exec(); ignore it. */
   sigdelset(&gateway->caught, SIGCHLD);

@@ -80,7 +80,8 @@ const char *common_play(const struct common_options *options, struct session *se
   ssp.license_url = options->license, ssp.ssm_url = options->ssm;
   ssp.token_header = options->token_header, ssp.extra_headers = options->headers;
   ssp.slot_wait_ms = (uint32_t)options->slot_wait_s * 1000;
-  char *token = words_first_line(options->token_file); /* read for each playback, because tokens expire */
+  /* Read the file again for each playback, because tokens expire. */
+  char *token = words_first_line(options->token_file);
   if (!token) {
     snprintf(words, WORDS_MAX, "--token-file: %s: %s", options->token_file, strerror(errno));
     return words;

@@ -16,7 +16,8 @@ struct question {
 struct answer {
   struct nlmsghdr header;
   struct inet_diag_msg socket;
-  char further[512]; /* room for attributes, which this program does not read */
+  /* Room for the attributes that follow the answer. This program does not read them. */
+  char further[512];
 };
 
 /* Asks the kernel for one TCP socket. When send() returns, the answer is ready to be read. @return false if the kernel

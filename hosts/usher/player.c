@@ -59,7 +59,8 @@ static void add(struct text *text, const char *format, ...) {
       return;
     }
     size_t more = 2 * text->room + (size_t)needed + 100;
-    char *larger = malloc(more); /* realloc() might leave keys in memory that it frees */
+    /* Do not use realloc(): it may free the old memory without wiping it, and that memory contains keys. */
+    char *larger = malloc(more);
     if (!larger) {
       text->failed = true;
       return;
@@ -94,7 +95,8 @@ static bool is_remote(const char *clip) {
  * into its output. */
 static void add_script(struct text *text, const char *clip, const char *option, const char *value) {
   char *path =
-      strstr(clip, "://") ? NULL : realpath(clip, NULL); /* ffmpeg looks for a relative path beside the script */
+      /* ffmpeg looks for a relative path beside the script, so the script needs the absolute path. */
+      strstr(clip, "://") ? NULL : realpath(clip, NULL);
   add(text, "ffconcat version 1.0\nfile ");
   add_quoted(text, path ? path : clip);
   add(text, "\noption %s %s\n", option, value);
@@ -184,7 +186,8 @@ pid_t player_start(enum player_kind kind, char *const command[], const char *cli
   if (arguments) make_arguments(arguments, kind, command, clip, fd >= 0 ? path : NULL);
   if (!arguments || arguments->failed) errno = ENOMEM;
   else if ((keys && fd < 0) || pipe2(report, O_CLOEXEC) != 0) pid = -1;
-  else if ((pid = fork()) == 0) { /* the parent has threads: call only async-signal-safe functions */
+  /* The parent has threads, so the child may call only async-signal-safe functions until exec(). */
+  else if ((pid = fork()) == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(127);
     sigprocmask(SIG_SETMASK, mask, NULL);

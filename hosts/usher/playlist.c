@@ -80,7 +80,8 @@ static void put_entry(struct rewriting *rewriting, const struct served *entry) {
 static void put_uri(struct rewriting *rewriting, const char *uri, size_t size) {
   struct served entry = {.url = content_resolve(rewriting->url, uri, size)};
   if (entry.url) put_entry(rewriting, &entry);
-  else fwrite(uri, 1, size, rewriting->out); /* the player will report that it cannot open this URI */
+  /* Leave this URI as it is. The player will report that it cannot open it. */
+  else fwrite(uri, 1, size, rewriting->out);
   free(entry.url);
 }
 

@@ -151,7 +151,9 @@ static void on_signal(struct run *run) {
     else if (run->ended) continue;
     else if (!run->pid) finish(run, 128 + number);
     else if (info.ssi_code != SI_KERNEL)
-      kill(run->pid, number); /* with SI_KERNEL, the terminal has also sent the signal to the player */
+      /* Forward the signal to the player, unless its code is SI_KERNEL: then the terminal has sent it to the player,
+         too. */
+      kill(run->pid, number);
   }
 }
 
@@ -170,10 +172,12 @@ static void catch_signals(struct run *run) {
   static const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
   sigemptyset(&run->caught);
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) sigaddset(&run->caught, numbers[i]);
-  sigprocmask(SIG_BLOCK, &run->caught, &run->mask); /* libusher has not started threads yet */
+  /* Do this before libusher starts threads, so that these threads inherit the mask. */
+  sigprocmask(SIG_BLOCK, &run->caught, &run->mask);
   /* Until the player starts, SIGCHLD can only come from a child that this process had before exec(): ignore it. */
   sigdelset(&run->caught, SIGCHLD);
-  signal(SIGCHLD, SIG_DFL); /* if SIGCHLD were ignored, waitpid() would not return the exit code of the player */
+  /* If SIGCHLD were ignored, waitpid() would not return the exit code of the player. So set the default action. */
+  signal(SIGCHLD, SIG_DFL);
   run->signals = signalfd(-1, &run->caught, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
@@ -242,7 +246,8 @@ int run_command(int argc, char **argv) {
   content_read(run.clip, &reading, &run.content);
   bool encrypted = run.content.kind == CONTENT_MP4 || run.content.kind == CONTENT_DASH;
   const char *obstacle = encrypted && run.kind != PLAYER_OTHER ? content_obstacle(&run.content) : NULL;
-  if (is_signalled(&run)) obstacle = NULL; /* loop() will read the signal, and then end */
+  /* If a signal has come, start no player: loop() reads the signal, and then ends. */
+  if (is_signalled(&run)) obstacle = NULL;
   else if (run.content.kind == CONTENT_UNREADABLE) {
     snprintf(run.words, WORDS_MAX, "%.300s: %.300s", run.clip, run.content.why);
     refuse(&run, run.words);

@@ -43,7 +43,8 @@ struct server {
   struct gateway *gateway;
   struct MHD_Daemon *daemon;
   struct sockaddr_in address;
-  atomic_uint busy; /* how many more threads may wait for a file or a key */
+  /* How many more threads may begin to wait for a file or a key. */
+  atomic_uint busy;
 };
 
 /* One TCP connection. */
@@ -436,7 +437,8 @@ static enum MHD_Result serve(struct request *request, const char *path) {
   if (slash && (size_t)(slash - path) < sizeof secret) memcpy(secret, path + 1, (size_t)(slash - path) - 1);
   unsigned status = gateway_find(gateway, secret, &request->playback, words);
   if (status != 200) return reply_words(request, status, words);
-  if (origin && !request->origin) { /* pages that do not know the path get no line in the log */
+  /* Only a page that knows the path of the playback gets a line in the log. */
+  if (origin && !request->origin) {
     snprintf(
         words, sizeof words, "a web page of %.200s was refused; --allow-origin %.200s would allow it", origin, origin);
     gateway_say(gateway, words);
@@ -450,7 +452,7 @@ static enum MHD_Result serve(struct request *request, const char *path) {
   if (request->peer->playback != request->playback) {
     gateway_leave(gateway, request->peer->playback);
     gateway_join(gateway, request->peer->playback = request->playback);
-    /* No time-out: a viewer may pause. */
+    /* There is no time-out, because a viewer may pause. */
     MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT, 0U);
   }
   request->is_joined = true;
@@ -513,11 +515,13 @@ static int listen_on(uint16_t port, struct sockaddr_in *address) {
   *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
   address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (fd < 0) return -1;
-  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes); /* so a gateway can use the port of an earlier gateway */
+  /* With SO_REUSEADDR, the gateway can use the port of an earlier gateway that has just ended. */
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   bool listens = bind(fd, (struct sockaddr *)address, size) == 0 && listen(fd, CONNECTIONS_MAX) == 0 &&
                  getsockname(fd, (struct sockaddr *)address, &size) == 0;
   if (listens && peer_is_own(address, &(struct sockaddr_in){.sin_family = AF_INET})) return fd;
-  int error = listens ? EPROTONOSUPPORT : errno; /* this kernel does not tell which user has a socket */
+  /* peer_is_own() failed, so this kernel does not tell which user has a socket. */
+  int error = listens ? EPROTONOSUPPORT : errno;
   close(fd);
   errno = error;
   return -1;

@@ -3,7 +3,7 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-/// The recovery records of an engine that plays, after each of its steps.
+/// Plays an engine that keeps recovery records, and reads these records after each step.
 @Suite struct RecordStoryTests {
   private let memory = RecordMemory()
 

@@ -147,7 +147,7 @@ import Testing
   }
 
   @Test func heartbeats_whileOtherRequestsStall_areOnTime() throws {
-    // The origin has two permits. Hanging licence requests hold both.
+    // The origin has two permits, and licence requests that get no reply hold both.
     let network = ModelTransport(seed: 1, latencyMost: 0)
     let s = try #require(Simulation(network, perOrigin: 2))
     let delegate = Simulation.delegate(steady)
@@ -166,7 +166,8 @@ import Testing
   }
 
   @Test func heartbeats_whileOthersStallInEveryPlace_areOnTime() throws {
-    // The origin has two permits. Hanging heartbeats hold both when the heartbeat of the seventh playback is due.
+    // The origin has two permits. When the heartbeat of the seventh playback is due, heartbeats that get no reply hold
+    // both permits.
     let network = ModelTransport(seed: 1, latencyMost: 0)
     let s = try #require(Simulation(network, perOrigin: 2))
     let delegate = Simulation.delegate(steady)
@@ -196,7 +197,7 @@ import Testing
     network.setLatency(100_000_000)
     s.license(1)
     network.setLatency(0)
-    // The licence request above has the only permit.
+    // The licence request that the test made before has the only permit.
     s.license(2)
     s.play(3, on: 3, delegate)
     s.close(2)

@@ -28,7 +28,7 @@ private let foreignBodies: [[UInt8]] =
 
 private let noise = (0..<40).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 200) }
 
-/// UTF-16 without a byte order mark, the low byte of each character first.
+/// Text in UTF-16 without a byte order mark; the low byte of each character comes first.
 private func utf16(_ text: String) -> [UInt8] {
   text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
 }

@@ -75,8 +75,9 @@ import Testing
     #expect(try names.running("good.test") == 1)
   }
 
-  /// A name whose last lookup failed counts as slow for five seconds, and all threads for slow names are busy. When
-  /// this time has passed, the name gets a thread, although no lookup has ended.
+  /// A name whose last lookup failed counts as slow for five seconds, and lookups that run use all threads for slow
+  /// names. After these five seconds the name no longer counts as slow. So it gets a thread at once, although none of
+  /// the slow lookups has ended.
   @Test func name_thatNoLongerCountsAsSlow_isLookedUpAtOnce() throws {
     let names = Names()
     for number in 0..<8 { try names.ask("dead\(number).test", now: 0) }

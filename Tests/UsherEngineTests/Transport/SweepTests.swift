@@ -5,7 +5,8 @@ import Testing
 /// Tests which ready sockets the transport reads next, and when it interrupts reading so that the engine can send
 /// keep-alives.
 @Suite struct SweepTests {
-  /// The ready sockets of a test, with the sweep of their last turn. All of them stay ready.
+  /// The ready sockets of a test; each has the number of the sweep in which it had its last turn. All of them stay
+  /// ready.
   private struct Sockets {
     var sweep = Sweep()
     var last: [UInt32]

@@ -30,7 +30,8 @@ static void show_progress(struct screen *screen, double seconds, double whole, c
   progress_show(line);
 }
 
-/* "Shows" a frame: waits until it is due, if a speed is set, and shows the progress. @return whether to continue. */
+/* Takes a frame in place of a screen: if a speed is set, waits until the frame is due; shows the progress. @return
+   whether to continue. */
 static bool on_shown(double seconds, double whole, const struct media_report *so_far, void *user_data) {
   struct screen *screen = user_data;
   if (screen->started_ms == 0) {

@@ -15,7 +15,7 @@ struct track_report {
   int width, height, sample_rate;
   uint64_t frames;
   uint64_t packets_encrypted;
-  uint64_t decode_errors; /* many if a key is wrong: decoders continue after errors */
+  uint64_t decode_errors; /* the number of errors; large if a key is wrong, because decoders continue after errors */
   char sha256[FRAME_HASH_TEXT];
 };
 

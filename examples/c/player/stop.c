@@ -27,8 +27,8 @@ void stop_init(struct stop *stop) {
   pthread_cond_init(&stop->changed, &attributes);
   pthread_condattr_destroy(&attributes);
   stop->reason = STOP_NONE;
-  struct sigaction action = {
-      .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}; /* with this action, a second Ctrl-C ends the process */
+  /* With SA_RESETHAND, the second Ctrl-C has its default action and ends the process. */
+  struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
 }

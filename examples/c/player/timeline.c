@@ -66,7 +66,8 @@ static void insert(struct timeline *timeline, const struct moment *moment) {
   if (timeline->count == timeline->room) {
     size_t room = timeline->room ? 2 * timeline->room : 32;
     struct moment *more = realloc(timeline->moments, room * sizeof *more);
-    if (!more) return; /* without memory, this line is missing in the report */
+    /* If there is no memory, the report does not have this line. */
+    if (!more) return;
     timeline->moments = more;
     timeline->room = room;
   }
