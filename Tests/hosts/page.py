@@ -46,7 +46,7 @@ and [loaded.c](../examples/c/loaded.c) loads libusher with `dlopen()`.""",
     ),
     "trouble": Table(
         "When something is wrong",
-        """What the viewer sees, and what the player does. At the limit, [mpv](images/mpv-limit.png),
+        """This table says what the viewer sees, and what the player does. At the limit, [mpv](images/mpv-limit.png),
 [usher-gst-play](images/gstreamer-limit.png) and [a web page in Chromium](images/chromium-limit.png) show why they do
 not play. `usher run` and `usher gateway` have no screen: they print why on standard error.
 
@@ -68,7 +68,7 @@ USHER_LIBRARY=$PWD/build/shipped/libusher.so .venv/bin/python -m pytest -q -s Te
     ),
     "ends": Table(
         "Ends",
-        "What the head-end holds after the player has ended, and for how long.",
+        "This table says what the head-end holds after the player has ended, and for how long.",
         ("host", "end", "what the head-end holds"),
     ),
 }
