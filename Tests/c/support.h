@@ -231,7 +231,7 @@ MAY_BE_UNUSED static int sent(const char *route, const char *text) {
   if (!answer) return -1;
   snprintf(path, sizeof path, "journal?account=%s&route=%s", setting("USHER_TEST_ACCOUNT"), route);
   ask(path, NULL, answer, size);
-  if ((at = strstr(answer, "\"text\":"))) *at = '\0'; /* the rest is a second copy of the journal, in plain text */
+  if ((at = strstr(answer, "\"text\":"))) *at = '\0'; /* the answer has the journal a second time, as text */
   for (at = strstr(answer, mark); at; at = next) {
     next = strstr(at + 1, mark);
     if (next) next[-1] = '\0'; /* this journal line now ends with a NUL */

@@ -20,7 +20,7 @@ from parts import Count, Part, Schedule  # noqa: E402
 MEETS = "touch {me}; until [ -e {other} ]; do sleep 0.02; done; echo 'ok - {me} met {other}'"
 """A command that ends only if the part with the other name runs at the same time, or has run before."""
 COUNTS = "mkdir run-{me}; ls -d run-* | wc -l >>most; sleep 0.2; rmdir run-{me}; echo 'ok - {me}'"
-"""A command that writes how many such commands run now."""
+"""A command that adds a line to the file `most`: how many of these commands run at this moment."""
 PROGRAM = """
 import sys
 from pathlib import Path

@@ -24,7 +24,8 @@ static void keep_session_token(customer_callback *me, const http_reply *reply) {
   if (token) snprintf(me->session_token, sizeof me->session_token, "%s", json_object_get_string(token));
 }
 
-/* S3:53  "It will be necessary to perform a secure session setup before acquiring the licence for the first time." */
+/* Seed S3, line 53: the page says "It will be necessary to perform a secure session setup before acquiring the licence
+   for the first time". */
 static int session_setup(customer_callback *me) {
   http_reply reply;
   http_ask(&reply, me->ssm_server_url, "/v1/sessions/setup", me->content_token, "{}", 2);
@@ -34,7 +35,8 @@ static int session_setup(customer_callback *me) {
   return reply.status == 200;
 }
 
-/* S3:43  func license(keySystem: String, payload: Data, licenseType: OTVLicenseRequestType) -> OTVSSMLicenseResponse */
+/* Seed S3, line 43: the callback that the page declares as func license(keySystem: String, payload: Data, licenseType:
+   OTVLicenseRequestType) -> OTVSSMLicenseResponse */
 static void license(const usher_customer_request *request, void *user_data) {
   customer_callback *me = (customer_callback *)user_data;
   usher_customer_license response = USHER_CUSTOMER_LICENSE_INIT; /* S3:113  license: nil, heartbeat: 0 */
@@ -59,7 +61,7 @@ static void license(const usher_customer_request *request, void *user_data) {
   usher_complete_license(request->completion, &response);
 }
 
-/* S3:48  func heartbeat(), which "has no parameters or return values" [S3:101] */
+/* Seed S3, line 48: the callback func heartbeat(), which "has no parameters or return values" (line 101). */
 static void heartbeat(usher_playback *playback, uint64_t tag, void *user_data) {
   customer_callback *me = (customer_callback *)user_data;
   http_reply reply;
@@ -68,8 +70,8 @@ static void heartbeat(usher_playback *playback, uint64_t tag, void *user_data) {
   keep_session_token(me, &reply);
   json_object_put(reply.json);
   printf("heartbeat(): %ld\n", reply.status);
-  if (reply.status >= 400) /* S3:101  "If the callback fails, the application must take any necessary actions" */
-    usher_playback_close(playback, USHER_CLOSE_DEFAULT);
+  /* Seed S3, line 101: the page says "If the callback fails, the application must take any necessary actions". */
+  if (reply.status >= 400) usher_playback_close(playback, USHER_CLOSE_DEFAULT);
 }
 
 static void observer(const usher_event *event, void *user_data) {
@@ -138,7 +140,7 @@ int main(int argc, char **argv) {
   init.certificate_size = fairplay_certificate.size;
   status = usher_context_new(NULL, &drm_manager);
   if (!status) status = usher_customer_delegate_new(drm_manager, &init, &customer_ssm_delegate);
-  /* S3:23  customerSSMDelegate.setCallback(customerCallback) sets "a pair of callbacks" [S3:10] */
+  /* Seed S3, line 23: customerSSMDelegate.setCallback(customerCallback) sets "a pair of callbacks" (line 10). */
   callbacks.license = license;
   callbacks.simple_heartbeat = heartbeat;
   if (!status) status = usher_delegate_set_customer_callbacks(customer_ssm_delegate, &callbacks, &callback, NULL);
@@ -152,7 +154,8 @@ int main(int argc, char **argv) {
       snprintf(callback.content_token, sizeof callback.content_token, "%s", word(&next, 3));
       play(player, &item, word(&next, 1), word(&next, 2));
     }
-    if (is(&next, "stop")) { /* S3:10  "The client application handles session management" */
+    /* Seed S3, line 10: the page says "The client application handles session management". */
+    if (is(&next, "stop")) {
       usher_playback_close(item, USHER_CLOSE_DEFAULT);
       usher_playback_wait_closed(item, USHER_OFF);
       http_ask(&done, callback.ssm_server_url, "/v1/sessions/teardown", callback.session_token, "{}", 2);

@@ -21,7 +21,8 @@ struct customer_callback {
     if (json_object *token = http_member(&reply, "sessionToken")) session_token = json_object_get_string(token);
   }
 
-  // S3:53  "It will be necessary to perform a secure session setup before acquiring the licence for the first time."
+  // Seed S3, line 53: the page says "It will be necessary to perform a secure session setup before acquiring the
+  // licence for the first time".
   bool session_setup() {
     http_reply reply;
     http_ask(&reply, ssm_server_url.c_str(), "/v1/sessions/setup", content_token.c_str(), "{}", 2);
@@ -31,7 +32,8 @@ struct customer_callback {
     return reply.status == 200;
   }
 
-  // S3:43  func license(keySystem: String, payload: Data, licenseType: OTVLicenseRequestType) -> OTVSSMLicenseResponse
+  // Seed S3, line 43: the callback that the page declares as func license(keySystem: String, payload: Data,
+  // licenseType: OTVLicenseRequestType) -> OTVSSMLicenseResponse
   void license(usher::customer_request request) {
     usher::customer_license response; // S3:113  license: nil, heartbeat: 0
     const bool renewal = request.type() == usher::license_type::renewal; // S3:64
@@ -53,7 +55,7 @@ struct customer_callback {
     request.answer(response);
   }
 
-  // S3:48  func heartbeat(), which "has no parameters or return values" [S3:101]
+  // Seed S3, line 48: the callback func heartbeat(), which "has no parameters or return values" (line 101).
   void heartbeat() {
     http_reply reply;
     http_ask(&reply, ssm_server_url.c_str(), "/v1/sessions/heartbeat", session_token.c_str(), "{}", 2);
@@ -99,7 +101,7 @@ int main(int argc, char **argv) {
   usher::customer_options init;
   init.certificate = {fairplay_certificate.body, fairplay_certificate.size};
   const auto customer_ssm_delegate = drm_manager.new_customer_delegate(std::move(init));
-  // S3:23  customerSSMDelegate.setCallback(customerCallback) sets "a pair of callbacks" [S3:10]
+  // Seed S3, line 23: customerSSMDelegate.setCallback(customerCallback) sets "a pair of callbacks" (line 10).
   usher::customer_callbacks callbacks;
   callbacks.license = [&](usher::customer_request request) { callback.license(std::move(request)); };
   callbacks.heartbeat = [&] { callback.heartbeat(); };

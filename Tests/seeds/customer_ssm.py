@@ -48,7 +48,8 @@ class CustomerCallback:
         return status, reply
 
     def session_setup(self) -> bool:
-        """S3:53  "It will be necessary to perform a secure session setup before acquiring the licence ..." """
+        """Seed S3, line 53: the page says "It will be necessary to perform a secure session setup before acquiring the
+        licence"."""
         status, reply = self.ssm("setup", self.content_token)
         self.heartbeat_period = reply.get("heartbeat", 0.0)
         return status == 200
@@ -70,7 +71,7 @@ class CustomerCallback:
         return usher.LicenseResponse(ckc, self.heartbeat_period, usher.RenewType[self.renew_type.upper()])
 
     def heartbeat(self) -> None:
-        """S3:48  func heartbeat(), which "has no parameters or return values" [S3:101]"""
+        """Seed S3, line 48: the callback func heartbeat(), which "has no parameters or return values" (line 101)."""
         status, _ = self.ssm("heartbeat", self.session_token)
         say(f"heartbeat(): {status}")
         if status >= 400 and self.item is not None:

@@ -20,9 +20,9 @@ typedef struct app {
   spc asked;
 } app;
 
-/* S4:77  getMyAssetIdentifierFromURL(url): returns the content id in the URL. A packager may write
- * `skd:{entitlement_server_url}?cid={content_id}` or `skd:{content_id}` [S4:31], or the content id after a semicolon.
- * If the URL has no content id [S4:33], the function returns the one that the application knows. */
+/* Seed S4, line 77: getMyAssetIdentifierFromURL(url): returns the content id in the URL. A packager may write
+ * `skd:{entitlement_server_url}?cid={content_id}` or `skd:{content_id}` (line 31), or the content id after a semicolon.
+ * If the URL has no content id (line 33), the function returns the one that the application knows. */
 static const char *my_asset_identifier(const app *me, const uint8_t *url, size_t size, char text[2048]) {
   static const char *const marks[] = {"?cid=", ";", "skd://", "skd:"};
   size_t i;
@@ -34,7 +34,8 @@ static const char *my_asset_identifier(const app *me, const uint8_t *url, size_t
   return me->content_id;
 }
 
-/* S4:17-21  The application decides to which server the request goes, and how to get the ExpressPlay token. */
+/* Seed S4, lines 17-21: the application decides to which server the request goes, and how to get the ExpressPlay
+   token. */
 static void should_wait_for_loading(const usher_server_request *request, void *user_data) {
   const app *me = (const app *)user_data;
   char text[2048], derived[2048];
@@ -43,33 +44,34 @@ static void should_wait_for_loading(const usher_server_request *request, void *u
   wanted.content_id = (const uint8_t *)asset_id;
   wanted.content_id_size = strlen(asset_id);
   switch (me->use_case) {
-  case 0: /* S4:48  NSString* const EXPRESSPLAY_TOKEN = @"https://..." */
-    usher_complete_server(request->completion, me->server, NULL);
-    break;
+  /* Seed S4, line 48: the constant NSString* const EXPRESSPLAY_TOKEN = @"https://..." */
+  case 0: usher_complete_server(request->completion, me->server, NULL); break;
   case 1: /* S4:85  strUrl = getOnPremiseServerUrl(strUrl, assetId) */
     usher_complete_server(request->completion, me->server, "X-Asset: on-premise");
     break;
-  case 2: /* S4:106  strUrl = getExpressPlayTokenUrlFromEntilementServer(strUrl, assetId, true, &error) */
+  /* Seed S4, line 106: the page calls strUrl = getExpressPlayTokenUrlFromEntilementServer(strUrl, assetId, true,
+     &error) */
+  case 2:
     wanted.url = me->server;
     if (strcmp(me->server, "-") == 0) {
-      /* S4:67  Replaces "skd://" in strUrl, here by "http://", because the server listens on loopback. */
+      /* Seed S4, line 67: replaces "skd://" in strUrl, here by "http://", because the server listens on loopback. */
       const char *strUrl = strstr(text, "//") ? strstr(text, "//") + 2 : text + strlen("skd:");
       snprintf(derived, sizeof derived, "http://%.*s", (int)strcspn(strUrl, "?"), strUrl);
       wanted.url = derived;
     }
-    /* S4:99-103 bEnforceDeviceID: false asks for a token that registers the device, true asks for a token that only
-       this device can use. */
+    /* Seed S4, lines 99-103: bEnforceDeviceID. If it is false, the library asks for a token that registers the device;
+       if it is true, for a token that only this device can use. */
     wanted.token_kind = request->token_kind;
     usher_complete_entitlement(request->completion, &wanted);
     break;
   default:
-    /* S4:109  "strUrl is already the ExpressPlay Token Url". The library replaces the scheme `skd:` of this URL by the
-     * option `derived_scheme`. The seed also replaces it [S4:167]. */
+    /* Seed S4, line 109: the page says "strUrl is already the ExpressPlay Token Url". The library replaces the scheme
+     * `skd:` of this URL by the option `derived_scheme`. The seed replaces it, too (line 167). */
     usher_complete_builtin(request->completion);
   }
 }
 
-/* S4:120  Makes the SPC, as [loadingRequest streamingContentKeyRequestDataForApp:...] does */
+/* Seed S4, line 120: makes the SPC, as [loadingRequest streamingContentKeyRequestDataForApp:...] does. */
 static void make_spc(const usher_spc_request *request, void *user_data) {
   app *me = (app *)user_data;
   char text[2048];

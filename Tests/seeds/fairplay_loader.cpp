@@ -8,9 +8,9 @@
 #include <string>
 #include <usher/usher.hpp>
 
-// S4:77  getMyAssetIdentifierFromURL(url): returns the content id in the URL. A packager may write
-// `skd:{entitlement_server_url}?cid={content_id}` or `skd:{content_id}` [S4:31], or the content id after a semicolon.
-// If the URL has no content id [S4:33], the function returns the one that the application knows.
+// Seed S4, line 77: getMyAssetIdentifierFromURL(url): returns the content id in the URL. A packager may write
+// `skd:{entitlement_server_url}?cid={content_id}` or `skd:{content_id}` (line 31), or the content id after a semicolon.
+// If the URL has no content id (line 33), the function returns the one that the application knows.
 static std::string my_asset_identifier(const std::string &url, const std::string &known) {
   for (const std::string mark : {"?cid=", ";", "skd://", "skd:"}) {
     const auto at = url.find(mark);
@@ -20,7 +20,7 @@ static std::string my_asset_identifier(const std::string &url, const std::string
   return known;
 }
 
-// S4:67  Replaces "skd://", here by "http://", because the server listens on loopback.
+// Seed S4, line 67: replaces "skd://", here by "http://", because the server listens on loopback.
 static std::string server_in(const std::string &url) {
   const auto start = url.compare(0, 6, "skd://") == 0 ? 6 : 4;
   return "http://" + url.substr(start, url.find('?') - start);
@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
     context.add_observer([](const usher::event &event) { std::printf("event %s\n", event.name()); });
 
     usher::loader_options options;
-    // S4:17-21  The application decides to which server the request goes, and how to get the token.
+    // Seed S4, lines 17-21: the application decides to which server the request goes, and how to get the token.
     options.server = [&](usher::server_request request) {
       const std::string strUrl(request.url().text());
       const std::string asset_id = my_asset_identifier(strUrl, content_id);
@@ -48,17 +48,17 @@ int main(int argc, char **argv) {
         usher::entitlement wanted;
         wanted.url = server == "-" ? server_in(strUrl) : server;
         wanted.content_id = asset_id;
-        // S4:99-103 bEnforceDeviceID: false asks for a token that registers the device, true asks for a token that only
-        // this device can use.
+        // Seed S4, lines 99-103: bEnforceDeviceID. If it is false, the library asks for a token that registers the
+        // device; if it is true, for a token that only this device can use.
         wanted.token_kind = request.token_kind();
         request.ask_entitlement(wanted);
       } else {
-        // S4:109  "strUrl is already the ExpressPlay Token Url". The library replaces the scheme `skd:` of this URL by
-        // the option `derived_scheme`. The seed also replaces it [S4:167].
+        // Seed S4, line 109: the page says "strUrl is already the ExpressPlay Token Url". The library replaces the
+        // scheme `skd:` of this URL by the option `derived_scheme`. The seed replaces it, too (line 167).
         request.use_builtin();
       }
     };
-    // S4:120  Makes the SPC, as [loadingRequest streamingContentKeyRequestDataForApp:...] does
+    // Seed S4, line 120: makes the SPC, as [loadingRequest streamingContentKeyRequestDataForApp:...] does.
     options.spc = [&](usher::spc_request request) {
       const usher::bytes_view certificate = request.certificate();
       const std::string asset_id = my_asset_identifier(std::string(request.url().text()), content_id);

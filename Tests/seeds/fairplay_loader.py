@@ -14,9 +14,9 @@ from usher.testing import fairplay
 
 
 def my_asset_identifier(url: str, known: str) -> str:
-    """S4:77  getMyAssetIdentifierFromURL(url): returns the content id in the URL. A packager may write
-    `skd:{entitlement_server_url}?cid={content_id}` or `skd:{content_id}` [S4:31], or the content id after a
-    semicolon. If the URL has no content id [S4:33], the function returns the one that the application knows."""
+    """Seed S4, line 77: getMyAssetIdentifierFromURL(url): returns the content id in the URL. A packager may write
+    `skd:{entitlement_server_url}?cid={content_id}` or `skd:{content_id}` (line 31), or the content id after a
+    semicolon. If the URL has no content id (line 33), the function returns the one that the application knows."""
     for mark in ("?cid=", ";", "skd://", "skd:"):
         _, found, content_id = url.partition(mark)
         if found and content_id and url != "skd://":
@@ -25,7 +25,7 @@ def my_asset_identifier(url: str, known: str) -> str:
 
 
 def server_in(url: str) -> str:
-    """S4:67  Replaces "skd://", here by "http://", because the server listens on loopback."""
+    """Seed S4, line 67: replaces "skd://", here by "http://", because the server listens on loopback."""
     return "http://" + url.removeprefix("skd:").removeprefix("//").partition("?")[0]
 
 
@@ -33,7 +33,7 @@ def main(use_case: str, server: str, url: str, certificate: str, clip: str, cont
     spcs: list[bytes] = []
 
     def should_wait_for_loading(request: usher.ServerRequest) -> object:
-        """S4:17-21  The application decides to which server the request goes, and how to get the token."""
+        """Seed S4, lines 17-21: the application decides to which server the request goes, and how to get the token."""
         asset_id = my_asset_identifier(request.url, content_id)
         match use_case:
             case "0":  # S4:48  NSString* const EXPRESSPLAY_TOKEN = @"https://..."
@@ -41,18 +41,18 @@ def main(use_case: str, server: str, url: str, certificate: str, clip: str, cont
             case "1":  # S4:85  strUrl = getOnPremiseServerUrl(strUrl, assetId)
                 return server, {"X-Asset": "on-premise"}
             case "2":  # S4:106  strUrl = getExpressPlayTokenUrlFromEntilementServer(strUrl, assetId, true, &error)
-                # S4:99-103 bEnforceDeviceID: false asks for a token that registers the device, true asks for a token
-                # that only this device can use.
+                # Seed S4, lines 99-103: bEnforceDeviceID. If it is false, the library asks for a token that registers
+                # the device; if it is true, for a token that only this device can use.
                 asked = server_in(request.url) if server == "-" else server
                 request.ask_entitlement(asked, asset_id.encode(), request.token_kind)
             case _:
-                # S4:109  "strUrl is already the ExpressPlay Token Url". The library replaces the scheme `skd:` of this
-                # URL by the option `derived_scheme`. The seed also replaces it [S4:167].
+                # Seed S4, line 109: the page says "strUrl is already the ExpressPlay Token Url". The library replaces
+                # the scheme `skd:` of this URL by the option `derived_scheme`. The seed replaces it, too (line 167).
                 request.answer_builtin()
         return None
 
     def make_spc(request: usher.SPCRequest) -> bytes:
-        """S4:120  Makes the SPC, as [loadingRequest streamingContentKeyRequestDataForApp:...] does"""
+        """Seed S4, line 120: makes the SPC, as [loadingRequest streamingContentKeyRequestDataForApp:...] does."""
         asset_id = my_asset_identifier(request.url, content_id)
         spcs.append(fairplay.make_spc(asset_id, request.certificate or b"", device=b"this tv"))
         return spcs[-1]

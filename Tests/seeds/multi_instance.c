@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <usher/usher.h>
 
-/* S2:15  MultiInstanceDelegate, a subclass of OTVCommonLicenseDelegate: the application writes it. */
+/* Seed S2, line 15: MultiInstanceDelegate, a subclass of OTVCommonLicenseDelegate. The application writes this
+   class. */
 typedef struct multi_instance_delegate {
   pthread_mutex_t lock;
   struct {
@@ -22,7 +23,8 @@ typedef struct multi_instance_delegate {
   } token_id_map[8]; /* S2:21  tokenIDMap */
 } multi_instance_delegate;
 
-/* S2:17  setStreamToken: "stored in a map using the content ID as the key". S2:21: NULL removes the token. */
+/* Seed S2, line 17: setStreamToken: the token is "stored in a map using the content ID as the key". NULL removes the
+   token (line 21). */
 static void set_stream_token(multi_instance_delegate *me, const char *token, const char *content_id) {
   int i, place = -1;
   pthread_mutex_lock(&me->lock);
@@ -42,7 +44,8 @@ static void set_stream_token(multi_instance_delegate *me, const char *token, con
   pthread_mutex_unlock(&me->lock);
 }
 
-/* S2:19  generateHTTPHeaders(assetID): "base-64 encoded JSON which includes the SSP content ID" */
+/* Seed S2, line 19: generateHTTPHeaders(assetID). The asset ID is "base-64 encoded JSON which includes the SSP content
+   ID". */
 static void generate_http_headers(const usher_hook_call *call, void *user_data) {
   multi_instance_delegate *me = (multi_instance_delegate *)user_data;
   char content_id[512] = "", headers[8192] = "";
@@ -51,7 +54,8 @@ static void generate_http_headers(const usher_hook_call *call, void *user_data) 
   if (usher_content_id(call->asset_id, call->asset_id_size, USHER_CONTENT_ID_SSP, (uint8_t *)content_id, &size) == 0)
     content_id[size] = 0;
   pthread_mutex_lock(&me->lock);
-  for (i = 0; i < 8; i++) /* S2:19  "The stream's token can then be pulled from the map" */
+  /* Seed S2, line 19: the page says "The stream's token can then be pulled from the map". */
+  for (i = 0; i < 8; i++)
     if (me->token_id_map[i].content_id && strcmp(me->token_id_map[i].content_id, content_id) == 0)
       snprintf(headers, sizeof headers, "nv-authorizations: %s", me->token_id_map[i].token);
   pthread_mutex_unlock(&me->lock);
@@ -72,7 +76,8 @@ static void start(screen *me, const usher_playback_options *item) {
   if (status) printf("play: %s\n", usher_status_name(status));
 }
 
-/* S2:23  "the clear stream does not require a license and so does not have a token or content ID" */
+/* Seed S2, line 23: the page says "the clear stream does not require a license and so does not have a token or content
+   ID". */
 static void play_clear(screen *me, const char *clip) {
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
   item.clear = 1;
@@ -80,7 +85,7 @@ static void play_clear(screen *me, const char *clip) {
   if (me->item) decode(clip, "");
 }
 
-/* S2:19  "When a license request is made ..." */
+/* Seed S2, line 19: the part of the page that begins with "When a license request is made". */
 static void play(screen *me, const char *clip, const char *skd) {
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
   usher_license_request request = USHER_LICENSE_REQUEST_INIT;

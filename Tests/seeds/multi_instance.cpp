@@ -9,20 +9,21 @@
 #include <mutex>
 #include <usher/usher.hpp>
 
-// S2:15  MultiInstanceDelegate, a subclass of OTVCommonLicenseDelegate: the application writes it.
+// Seed S2, line 15: MultiInstanceDelegate, a subclass of OTVCommonLicenseDelegate. The application writes this class.
 class multi_instance_delegate : public usher::common_delegate {
 public:
-  // S2:17  setStreamToken: "stored in a map using the content ID as the key"
+  // Seed S2, line 17: setStreamToken: the token is "stored in a map using the content ID as the key".
   void set_stream_token(const std::string &token, const std::string &content_id) {
     const std::lock_guard<std::mutex> guard(lock_);
     token_id_map_[content_id] = token;
   }
-  // S2:21  "tokens can be removed from tokenIDMap when they are no longer required"
+  // Seed S2, line 21: the page says "tokens can be removed from tokenIDMap when they are no longer required".
   void remove(const std::string &content_id) {
     const std::lock_guard<std::mutex> guard(lock_);
     token_id_map_.erase(content_id);
   }
-  // S2:19  generateHTTPHeaders(assetID): "base-64 encoded JSON which includes the SSP content ID"
+  // Seed S2, line 19: generateHTTPHeaders(assetID). The asset ID is "base-64 encoded JSON which includes the SSP
+  // content ID".
   void http_headers(usher::headers_request request) override {
     const auto id = usher::content_id(request.asset_id(), usher::content_id_rule::ssp);
     const std::lock_guard<std::mutex> guard(lock_);
@@ -41,7 +42,8 @@ struct screen {
   usher::player player;
   usher::playback item;
 
-  // S2:23  "the clear stream does not require a license and so does not have a token or content ID"
+  // Seed S2, line 23: the page says "the clear stream does not require a license and so does not have a token or
+  // content ID".
   void play_clear(const char *clip) {
     usher::playback_options stream;
     stream.clear = true;
@@ -49,7 +51,7 @@ struct screen {
     decode(clip, "");
   }
 
-  // S2:19  "When a license request is made ..."
+  // Seed S2, line 19: the part of the page that begins with "When a license request is made".
   void play(const char *clip, const std::string &skd) {
     const std::string asset_id = skd.substr(std::string("skd://").size());
     try {

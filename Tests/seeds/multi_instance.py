@@ -13,18 +13,20 @@ import usher
 
 
 class MultiInstanceDelegate(usher.CommonDelegate):
-    """S2:15  MultiInstanceDelegate, a subclass of OTVCommonLicenseDelegate: the application writes it."""
+    """Seed S2, line 15: MultiInstanceDelegate, a subclass of OTVCommonLicenseDelegate. The application writes this
+    class."""
 
     def __init__(self, context: usher.Context, certificate_url: str, license_url: str) -> None:
         self.tokenIDMap: dict[bytes, str] = {}
         super().__init__(context, certificate_url=certificate_url, license_url=license_url)
 
     def setStreamToken(self, token: str, content_id: str) -> None:
-        """S2:17  "stored in a map using the content ID as the key" """
+        """Seed S2, line 17: the page says "stored in a map using the content ID as the key"."""
         self.tokenIDMap[content_id.encode()] = token
 
     def http_headers(self, call: usher.HookCall[dict[str, str]]) -> dict[str, str] | None:
-        """S2:19  generateHTTPHeaders(assetID): "base-64 encoded JSON which includes the SSP content ID" """
+        """Seed S2, line 19: generateHTTPHeaders(assetID). The asset ID is "base-64 encoded JSON which includes the SSP
+        content ID"."""
         assert call.asset_id is not None
         token = self.tokenIDMap.get(usher.content_id(call.asset_id, usher.ContentIDRule.SSP))
         return None if token is None else {"nv-authorizations": token}  # S2:19  "pulled from the map"
@@ -38,12 +40,13 @@ class Screen:
         self.item: usher.Playback | None = None
 
     def play_clear(self, clip: str) -> None:
-        """S2:23  "the clear stream does not require a license and so does not have a token or content ID" """
+        """Seed S2, line 23: the page says "the clear stream does not require a license and so does not have a token or
+        content ID"."""
         self.item = self.player.play(clear=True)
         say(pictures(clip))
 
     def play(self, clip: str, skd: str) -> None:
-        """S2:19  "When a license request is made ..." """
+        """Seed S2, line 19: the part of the page that begins with "When a license request is made"."""
         try:
             self.item = self.player.play()
             spc = make_spc(b"", self.item.get_content_id(skd))

@@ -26,14 +26,15 @@ static void token(usher_completion completion, usher_playback *playback, uint64_
   usher_complete_token(completion, strcmp(me->fresh_token, "-") == 0 ? NULL : me->fresh_token);
 }
 
-/* S0:50  @objc func didReceiveSSMError(_ notification: NSNotification) */
+/* Seed S0, line 50: the method that the page declares as @objc func didReceiveSSMError(_ notification:
+   NSNotification) */
 static void did_receive_ssm_error(const usher_event *notification) {
   int64_t ssm_error = notification->error.service_code; /* S0:53  userInfo?["errorCode"] */
   int32_t code = notification->error.http_status; /* S0:55  userInfo?["code"] */
   const char *message = notification->error.message; /* S0:57  userInfo?["message"] */
   printf("%s: error %d HTTP status code %d and message %s\n", usher_event_name(notification->type), (int)ssm_error,
       (int)code, message);
-  /* S0:70  "stop playback and attempt to zap to the same stream" */
+  /* Seed S0, line 70: the page says "stop playback and attempt to zap to the same stream". */
   if (notification->type == USHER_EVENT_HEARTBEAT_ERROR) main_queue_post("zap\n");
 }
 
@@ -48,7 +49,7 @@ static void observer(const usher_event *event, void *user_data) {
   }
 }
 
-/* S0:28  FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back. */
+/* Seed S0, line 28: FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back. */
 static void key_request(app *me) {
   usher_license_request request = USHER_LICENSE_REQUEST_INIT;
   usher_response *certificate = NULL, *content_id = NULL, *ckc = NULL;
@@ -77,18 +78,19 @@ static void key_request(app *me) {
   usher_response_free(ckc);
 }
 
-/* S0:20  "every playback will have an SSM session" */
+/* Seed S0, line 20: the page says "every playback will have an SSM session". */
 static void play(app *me) {
   usher_playback_options stream = USHER_PLAYBACK_OPTIONS_INIT;
   int32_t state = USHER_SESSION_NONE, status;
   stream.content_token = word(&me->stream, 3);
-  status = usher_player_play(me->player, &stream, &me->item); /* S0:18  sync: "blocks the main thread" */
+  /* Seed S0, line 18: with the option for sync, this call "blocks the main thread". */
+  status = usher_player_play(me->player, &stream, &me->item);
   usher_playback_session_state(me->item, &state);
   printf("play: %s, session %s\n", usher_status_name(status), state == USHER_SESSION_ACTIVE ? "active" : "pending");
   key_request(me);
 }
 
-/* S0:20  "the player will release the session when OTVAVPlayerItem is de-initialised" */
+/* Seed S0, line 20: the page says "the player will release the session when OTVAVPlayerItem is de-initialised". */
 static void deinit_item(app *me) {
   int64_t began = av_gettime_relative();
   usher_playback_free(me->item);

@@ -14,7 +14,7 @@ struct app {
   usher::playback item; // OTVAVPlayerItem
   std::string clip, url, token;
 
-  // S0:28  FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back.
+  // Seed S0, line 28: FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back.
   void key_request() {
     try {
       const auto certificate = item.get_certificate();
@@ -30,7 +30,7 @@ struct app {
     }
   }
 
-  // S0:20  "every playback will have an SSM session"
+  // Seed S0, line 20: the page says "every playback will have an SSM session".
   void play() {
     usher::playback_options stream;
     stream.content_token = token;
@@ -40,7 +40,7 @@ struct app {
     key_request();
   }
 
-  // S0:20  "the player will release the session when OTVAVPlayerItem is de-initialised"
+  // Seed S0, line 20: the page says "the player will release the session when OTVAVPlayerItem is de-initialised".
   void deinit_item() {
     const auto began = std::chrono::steady_clock::now();
     item = usher::playback();
@@ -49,14 +49,14 @@ struct app {
   }
 };
 
-// S0:50  @objc func didReceiveSSMError(_ notification: NSNotification)
+// Seed S0, line 50: the method that the page declares as @objc func didReceiveSSMError(_ notification: NSNotification)
 static void did_receive_ssm_error(const usher::event &notification) {
   const auto ssm_error = notification.error.service_code; // S0:53  userInfo?["errorCode"]
   const auto code = notification.error.http_status; // S0:55  userInfo?["code"]
   const auto &message = notification.error.message; // S0:57  userInfo?["message"]
   std::printf("%s: error %d HTTP status code %d and message %s\n", notification.name(), static_cast<int>(ssm_error),
       static_cast<int>(code), message.c_str());
-  // S0:70  "stop playback and attempt to zap to the same stream"
+  // Seed S0, line 70: the page says "stop playback and attempt to zap to the same stream".
   if (notification.type == usher::event_type::heartbeat_error) main_queue_post("zap\n");
 }
 

@@ -31,7 +31,8 @@ class App:
             say(event.type.name)
 
     def did_receive_ssm_error(self, notification: usher.Event) -> None:
-        """S0:50  @objc func didReceiveSSMError(_ notification: NSNotification)"""
+        """Seed S0, line 50: the method that the page declares as @objc func didReceiveSSMError(_ notification:
+        NSNotification)"""
         assert notification.error is not None
         ssm_error = notification.error.service_code  # S0:53  userInfo?["errorCode"]
         code = notification.error.http_status  # S0:55  userInfo?["code"]
@@ -41,7 +42,8 @@ class App:
             self.main_queue.post("zap")  # S0:70  "stop playback and attempt to zap to the same stream"
 
     def key_request(self) -> None:
-        """S0:28  FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back."""
+        """Seed S0, line 28: FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or
+        back."""
         assert self.item is not None
         clip, url, _ = self.stream
         try:
@@ -53,14 +55,15 @@ class App:
             show(clip, spc, ckc.data)
 
     def play(self) -> None:
-        """S0:20  "every playback will have an SSM session" """
+        """Seed S0, line 20: the page says "every playback will have an SSM session"."""
         self.item = self.player.play(content_token=self.stream[2])  # S0:18  sync: "blocks the main thread"
         active = self.item.session_state is usher.SessionState.ACTIVE
         say(f"play: USHER_OK, session {'active' if active else 'pending'}")
         self.key_request()
 
     def deinit_item(self) -> None:
-        """S0:20  "the player will release the session when OTVAVPlayerItem is de-initialised" """
+        """Seed S0, line 20: the page says "the player will release the session when OTVAVPlayerItem is
+        de-initialised"."""
         assert self.item is not None
         began = time.monotonic()
         self.item.free()  # the player, too, keeps its item, as AVPlayer does: dropping this reference is not enough

@@ -27,14 +27,15 @@ static void token(usher_completion completion, usher_playback *playback, uint64_
   usher_complete_token(completion, strcmp(me->fresh_token, "-") == 0 ? NULL : me->fresh_token);
 }
 
-/* S1:28  @objc func didReceiveSSMError(_ notification: NSNotification) */
+/* Seed S1, line 28: the method that the page declares as @objc func didReceiveSSMError(_ notification:
+   NSNotification) */
 static void did_receive_ssm_error(const usher_event *notification) {
   int64_t ssm_error = notification->error.service_code; /* S1:31  userInfo?["errorCode"] */
   int32_t code = notification->error.http_status; /* S1:33  userInfo?["code"] */
   const char *message = notification->error.message; /* S1:35  userInfo?["message"] */
   printf("%s: error %d HTTP status code %d and message %s\n", usher_event_name(notification->type), (int)ssm_error,
       (int)code, message);
-  /* S1:43  "stop playback and attempt to zap to the same stream" */
+  /* Seed S1, line 43: the page says "stop playback and attempt to zap to the same stream". */
   if (notification->type == USHER_EVENT_HEARTBEAT_ERROR) main_queue_post("zap\n");
 }
 
@@ -49,7 +50,7 @@ static void observer(const usher_event *event, void *user_data) {
   }
 }
 
-/* S1:16  FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back. */
+/* Seed S1, line 16: FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back. */
 static void key_request(app *me) {
   usher_license_request request = USHER_LICENSE_REQUEST_INIT;
   usher_response *certificate = NULL, *content_id = NULL, *ckc = NULL;
@@ -78,7 +79,7 @@ static void key_request(app *me) {
   usher_response_free(ckc);
 }
 
-/* S1:12  "every playback will have an SSM session" */
+/* Seed S1, line 12: the page says "every playback will have an SSM session". */
 static void play(app *me) {
   usher_playback_options stream = USHER_PLAYBACK_OPTIONS_INIT;
   int32_t status;
@@ -122,12 +123,15 @@ int main(int argc, char **argv) {
     if (is(&next, "background")) usher_context_suspend(me.drm_manager); /* S1:40 */
     if (is(&next, "foreground")) usher_context_resume(me.drm_manager); /* S1:42 */
     if (is(&next, "picture-in-picture")) printf("the SSM service as normal\n"); /* S1:44: nothing to do */
-    if (is(&next, "stop") || is(&next, "zap")) { /* S1:12  "When the playback stops, ..." */
+    /* Seed S1, line 12: this is what the page describes after "When the playback stops". */
+    if (is(&next, "stop") || is(&next, "zap")) {
       usher_player_stop(me.player, USHER_CLOSE_DEFAULT);
       printf("stopped\n");
     }
     if (is(&next, "zap")) play(&me); /* S1:43 */
-    if (is(&next, "teardown")) /* S1:12  "... Application will need to teardown the session specifically" */
+    /* Seed S1, line 12: after the playback has stopped, the page says "Application will need to teardown the session
+       specifically". */
+    if (is(&next, "teardown"))
       printf("teardown: %s\n", usher_status_name(usher_playback_close(me.item, USHER_CLOSE_TEARDOWN)));
   }
   usher_context_free(me.drm_manager);

@@ -14,7 +14,7 @@ struct app {
   usher::playback item; // OTVAVPlayerItem
   std::string clip, url, token;
 
-  // S1:16  FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back.
+  // Seed S1, line 16: FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back.
   void key_request() {
     try {
       const auto certificate = item.get_certificate();
@@ -30,7 +30,7 @@ struct app {
     }
   }
 
-  // S1:12  "every playback will have an SSM session"
+  // Seed S1, line 12: the page says "every playback will have an SSM session".
   void play() {
     usher::playback_options stream;
     stream.content_token = token;
@@ -40,14 +40,14 @@ struct app {
   }
 };
 
-// S1:28  @objc func didReceiveSSMError(_ notification: NSNotification)
+// Seed S1, line 28: the method that the page declares as @objc func didReceiveSSMError(_ notification: NSNotification)
 static void did_receive_ssm_error(const usher::event &notification) {
   const auto ssm_error = notification.error.service_code; // S1:31  userInfo?["errorCode"]
   const auto code = notification.error.http_status; // S1:33  userInfo?["code"]
   const auto &message = notification.error.message; // S1:35  userInfo?["message"]
   std::printf("%s: error %d HTTP status code %d and message %s\n", notification.name(), static_cast<int>(ssm_error),
       static_cast<int>(code), message.c_str());
-  // S1:43  "stop playback and attempt to zap to the same stream"
+  // Seed S1, line 43: the page says "stop playback and attempt to zap to the same stream".
   if (notification.type == usher::event_type::heartbeat_error) main_queue_post("zap\n");
 }
 

@@ -30,7 +30,8 @@ class App:
             say(event.type.name)
 
     def did_receive_ssm_error(self, notification: usher.Event) -> None:
-        """S1:28  @objc func didReceiveSSMError(_ notification: NSNotification)"""
+        """Seed S1, line 28: the method that the page declares as @objc func didReceiveSSMError(_ notification:
+        NSNotification)"""
         assert notification.error is not None
         ssm_error = notification.error.service_code  # S1:31  userInfo?["errorCode"]
         code = notification.error.http_status  # S1:33  userInfo?["code"]
@@ -40,7 +41,8 @@ class App:
             self.main_queue.post("zap")  # S1:43  "stop playback and attempt to zap to the same stream"
 
     def key_request(self) -> None:
-        """S1:16  FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or back."""
+        """Seed S1, line 16: FairPlay asks for a key when the item starts, and again when playback moves to AirPlay or
+        back."""
         assert self.item is not None
         clip, url, _ = self.stream
         try:
@@ -52,13 +54,14 @@ class App:
             show(clip, spc, ckc.data)
 
     def play(self) -> None:
-        """S1:12  "every playback will have an SSM session" """
+        """Seed S1, line 12: the page says "every playback will have an SSM session"."""
         self.item = self.player.play(content_token=self.stream[2])
         say("play: USHER_OK")
         self.key_request()
 
     def teardown(self) -> None:
-        """S1:12  "... Application will need to teardown the session specifically" """
+        """Seed S1, line 12: after the playback has stopped, the page says "Application will need to teardown the
+        session specifically"."""
         assert self.item is not None
         self.item.close(usher.CloseMode.TEARDOWN)
         say("teardown: USHER_OK")

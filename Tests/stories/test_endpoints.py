@@ -117,8 +117,8 @@ def test_v2_wholeUrls_needNoneForSetup(stage: Stage) -> None:
     ids=str,
 )
 def test_version_isTheSegmentThatOptionsSay(stage: Stage, options: dict[str, str], path: str) -> None:
-    """The options for the version decide the path of the set-up URL. (Here the head-end answers 404 to every request.)
-    (protocol.md: The session)."""
+    """The options for the version decide the path of the set-up URL. In this test, the head-end answers 404 to every
+    request (protocol.md: The session)."""
     base = f"{stage.headend.tenant_url}/ssm"
     given = {
         "ssm_url": base,
