@@ -54,7 +54,7 @@ extern "C" {
 /* wire_format */
 /** Widevine licence requests are JSON. */
 #define USHER_WIRE_AUTO 0
-/** Widevine licence requests are the CDM's bytes. */
+/** The body of a Widevine licence request is the bytes of the CDM, without JSON. */
 #define USHER_WIRE_RAW 1
 
 /* suspend */

@@ -25,7 +25,7 @@ class Group:
     also: tuple[str, ...] = ()
     """Constants of the group that do not begin with its prefix."""
     cpp_also: dict[str, str] = field(default_factory=dict)
-    """Values that have a name in C++ but none in C."""
+    """Values that have a name in C++, but no constant in C."""
 
     def members(self, headers: Headers) -> Iterator[tuple[str, Constant]]:
         """Returns each constant with its name in upper case, without the prefix."""

@@ -16,7 +16,7 @@ ERRORS = ROOT / "bindings" / "python" / "src" / "usher" / "_errors.py"
 
 @dataclass(frozen=True)
 class Options:
-    """A class of options: the fields of some structures."""
+    """A class of options in Python. It has the fields of one or more C structures."""
 
     python: str
     says: str

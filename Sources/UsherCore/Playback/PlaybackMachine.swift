@@ -51,7 +51,7 @@ package struct PlaybackMachine {
   struct Denial {
     let failure: WireFailure
     let origin: Origin
-    /// The generation of the session token that the request carried.
+    /// The generation of the session token that the request carried. This number identifies the token.
     let generation: UInt32
   }
 
@@ -94,7 +94,7 @@ package struct PlaybackMachine {
     /// not count if one of these replies has replaced the session token.
     var denial: Denial?
     var resends: UInt8 = 0
-    /// The generation of the content token that the request carried.
+    /// The generation of the content token that the request carried. This number identifies the token.
     var contentGeneration: UInt32 = 0
     /// The refusal after which the library asked the token callback for another content token. If the callback has no
     /// other token, the request fails with the error of this refusal.
@@ -196,13 +196,14 @@ package struct PlaybackMachine {
   }
 
   /// Whether only a licence request can begin the session, and the playback has no licence request now. This method is
-  /// `mutating` for the same reason as `standing`.
+  /// `mutating`, because otherwise the caller would copy the whole machine.
   package mutating func needsLicenseRequest() -> Bool {
     let begins = policy.opensByLicense || (policy.startsWithLicense && !contentToken.isKnown)
     return policy.hasSSM && begins && session.isIdle && licenses.isEmpty
   }
 
-  // Does the same as the method of `session`. It is `mutating` for the same reason as `standing`.
+  // Calls the method of `session` with this name. It is `mutating`, because otherwise the caller would copy the whole
+  // machine.
   package mutating func keepAliveTimeout(now: Milliseconds) -> Milliseconds { session.keepAliveTimeout(now: now) }
   package mutating func longestKeepAliveTimeout(now: Milliseconds) -> Milliseconds {
     session.longestKeepAliveTimeout(now: now)

@@ -4,7 +4,7 @@ internal import Synchronization
 /// Runs host code. Each playback has a lane: jobs of one lane run in order, different lanes run in parallel. The I/O
 /// thread only enqueues jobs.
 package protocol CallbackExecutor: AnyObject {
-  /// Any thread. Returns false after `shutDown`; if the job must run, the caller then runs it.
+  /// Any thread: queues a job. Returns false after `shutDown`; if the job must run, the caller then runs it.
   func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
   /// The number of jobs queued or running.
   var pending: Int { get }

@@ -7,7 +7,7 @@ package final class HostCalls {
   package let pump: PumpedExecutor?
   /// The callback threads; nil in pumped mode, and if a test runs the host code.
   let threads: ThreadedExecutor?
-  /// The host's `user_data` of this context.
+  /// Every `user_data` that the host has passed to functions of this context.
   package let userData: AcceptedUserData
   private let idle: IdleMonitor
   /// Jobs that the executor refused, because it had shut down already.

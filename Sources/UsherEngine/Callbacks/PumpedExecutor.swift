@@ -74,8 +74,8 @@ package final class PumpedExecutor: CallbackExecutor {
     return true
   }
 
-  /// Whether the calling thread made the last pump. Such a thread must not block until a callback has run: perhaps no
-  /// other thread pumps, so the callback would never run.
+  /// Whether the calling thread made the last pump. Such a thread must not wait for a callback: perhaps no other thread
+  /// pumps, and then the callback would never run.
   package var isPumpingThread: Bool {
     monitor.locked { hasPumped } && mayPumpHere
   }

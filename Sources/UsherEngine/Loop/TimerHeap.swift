@@ -46,7 +46,7 @@ struct TimerHeap<Target> {
     for entry in heap where entry.at <= now { if let target = live[entry.id] { body(target) } }
   }
 
-  /// The soonest timer, if `next` has just returned its instant.
+  /// The soonest timer. Call `next` directly before: it removes the cancelled timers that would come first.
   var first: Target? { heap.first.flatMap { live[$0.id] } }
 
   /// Moves the soonest timer to a later instant; it keeps its id.

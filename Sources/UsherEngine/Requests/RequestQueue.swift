@@ -59,7 +59,7 @@ struct RequestQueue {
   /// The time that one request keeps the I/O thread busy, in µs. An origin gets no more permits than its requests need
   /// to keep the thread busy all the time.
   private static var share: Int64 { 200 }
-  /// How many origins the queue remembers that have no request now.
+  /// How many origins without any request the queue remembers.
   private static var unusedMost: Int { 64 }
   /// The queues of all origins. The queue that was used last comes first, because each request looks its queue up
   /// several times.
@@ -136,7 +136,7 @@ struct RequestQueue {
     origin == other || find(origin).map { hasConnection($0, isUrgent: true, freed: 1) } ?? false
   }
 
-  /// The origin with the most connections, if it has at least two more than `origin`.
+  /// Returns the origin with the most connections; nil if it does not have at least two connections more than `origin`.
   mutating func largest(besides origin: [UInt8]) -> [UInt8]? {
     var most = (find(origin)?.connected ?? 0) + 1
     var found: [UInt8]?
@@ -144,7 +144,7 @@ struct RequestQueue {
     return found
   }
 
-  /// Of the origins with overdue keep-alives, the one with the fewest connections.
+  /// Returns, of the origins with overdue keep-alives, the one with the fewest connections.
   var overdueOrigin: [UInt8]? {
     var found: OriginQueue?
     for queue in origins where !queue.overdue.isEmpty && queue.connected < found?.connected ?? .max { found = queue }

@@ -47,7 +47,7 @@ final class Connections {
   private let bytesMost: UInt64
   /// The watches, by socket number.
   private var watches: [Watch] = []
-  /// The sockets that are lost; see `Watch.isLost`.
+  /// The sockets that epoll refused to watch; see `Watch.isLost`.
   private var lost: [Int32] = []
   /// How many replies the connections have brought.
   private var replies: UInt64 = 0

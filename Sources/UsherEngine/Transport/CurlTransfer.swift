@@ -60,7 +60,7 @@ final class CurlTransfer {
     /// `NameTable.version` when `addresses` was set.
     var version: UInt32 = 0
     var avoidsProxy = false
-    /// Whether the handle's connection must not be used again.
+    /// Whether no other request may use the handle's connection.
     var isUsedUp = false
   }
 

@@ -253,7 +253,7 @@ final class CurlTransport: Transport {
   }
 
   private func takeLong() -> [FinishedTransfer] {
-    // Moving the other replies takes far less time than handling a long reply.
+    // Removing the first element moves all others. This takes far less time than handling a long reply.
     long.isEmpty ? [] : [long.remove(at: 0)]
   }
 

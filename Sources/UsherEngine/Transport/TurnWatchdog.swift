@@ -31,6 +31,7 @@ final class TurnWatchdog {
   private static var leastTime: Int64 { 4000 }
 
   // Only the I/O thread changes these five properties.
+
   /// How many turns have begun, plus how many have ended. The number is odd during a turn.
   private let turns = Atomic<UInt64>(0)
   private let inFlight = Atomic<Int>(0)

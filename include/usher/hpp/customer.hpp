@@ -82,9 +82,9 @@ private:
   detail::secret payload_, asset_id_;
 };
 
-/** The library asks the host to send a heartbeat or a teardown, as it asks usher_customer_call_fn. If you refuse the
-    question, or destroy it without an answer, the heartbeat or teardown has failed with USHER_E_CALLBACK; the library
-    retries a heartbeat. */
+/** The question of usher_customer_call_fn for C++: the library asks the host to send a heartbeat or a teardown. If you
+    refuse the question, or destroy it without an answer, the heartbeat or teardown has failed with USHER_E_CALLBACK;
+    the library retries a heartbeat. */
 class customer_call : public detail::refusable_question<detail::no_call> {
 public:
   customer_call(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept

@@ -27,7 +27,7 @@ Member = TypeVar("Member", bound=IntEnum)
 
 _UNITS = {"_ms": "milliseconds", "_s": "seconds", "_bytes": "bytes", "_permille": "thousandths"}
 _SPELLED = {"licence": "license", "uri": "url", "sec": "ms", "seconds": "ms", "timeout": "timeout_ms"}
-"""Words that a host may write where options have the second word."""
+"""Maps words that a host may write in the name of an option to the words that options use."""
 
 
 def refused(text: str) -> InvalidArgumentError:
@@ -40,12 +40,14 @@ def article(word: str) -> str:
 
 
 def kind_of(value: object) -> str:
-    """Returns "a str", "an int", "None" and so on. Nothing of the value, which may be a secret."""
+    """Returns the type of a value in words: "a str", "an int", "None" and so on. The text shows no part of the value,
+    which may be a secret."""
     return "None" if value is None else article(type(value).__name__)
 
 
 def shown(value: object) -> str:
-    """Returns a number as it is. Of other values only the type, unless it is a text of digits."""
+    """Returns a value in words. The text shows a number, or a text of digits, as it is; it shows only the type of any
+    other value."""
     if isinstance(value, bool | int | float) or (isinstance(value, str) and value[:12].replace(".", "").isdigit()):
         return f"{value!r:.20} is {kind_of(value)}"
     return f"this is {kind_of(value)}"
@@ -74,7 +76,7 @@ def number(value: object, bits: int, name: str) -> int:
 
 
 def _example(name: str, value: object) -> str:
-    """Returns what the host probably meant, such as ", e.g. 5000"."""
+    """Returns an example with the number that the host probably meant, such as ", e.g. timeout_ms=5000"."""
     try:
         return f", e.g. {name}={round(float(value))}"  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -193,11 +195,12 @@ _MENDS = {
     "empty, blank, or has a character that no header can carry": "empty, blank, or has a character that no header can "
     "carry{newline}",
 }
-"""For reasons of the library, the same reason with the correction."""
+"""Maps reasons for which the library refuses a call to the same reasons with the correction."""
 
 
 def mended(reason: str, value: object = None) -> str:
-    """Returns a reason of the library with the correction. `value`: the argument that the library refused."""
+    """Returns the reason for which the library refused a call, with the correction if there is one. `value`: the
+    argument that the library refused."""
     host, newline = "", ""
     if isinstance(value, str):
         if "://" in value:

@@ -1,5 +1,5 @@
-"""Stores the host's functions that C calls, by their ``user_data``, and reports the exceptions that these functions
-raise."""
+"""Keeps the host's functions that the library calls, each under the number that C gets as ``user_data``. Reports the
+exceptions that these functions raise."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ class LegacyCodes:
             fits.
         android_what: -1352 set-up, -1353 heartbeat, -1354 teardown; 0: no number fits.
         android_extra: the ``errorCode`` of the SSM; 0 if there is none.
-        apple_internal: 3010 set-up, 3020 teardown, 3030 heartbeat, 3050 any other request; 3040 instead of 3030 or 3050
-            if the status is CALLBACK; 0: no number fits.
+        apple_internal: 3010 set-up, 3020 teardown, 3030 heartbeat, 3050 any other request; 0: no number fits. If the
+            status is CALLBACK, the number is 3040 instead of 3030 or 3050.
         apple_code: the HTTP status, -1 without an HTTP reply.
     """
 

@@ -24,14 +24,14 @@ class Metrics:
         teardowns_sent: teardown requests.
         licenses_sent: licence requests for players and for renewals.
         others_sent: requests for certificates, for entitlements and to key servers.
-        retries: of these requests: heartbeats, renewals and teardowns that were repeated because the one before had no
-            good reply.
+        retries: heartbeats, renewals and teardowns that the library repeated, because the one before had no good reply.
+            The counters of requests above include them.
         keep_alives: keep-alives that succeeded: heartbeats and renewals, each with the event KEPT_ALIVE.
-        lateness_ms: the sum of `lateness_ms` of these keep-alives, ms.
+        lateness_ms: the sum of the `lateness_ms` of all keep-alives that `keep_alives` counts, ms.
         late_at_most_10_ms: keep-alives with a `lateness_ms` of at most 10; and so on for the longer times. Each number
             includes those before it.
         denials_ssm: denials of the session manager: replies with an HTTP status of 400 or more, or with a code of the
-            service, also if the library repeats the request and this succeeds.
+            service. A denial counts even if the library then repeats the request with success.
         denials_license: denials of the licence server.
         denials_certificate: denials of the certificate server.
         denials_entitlement: denials of the entitlement server.

@@ -377,7 +377,7 @@ class WireFormat(IntEnum):
     AUTO = 0
     """Widevine licence requests are JSON."""
     RAW = 1
-    """Widevine licence requests are the CDM's bytes."""
+    """The body of a Widevine licence request is the bytes of the CDM, without JSON."""
 
 
 class KeySystem(str, Enum):
