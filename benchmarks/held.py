@@ -33,7 +33,7 @@ One Python process in pumped mode with one observer, real clock, a period of {PY
 spreads the set-ups over the first period, then holds the sessions for {PERIODS} periods. It calls pump() when the file
 descriptor of the pump is readable, or at fixed intervals."""
 PUMPING = {"when callbacks are due": 0, "every 20 ms": 20}
-"""How the process pumps, and the value of the option `--every`."""
+"""For each way in which the process pumps, the value of the option `--every`."""
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:

@@ -187,7 +187,7 @@ def all_parts() -> list[Part]:
             "Tests/seeds",
         ),
         python_tests("hosts", "players with plug-ins, a selection", SHIPPED, "Tests/hosts", "-m", "quick", cores=0.4),
-        # It measures how late heartbeats are, so only parts that mostly wait may run at the same time.
+        # This part measures how late heartbeats are, so only parts that mostly wait may run at the same time.
         python_tests("floods", "servers that send without end", SHIPPED, "Tests/floods", cores=1.9),
         python_tests(
             "faults",

@@ -199,7 +199,7 @@ static inline uint64_t platform_look_up(const void *host, void *out, uint64_t ro
     char number[NI_MAXHOST];
     if (each->ai_family != AF_INET && each->ai_family != AF_INET6) continue;
     if (getnameinfo(each->ai_addr, each->ai_addrlen, number, sizeof number, NULL, 0, NI_NUMERICHOST) != 0) continue;
-    /* Skip an address that has a zone. */
+    /* Skip an IPv6 address that is valid only on one interface (with a zone, as in fe80::1%eth0). */
     if (strchr(number, '%') != NULL) continue;
     const char *before = each->ai_family == AF_INET6 ? "[" : maps && count % 2 == 1 ? "[::ffff:" : "";
     int size = snprintf(text + used, (size_t)(room - used), "%s%s%s%s", count > 0 ? "," : "", before, number,
@@ -281,7 +281,7 @@ static inline int platform_random_bytes(void *p, size_t n) {
     if (got <= 0) {
       if (got < 0 && errno == EINTR) continue;
       if (fd >= 0) break;
-      /* A sandbox may forbid the system call. */
+      /* A sandbox may forbid getrandom(); then read the file instead. */
       fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
       if (fd < 0) return -1;
       continue;

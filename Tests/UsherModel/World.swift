@@ -67,7 +67,7 @@ struct World {
   var now: Milliseconds = 0
   var timer: Milliseconds?
   var requests: [Request] = []
-  /// Licence requests whose reply the host's licence hook has not answered yet.
+  /// Licence requests whose reply has arrived, and for which the host's licence hook has not answered yet.
   var inHook: [RequestID] = []
   /// How many of the next licence replies open no session.
   var freeReplies: Int

@@ -343,7 +343,7 @@ int main(void) {
   const char *wanted = getenv("USHER_TEST_ROUNDS");
   if (!fail_nth) return tell(0, "fail_calls.c is preloaded") - 1;
   signal(SIGALRM, on_hang);
-  /* Must be first: a child of fork() can use the library only if its parent has made no context yet. */
+  /* This test is the first: a child of fork() can use the library only if its parent has made no context yet. */
   without_own_memory();
   made_once(FAIL_CURL_GLOBAL_INIT, USHER_OK);
   made_once(FAIL_PTHREAD_KEY_CREATE, USHER_E_SYSTEM);

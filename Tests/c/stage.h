@@ -19,7 +19,7 @@ struct stage {
   enum action action;
   usher_context *context;
   usher_delegate *delegate;
-  usher_loader *loader; /* may be NULL; the test frees it with the delegate */
+  usher_loader *loader; /* NULL if there is none; the test frees it when it frees the delegate */
   usher_player *player;
   usher_playback *playback;
   int acted, destroyed, given, claimed;

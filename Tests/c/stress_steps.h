@@ -105,7 +105,7 @@ static void observe(struct dice *d) {
   id = __atomic_exchange_n(&observers[roll(d, SLOTS)], id, __ATOMIC_RELAXED);
   for (slot = 0; slot < CONTEXTS; slot++)
     CALL(usher_context_remove_observer,
-        ((usher_context *)look(&contexts[slot]), id)); /* without this, observers would pile up */
+        ((usher_context *)look(&contexts[slot]), id)); /* otherwise the number of observers would grow */
 }
 static void sleep_and_wake(struct dice *d) {
   if (roll(d, 2)) CALL(usher_context_suspend, (CONTEXT));
@@ -435,7 +435,7 @@ static int is_due(const struct step *step) {
 }
 
 static void take_any_step(struct dice *d) {
-  static const uint32_t most = 64; /* at least the sum of all weights */
+  static const uint32_t most = 64; /* the weights of all steps together are at most this */
   for (;;) {
     const struct step *step = steps;
     uint32_t at = roll(d, most);

@@ -52,9 +52,9 @@ def unsent(status: str) -> Row:
 
 
 def in_flight(status: str) -> Row:
-    """The outcomes are those of `unsent`, except for a lasting fault: when the fault ends, a try is in flight. The
-    operating system then sends the data of this try again (TCP), so the try succeeds. The next heartbeat is due before
-    the test ends."""
+    """The outcomes are those of `unsent`, except for a lasting fault of a heartbeat or renewal. When this fault ends, a
+    try is in flight. The operating system sends the data of this try again (TCP), so the try succeeds. A further
+    keep-alive is due before the test ends, so two of them arrive."""
     twice = {
         name: cell.replace("RECOVERED;", f"RECOVERED, {again}").replace("1 arrived", "2 arrived")
         for name, again in (("heartbeat lasting", "KEPT_ALIVE;"), ("renewal lasting", "LICENSE, KEPT_ALIVE;"))

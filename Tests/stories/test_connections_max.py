@@ -86,7 +86,8 @@ def test_heartbeat_whileAnotherServerHangs_findsAConnection(stage_factory: Stage
     screens(stage, 1, tag="plays")
     there = elsewhere(stage, other)
     stage.settle()
-    # The other server gets two permits, and two more each second, so it could have all eight connections after 3 s.
+    # The library allows two requests to the server that hangs, and two more each second. So after 3 s the requests to
+    # this server could use all eight connections.
     stage.advance(54_000)
     other.faults.add("setup", Fault.stall("before"), always=True)
     screens(stage, 50, there, tag="hangs")

@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
   if (!status) status = usher_response_get(response, &licence);
   int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status))
                       : clip_play(argv[1], licence.data, licence.data_size, playback);
-  usher_playback_close(playback, USHER_CLOSE_TEARDOWN); /* without this, V2 leaves the session to expire */
+  usher_playback_close(playback, USHER_CLOSE_TEARDOWN); /* by default SSP V2 leaves the session to expire */
   usher_context_close(context, 0, NULL); /* waits until the session is torn down */
   usher_context_free(context);
   return failed != 0;

@@ -200,7 +200,7 @@ static bool is_closed(struct gateway *gateway, int connection) {
    the connection. */
 static bool await(struct gateway *gateway, uint64_t playback, int connection) {
   uint64_t ticket = ++gateway->ticket;
-  /* The time limit allows for another licence request, which may be in flight. */
+  /* The time limit is long enough for two licence requests: another one may be in flight already. */
   int64_t end_ms =
       gateway_now_ms() + gateway->options.common.slot_wait_s * 1000 + 2 * gateway_timeout_ms(gateway) + 2000;
   bool is_gone = false;
@@ -223,7 +223,8 @@ unsigned gateway_keys(struct gateway *gateway, uint64_t playback, int connection
   unsigned status = 200;
   pthread_mutex_lock(&gateway->lock);
   bool room = true, in_time = true;
-  /* Players may repeat a request at once. */
+  /* Many players repeat a refused request at once. So for some time the gateway refuses the key again, and does not ask
+     the session manager. */
   bool refused = gateway->refusal && gateway_now_ms() - gateway->refused_ms < REFUSAL_HOLDS_MS;
   if (is_current(gateway, playback) && !refused && !has_keys(gateway, key_ids, count)) {
     for (size_t i = 0; i < count; i++) room = want(gateway, key_ids + 16 * i) && room;
@@ -530,7 +531,7 @@ static void catch_signals(struct gateway *gateway) {
   signal(SIGCHLD, SIG_DFL);
   /* Block SIGPIPE and do not ignore it: the player would inherit an ignored signal. */
   sigaddset(&gateway->caught, SIGPIPE);
-  /* Do this before libusher and the server start threads, so that these threads inherit the mask. */
+  /* Block the signals before libusher and the server start threads: these threads then inherit the signal mask. */
   sigprocmask(SIG_BLOCK, &gateway->caught, &gateway->mask);
   sigdelset(&gateway->caught, SIGPIPE);
   /* Until the player starts, SIGCHLD can only come from a child that this process had before exec(); ignore it. */

@@ -64,7 +64,7 @@ static void put_entry(struct rewriting *rewriting, const struct served *entry) {
   size_t number = entries_add(rewriting->entries, entry);
   size_t path = entry->is_key ? 0 : strcspn(entry->url, "?#"), name = path;
   rewriting->count++, rewriting->bytes += strlen(entry->url);
-  /* All entries of a playlist must be valid at the same time. */
+  /* All entries of a playlist must be valid at the same time, so one playlist may use at most half of the table. */
   rewriting->failed |=
       number == ENTRIES_NONE || rewriting->count > ENTRIES_MAX / 2 || rewriting->bytes > ENTRIES_BYTES_MAX / 2;
   while (name > 0 && entry->url[name - 1] != '/') name--;

@@ -172,7 +172,7 @@ static void catch_signals(struct run *run) {
   static const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
   sigemptyset(&run->caught);
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) sigaddset(&run->caught, numbers[i]);
-  /* Do this before libusher starts threads, so that these threads inherit the mask. */
+  /* Block the signals before libusher starts threads: these threads then inherit the signal mask. */
   sigprocmask(SIG_BLOCK, &run->caught, &run->mask);
   /* Until the player starts, SIGCHLD can only come from a child that this process had before exec(): ignore it. */
   sigdelset(&run->caught, SIGCHLD);

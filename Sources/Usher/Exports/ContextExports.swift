@@ -38,7 +38,7 @@ public func usher_context_new(
 @inline(never)
 private func tellRefusal(_ options: UnsafePointer<usher_context_options>, _ status: Int32, _ text: String) {
   tell(options.pointee.refusal, options.pointee.refusal_user_data, status, text)
-  // A log callback has the same parameters as `refusal`.
+  // A log callback has the same parameters as `refusal`, so `tell` can call it too.
   tell(options.pointee.log, options.pointee.log_user_data, USHER_LOG_WARNING, text)
 }
 

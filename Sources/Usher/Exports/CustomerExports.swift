@@ -55,7 +55,7 @@ private func customerPolicy(_ given: usher_customer_options) throws(UsherError) 
   // The host chooses the period, so the limits for the periods of servers do not apply.
   policy.periodMin = 50
   policy.periodMax = 1_000_000_000_000
-  // The teardown callback runs only once.
+  // The library calls the teardown callback only once, so it does not retry a teardown.
   policy.teardownRetries = 0
   policy.teardownTimeout = milliseconds(given.teardown_timeout_ms, default: policy.teardownTimeout)
   policy.payloadTimeout = milliseconds(given.payload_timeout_ms, default: policy.payloadTimeout)

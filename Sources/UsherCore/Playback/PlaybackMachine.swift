@@ -61,7 +61,7 @@ package struct PlaybackMachine {
       case sessionless
       /// The reply to the request opens the session.
       case opening
-      /// The request carries the session token of `generation`; the reply may bring a newer token.
+      /// The request carries the session token that `generation` identifies; the reply may bring a newer token.
       case carriesToken(generation: UInt32)
       /// The reply has arrived and the session uses its fields, but the host's licence hook is still reading the
       /// licence.

@@ -93,7 +93,8 @@ package struct SSMSession {
   var health = Health.good
   /// The time at which the oldest unanswered keep-alive was due; nil if all are answered.
   var owedSince: Milliseconds?
-  /// The session sets this value at the first refusal after which it waits, and clears it when the session is set up.
+  /// The present wait for a slot, which begins at the first refusal after which the session waits; nil when the session
+  /// is set up.
   var slotWait: SlotWait?
   /// Whether keep-alives pause because the host is suspended. This is separate from `beat`, so that the beat continues
   /// where it was when the host resumes.

@@ -45,7 +45,7 @@ package final class PumpedExecutor: CallbackExecutor {
 
   package var pending: Int { monitor.locked { count } }
 
-  /// Always false: jobs run only when the host pumps, and a wait must not depend on the host.
+  /// Returns false for every lane: jobs run only when the host pumps, so no thread may wait for them.
   package func isBusy(_ lane: UInt64) -> Bool { false }
 
   package func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool {

@@ -239,7 +239,7 @@ extension Engine {
   /// passed.
   /// - Parameter limit: 0: the default time.
   package func reportClosed(within limit: Milliseconds) {
-    // The I/O thread ends the wait.
+    // No thread waits here: the closure runs on the I/O thread when the wait ends.
     let wait = Wait<Status>(onEnd: { self.events.emitContextClosed(self.closing.isDone ? .ok : .timeout) })
     waitForAllClosed(wait, within: ContextClosing.limit(limit))
   }

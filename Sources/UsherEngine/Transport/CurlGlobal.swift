@@ -52,7 +52,7 @@ enum CurlUsers {
   /// `leave`. They need at most some milliseconds; the wait has a limit, so that a broken thread cannot stop the exit
   /// of the process.
   fileprivate static func refuseAll() {
-    // A child of fork() has none of these threads.
+    // In a child of fork() the threads that used libcurl do not exist, so do not wait for them.
     guard platform_process_id() == process else { return }
     _ = state.bitwiseOr(refusal, ordering: .sequentiallyConsistent)
     for _ in 0..<1000 where state.load(ordering: .sequentiallyConsistent) & (refusal - 1) != 0 { platform_nap() }

@@ -89,7 +89,8 @@ final class CurlTransport: Transport {
     connections.attach(multi: handle)
     _ = curl_shim_multi_set_timer_callback(handle, onTimer)
     _ = curl_shim_multi_set_pointer(handle, CURLMOPT_TIMERDATA, Unmanaged.passUnretained(self).toOpaque())
-    // With a lower limit, many requests to one server would make libcurl close the kept connections of other servers.
+    // If libcurl kept fewer connections, many requests to one server would make it close the kept connections of other
+    // servers.
     _ = curl_shim_multi_set_long(handle, CURLMOPT_MAXCONNECTS, connectionsMax)
     limitConnections(connectionsMax)
   }
@@ -122,8 +123,8 @@ final class CurlTransport: Transport {
     }
     running.removeAll()
     contenders.removeAll()
-    // libcurl would call OpenSSL, which may have ended. So the library never frees this object and the objects of
-    // libcurl.
+    // To free its objects, libcurl would call OpenSSL, which may have ended. So the library never frees libcurl's
+    // objects and this object.
     _ = Unmanaged.passRetained(self)
   }
 

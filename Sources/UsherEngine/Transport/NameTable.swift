@@ -62,7 +62,7 @@ struct NameTable {
   private static var slowTime: Int64 { 1000 }
   /// How long a name counts as slow after one of its lookups was slow or failed.
   private static var slowPenalty: Int64 { 5000 }
-  /// How many names the table remembers for which no request waits.
+  /// The table remembers at most this many names for which no request waits.
   private static var unusedMost: Int { 64 }
 
   private var entries: [Entry] = []

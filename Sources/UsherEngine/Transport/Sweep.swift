@@ -14,7 +14,7 @@ struct Sweep {
   private var isContinued = false
   private var hasServedFast = false
 
-  // The state of the current part:
+  // The next properties are the state of the current part.
   private var isOver = false
   private var hasServedSlow = false
   private var leavesFast = false

@@ -152,7 +152,7 @@ final class TurnWatchdog {
     while sleepUnlessNeeded(seen: seen != nil, isAlert: platform_monotonic_ms() < alertUntil) {
       let before = droppedCount
       seen = look(seen)
-      // The I/O thread reads `longTurn` after it has found that `looks` has changed.
+      // Change `looks` only after `longTurn`: the I/O thread reads `longTurn` when it finds that `looks` has changed.
       _ = looks.wrappingAdd(1, ordering: .releasing)
       if droppedCount != before { alertUntil = platform_monotonic_ms() &+ Self.alertTime }
     }
@@ -182,7 +182,8 @@ final class TurnWatchdog {
     return monitor.locked {
       guard let before = seen.passedOn else {
         seen.passedOn = passedOn()
-        // If bytes arrive meanwhile, these numbers must not be too low.
+        // If bytes arrive meanwhile, `read` becomes too high (the argument 1), but never too low: with a number that is
+        // too low, the watchdog could drop a connection that does not flood.
         for index in sockets.indices { sockets[index].read = platform_socket_read(sockets[index].number, 1) }
         return seen
       }

@@ -43,7 +43,7 @@ _live_lock = threading.RLock()
 """A lock that is held while a context is made, so that no thread makes a context after _close_all() has begun."""
 _is_exiting = False
 _inherited = 0
-"""How many entries the registry had when this process was forked."""
+"""How many callbacks of the parent process the registry had when this process was forked; 0 in the parent."""
 _EXIT_S = 10.0
 """How long the exit of the interpreter waits for contexts that other threads are closing. A close takes less time."""
 

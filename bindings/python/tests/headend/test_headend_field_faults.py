@@ -22,7 +22,7 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
     "slicer": {"average_size": 64, "size_variation": 32, "delay": 10},
     "limit_data": {"bytes": 100},
 }
-"""For each toxic, its attributes as in toxiproxy."""
+"""For each fault of toxiproxy (it calls them "toxics"), attributes as toxiproxy writes them."""
 
 
 def piece(connection: socket.socket) -> bytes:

@@ -69,7 +69,7 @@ def test_filters_combine(headend: HeadEnd, client: Client) -> None:
 
 
 class Member(str, Enum):
-    """Like usher.KeySystem, which needs the library."""
+    """An enumeration like usher.KeySystem. This test cannot use usher.KeySystem itself, which needs the library."""
 
     WIDEVINE = "EDEF8BA9-79D6-4ACE-A3C8-27DCD51D21ED"
 
