@@ -173,7 +173,7 @@ static inline int curl_shim_split_url(const char *text, int *https, char *host, 
   if (code == CURLUE_OK) code = curl_url_get(url, CURLUPART_HOST, &name, 0);
   if (code == CURLUE_OK) code = curl_url_get(url, CURLUPART_PORT, &number, CURLU_DEFAULT_PORT);
   if (code == CURLUE_OUT_OF_MEMORY) result = -2;
-  /* A URL of another scheme may have no port. */
+  /* Accept only http and https: libcurl knows their default ports, and a URL of another scheme may have no port. */
   if (code == CURLUE_OK && (strcmp(scheme, "https") == 0 || strcmp(scheme, "http") == 0) && strlen(name) < 256) {
     *https = scheme[4] == 's';
     *port = (int)strtol(number, NULL, 10);

@@ -72,7 +72,8 @@ static inline int curl_shim_has_inside(int fd, int count) {
   int arrived = 0, sent = 0, domain = 0;
   socklen_t size = sizeof domain;
   if (ioctl(fd, FIONREAD, &arrived) != 0) return 0;
-  /* For a local socket, the kernel counts the memory that sent bytes take, and not the bytes. */
+  /* For a local socket, TIOCOUTQ does not count the sent bytes but the memory that they take. So compare `sent` only
+     with 0. */
   if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0)
     if (domain != AF_UNIX || ioctl(fd, TIOCOUTQ, &sent) != 0) return 0;
   return count == 0 ? arrived == 0 && sent == 0 : arrived == count || sent > 0;

@@ -88,7 +88,7 @@ static inline void curl_shim_limit_key_exchange(void *context) {
   names[used] = 0;
   ERR_set_mark();
   if (left_out > 0 && used > 0) SSL_CTX_set_cipher_list(context, names);
-  /* OpenSSL refuses a list with a name that it does not know. */
+  /* OpenSSL refuses a list with a name that it does not know. So if it refuses the whole list, try shorter lists. */
   static const char all[] = "X25519MLKEM768:X25519:P-256:P-384:P-521";
   enum { after_hybrid = 15, after_x25519 = 22 };
   if (SSL_CTX_ctrl(context, set_groups_list, 0, (void *)all) != 1 &&
@@ -151,9 +151,9 @@ typedef struct curl_shim_tls {
 static inline int curl_shim_set_tls(CURL *e, const curl_shim_tls *tls, int has_authorities_file) {
   int failed = curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) != CURLE_OK;
   CURLcode result = curl_easy_setopt(e, CURLOPT_SSL_CTX_FUNCTION, curl_shim_on_tls_context);
-  /* If libcurl uses another TLS library than OpenSSL, it returns CURLE_NOT_BUILT_IN. */
+  /* libcurl with another TLS library than OpenSSL returns CURLE_NOT_BUILT_IN, which is no failure here. */
   failed |= result != CURLE_OK && result != CURLE_NOT_BUILT_IN;
-  /* Without a pass phrase, OpenSSL asks for one on the terminal if the key needs it. */
+  /* Always set a pass phrase, if necessary an empty one: otherwise OpenSSL would ask for one on the terminal. */
   failed |= curl_easy_setopt(e, CURLOPT_KEYPASSWD, tls->phrase != NULL ? tls->phrase : "") != CURLE_OK;
   if (tls->pin != NULL) failed |= curl_easy_setopt(e, CURLOPT_PINNEDPUBLICKEY, tls->pin) != CURLE_OK;
   if (tls->certificate != NULL) failed |= curl_easy_setopt(e, CURLOPT_SSLCERT, tls->certificate) != CURLE_OK;
@@ -164,7 +164,7 @@ static inline int curl_shim_set_tls(CURL *e, const curl_shim_tls *tls, int has_a
   } else if (!has_authorities_file) {
     return failed;
   }
-  /* By default libcurl also trusts the authorities in the system's folder. */
+  /* By default libcurl also trusts the authorities in the system's folder. Remove this folder. */
   result = curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
   failed |= result != CURLE_OK && result != CURLE_NOT_BUILT_IN;
   result = curl_easy_setopt(e, CURLOPT_PROXY_CAPATH, NULL);

@@ -160,7 +160,7 @@ static inline int platform_socket_unacknowledged(int fd) {
 }
 /* Returns the local port of a socket; 0 if it has none. */
 static inline int platform_socket_local_port(int fd) {
-  struct sockaddr_in6 address; /* In sockaddr_in the port has the same offset. */
+  struct sockaddr_in6 address; /* also for IPv4: in sockaddr_in the port has the same offset */
   socklen_t size = sizeof address;
   if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) return 0;
   return address.sin6_family == AF_INET || address.sin6_family == AF_INET6 ? ntohs(address.sin6_port) : 0;

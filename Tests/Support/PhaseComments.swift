@@ -80,7 +80,7 @@ package struct PhaseComments {
       guard let end else { continue }
       if line == end { break }
       if words.starts(with: ["///", "→"]) { successors = Set(words.dropFirst(2)).subtracting(["nothing"]) }
-      // The cases of a switch begin with a dot.
+      // Skip the cases of a switch, which begin with a dot: they declare no phase.
       guard words.count > 1, words[0] == "case", words[1].first != "." else { continue }
       let place = "\(path):\(index + 1)"
       if let successors {

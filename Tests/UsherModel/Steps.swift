@@ -277,9 +277,9 @@ extension World {
     for license in 1..<nextLicense where completions[license] != 1 {
       fail("licence \(license) was completed \(completions[license] ?? 0) times")
     }
-    // After the last retry of a teardown has failed, the library may stop trying.
+    // If all retries of a teardown have failed, the library may leave the session: then check no more.
     guard !isLeft, failedTeardowns <= Int(setting.policy.teardownRetries) else { return }
-    // If the network has lost the reply with the newest token of a session, the client cannot end this session.
+    // Check only sessions whose newest token the client has received: it cannot end any other session.
     for session in headEnd.alive where session.isNewestReceived {
       fail("a session of the closed playback is held at the head-end, and we had its newest token")
     }

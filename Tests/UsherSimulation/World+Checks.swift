@@ -172,7 +172,7 @@ extension World {
     switch error.status {
     case .ok, .closed, .replaced, .noToken, .state, .timeout: break
     default:
-      // A session that the host left may still use a slot until it expires.
+      // A limit error is allowed if the host left a session, which may use a slot until it expires.
       if error.status == .limit, plays.values.contains(where: { $0.isLeft }) { return }
       fail("faultless", "playback \(play.id) (\(play.kind)): \(what): \(error.message), in a story without faults")
     }
@@ -190,7 +190,7 @@ extension World {
   /// Checks the sessions that the head-end still held when their playback ended. The story makes this check a minute
   /// later, since the events that explain such a session may come after the end of the playback.
   func judgeLeft(isLast: Bool) {
-    // The last events of the playback may still be queued for a callback thread.
+    // Wait until no callback is queued: the last events of the playback may be among them.
     guard isLast || lanes.pending == 0 else { return }
     let due = pending.filter { isLast || now >= $0.at + 60_000 }
     if due.isEmpty { return }

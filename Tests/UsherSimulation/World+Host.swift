@@ -205,7 +205,7 @@ extension World {
     subject = (play, isRenewal ? .renewalAsked : .licenceAsked)
     let renew = { [self] (answer: RequestResult) in
       guard play.kind == .widevine, answer.error.status == .ok, play.timesClosed == 0 else { return }
-      // The CDM starts the renewal itself; the library does not ask for it.
+      // Widevine's CDM starts a renewal itself, here after four fifths of the period; the library does not ask for it.
       later.add(now + story.setting.period * 4 / 5) { [self] in
         if play.timesClosed == 0 { license(play, isRenewal: true, timeout: nil) }
       }

@@ -87,7 +87,7 @@ extension World {
       running[id] = nil
       return true
     }
-    // The bytes of a cancelled request may still reach the head-end.
+    // The bytes of a cancelled request may still reach the head-end. This happens to about half of them.
     guard chance(call, 7) % 2 == 0 else {
       running[id] = nil
       return false

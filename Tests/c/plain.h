@@ -36,7 +36,7 @@ static __attribute__((unused)) const struct plain plain_defaults = {
 #define ARG_OPTIONS(type) (&plain->of_##type)
 #define ARG_FILLED(type) (&plain->of_##type)
 #define ARG_OUT(type) (&plain->out_##type)
-#define ARG_BYTES ((const uint8_t *)"skd://one\0\0\0\0\0\0") /* 16 bytes with the NUL, as a key id has */
+#define ARG_BYTES ((const uint8_t *)"skd://one\0\0\0\0\0\0") /* 16 bytes with the NUL: also serves as a key id */
 #define ARG_SIZE 9
 #define ARG_BUFFER (plain->buffer)
 #define ARG_BUFFER_SIZE (&plain->buffer_size)

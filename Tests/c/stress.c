@@ -31,7 +31,7 @@ static void run_threads(struct dice d) {
   double since = now_s(), until = since + atof(setting("USHER_TEST_SECONDS"));
   for (index = 0; index < THREADS; index++) pthread_create(&threads[index], NULL, work, (void *)(intptr_t)index);
   for (; now_s() < until; sleep_ms(20)) {
-    int was_calm = known(&calm), is_calm = (int)((now_s() - since) * 2) % 10 > 1; /* 1 s storm, then 4 s calm */
+    int was_calm = known(&calm), is_calm = (int)((now_s() - since) * 2) % 10 > 1; /* "storm" for 1 s, "calm" for 4 s */
     __atomic_store_n(&calm, is_calm, __ATOMIC_RELAXED);
     for (index = 0; is_calm && !was_calm && index < CONTEXTS; index++) renew_context(&d, (uint32_t)index);
     /* All threads may be waiting for this clock, so move it. */

@@ -153,7 +153,8 @@ EXPECTED: Mapping[str, Row] = {
         **lost("PROTOCOL 204"),
         **NOT_LOOKED_AT,
         "heartbeat": FINE["heartbeat"],
-        # The server may have made a new token that the library did not get with this reply.
+        # The library takes this reply for a success without a token. But the server has made a new token, and refuses
+        # the teardown with the old one.
         "heartbeat strict": "KEPT_ALIVE; TEARDOWN_ERROR REFUSED 400 code 1006 orphan; 1 arrived, 1 held",
         "heartbeat lasting": FINE["heartbeat lasting"],
     },

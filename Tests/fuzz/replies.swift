@@ -156,7 +156,7 @@ func readCertificate(_ bytes: Bytes) {
       "a certificate is not empty, and no longer than its reply")
     let isUnchanged = certificate.isEqual(to: response.body)
     must(isUnchanged || !isDER(body), "a DER certificate is used unchanged")
-    // The text before PEM may begin with the character 0, which is the first byte of DER.
+    // There is one exception: the text before PEM may begin with the character 0, which is the first byte of DER.
     must(isUnchanged || body.first != 0x30 || hasPEM(body), "only PEM is decoded if the first byte is that of DER")
   }
 }

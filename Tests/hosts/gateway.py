@@ -57,7 +57,7 @@ def vlc(folder: Path) -> list[str]:
     folder.mkdir(exist_ok=True)
     scene = ["--video-filter=scene", "--scene-format=png", "--scene-ratio=1", f"--scene-path={folder}"]
     words = ["vlc", "-I", "dummy", "--no-audio", "--vout=dummy", "--no-drop-late-frames", "--no-skip-frames", *scene]
-    # VLC refuses to run as root.
+    # VLC refuses to run as root, so give it another user id.
     user = ["unshare", "--user", "--map-user=1000", "--map-group=1000"] if os.geteuid() == 0 else []
     return [*user, "env", f"HOME={folder}", *words, "--play-and-exit"]
 

@@ -83,7 +83,7 @@ static void key_request(app *me) {
 static void play(app *me) {
   usher_playback_options stream = USHER_PLAYBACK_OPTIONS_INIT;
   int32_t status;
-  usher_playback_free(me->item); /* the previous item; the library tore its session down, or left it to expire */
+  usher_playback_free(me->item); /* the previous item, which has ended already */
   stream.content_token = word(&me->stream, 3);
   status = usher_player_play(me->player, &stream, &me->item);
   printf("play: %s\n", usher_status_name(status));

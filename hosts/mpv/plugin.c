@@ -347,7 +347,7 @@ int mpv_open_cplugin(mpv_handle *mpv) {
   options_read(mpv, &plugin->options, complain_once, plugin);
   if (plugin->options.signals) plugin->signals = signals_open();
   mpv_set_wakeup_callback(mpv, on_wakeup, plugin);
-  /* mpv calls the hook with the priority 50 after the scripts that change the URL. */
+  /* With the priority 50, mpv calls this hook after those of the scripts that change the URL. */
   mpv_hook_add(mpv, 0, "on_load", 50);
   run(plugin);
   session_close(&plugin->session, (uint32_t)plugin->options.quit_timeout_s * 1000);

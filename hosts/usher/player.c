@@ -91,8 +91,8 @@ static bool is_remote(const char *clip) {
   return strncmp(clip, "http://", 7) == 0 || strncmp(clip, "https://", 8) == 0;
 }
 
-/* ffmpeg may read the script from a local file, but a remote clip must not name local files: ffmpeg would copy them
- * into its output. */
+/* Writes the concat script for ffmpeg. The script itself is a local file. But if the clip is remote, the script forbids
+ * local files: the clip could name them, and ffmpeg would copy them into its output. */
 static void add_script(struct text *text, const char *clip, const char *option, const char *value) {
   char *path =
       /* ffmpeg looks for a relative path beside the script, so the script needs the absolute path. */

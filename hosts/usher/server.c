@@ -437,7 +437,7 @@ static enum MHD_Result serve(struct request *request, const char *path) {
   if (slash && (size_t)(slash - path) < sizeof secret) memcpy(secret, path + 1, (size_t)(slash - path) - 1);
   unsigned status = gateway_find(gateway, secret, &request->playback, words);
   if (status != 200) return reply_words(request, status, words);
-  /* Only a page that knows the path of the playback gets a line in the log. */
+  /* Log the refusal of a page only here, after gateway_find(): the page knows the path of the playback. */
   if (origin && !request->origin) {
     snprintf(
         words, sizeof words, "a web page of %.200s was refused; --allow-origin %.200s would allow it", origin, origin);
@@ -520,7 +520,7 @@ static int listen_on(uint16_t port, struct sockaddr_in *address) {
   bool listens = bind(fd, (struct sockaddr *)address, size) == 0 && listen(fd, CONNECTIONS_MAX) == 0 &&
                  getsockname(fd, (struct sockaddr *)address, &size) == 0;
   if (listens && peer_is_own(address, &(struct sockaddr_in){.sin_family = AF_INET})) return fd;
-  /* peer_is_own() failed, so this kernel does not tell which user has a socket. */
+  /* The socket listens, but peer_is_own() has not found it: this kernel does not tell which user has a socket. */
   int error = listens ? EPROTONOSUPPORT : errno;
   close(fd);
   errno = error;

@@ -150,7 +150,7 @@ public func usher_response_get(_ response: OpaquePointer!, _ out: UnsafeMutableP
     guard let out else { throw refused("out", isMissing) }
     _ = try roomFor(UnsafeRawPointer(out), first: MemoryLayout<usher_response_info>.size)
     object.message.withUnsafeBytes { message in
-      // The array and the secret live as long as the response, and neither moves.
+      // The host may keep these pointers: the array and the secret live as long as the response, and neither moves.
       let text = message.baseAddress?.assumingMemoryBound(to: CChar.self)
       if let data = object.answer.data {
         data.withBytes { out.pointee = mapResponse(object.answer, $0, text) }

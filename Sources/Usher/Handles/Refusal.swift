@@ -4,7 +4,7 @@ internal import UsherEngine
 
 /// A text that is part of the library, as one pointer. A call with it takes less code than a call with a StaticString.
 struct StaticText: ExpressibleByStringLiteral {
-  /// The compiler ends the text with a NUL.
+  /// The first byte of the text. The compiler has put a NUL at the end of the text.
   fileprivate let start: UnsafePointer<UInt8>
   @inline(__always) init(stringLiteral text: StaticString) { start = text.utf8Start }
 

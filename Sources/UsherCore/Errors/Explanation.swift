@@ -31,7 +31,7 @@ package func explanation(
     }
     if let known { return Explanation(summary: known.0, advice: known.1, isKnown: true, source: source) }
   }
-  // If a proxy replies 407 to CONNECT, the error has the status `.transport`.
+  // A 407 has its own words, although its status is `.transport`: a proxy has refused CONNECT.
   let words =
     status == .http || httpStatus == 407
     ? httpWords(httpStatus)

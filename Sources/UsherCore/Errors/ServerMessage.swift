@@ -59,7 +59,7 @@ extension HiddenSecrets {
         }
         end += 1
       }
-      // An error code of Windows, such as 0x8004C600, is not a token.
+      // Keep an error code of Windows, such as 0x8004C600: it looks like a token, but is none.
       let isErrorCode = end - start == 10 && text[start] == 0x30 && text[start + 1] | 0x20 == 0x78
       if isMarked || (end - start >= 8 && changes * 4 > end - start && !isErrorCode) {
         for at in start..<end { marks[at] = true }

@@ -46,7 +46,7 @@ package struct ItemNotices {
   package mutating func sessionStarted() -> Notice? {
     slot = .none
     isInOutage = false
-    // Another session has replaced the session of an item that has its licence already.
+    // If the item has its licence already, this is the session that replaces an earlier one: the item may play again.
     return phase == .waiting && hasLicense ? tell(.ready) : nil
   }
 
@@ -103,7 +103,7 @@ package struct ItemNotices {
   }
 
   package mutating func sessionEnded(left: Bool) -> Notice? {
-    // An earlier notice has reported the failed teardown.
+    // If the teardown failed, an earlier notice has reported that, so this event causes no notice.
     guard slot != .unconfirmed else { return nil }
     slot = left ? .left : .free
     return phase == .ended && !left ? .tornDown : nil

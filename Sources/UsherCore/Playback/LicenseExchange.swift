@@ -192,7 +192,7 @@ package struct LicenseExchange {
       move(to: .asking(part))
       return part == .headers ? .authoriseAndAskForHeaders : .ask(part)
     }
-    // Another reply may have replaced the session token while the exchange waited for a hook.
+    // While the exchange waited for a hook, another reply may have replaced the session token: then use the newest one.
     return send(last == nil ? .send : .authoriseAndSend)
   }
 

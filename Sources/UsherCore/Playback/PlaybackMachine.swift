@@ -308,7 +308,7 @@ package struct PlaybackMachine {
       guard let denial = setupDenial?.value else { return startSession(now: now) }
       return perform(session.startFailed(denial.error(.ssm, .setup)), now: now)
     }
-    // The session continues, but the requests that needed the token fail.
+    // There is a session already, so it continues. Only the requests that needed the token fail.
     var actions: [Action] = []
     let hasSSM = policy.hasSSM
     let failed = removeLicenses { license in

@@ -120,7 +120,7 @@ extension SSMSession {
       return token == nil ? end(left: false, orphanPossible: true) : sendTeardown(now: now)
     case .tearingDown(_, let teardown):
       guard now >= teardown.until else { return [.setTimer(teardown.until)] }
-      // The teardown request stays in flight, and its reply ends the session.
+      // The next session may start now. The teardown request stays in flight, and its reply ends this session.
       return freeSlot()
     case .retryingTeardown(let teardown, let at):
       let actions = now >= teardown.until ? freeSlot() : []

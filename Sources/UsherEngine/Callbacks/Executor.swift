@@ -141,7 +141,7 @@ final class ThreadedExecutor: CallbackExecutor {
       while true {
         if let lane = ready.popFirst() {
           guard let job = lanes[lane]?.jobs.popFirst() else { continue }
-          // Decide about the next thread before the job runs, because the job may block.
+          // Decide whether another thread must start, before this thread runs the job: the job may block.
           help = sendForOne()
           return (lane, job)
         }

@@ -54,7 +54,7 @@ extension EventSink {
     let passed = EngineNotice(notice, entry.host, failure ?? error)
     let (player, playback) = (source.player, entry.id)
     for observer in player.observers where observer.id <= source.newestObserver {
-      // The host may have played another item since the notice was queued.
+      // If the host has started another item since the notice was queued, drop the notice.
       calls.run(playback) { if player.isNewest(playback) { observer.call(passed) } }
     }
   }

@@ -24,7 +24,8 @@ extension Engine {
   func askCustomer(_ entry: PlaybackEntry, _ request: RequestID, _ call: SSMSession.Call) {
     let id = entry.id
     guard let customer = entry.delegate.customer else {
-      // The host removed the callbacks during the session. The customer's server still has the session.
+      // The host removed the callbacks during the session, so the call fails. The customer's server still has the
+      // session.
       return ssmReplied(id, request, call, .failure(withoutCallbacks(.callback)))
     }
     guard let callback = call == .heartbeat ? customer.heartbeat : customer.teardown else {

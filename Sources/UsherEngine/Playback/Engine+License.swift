@@ -36,7 +36,8 @@ extension Engine {
   ) {
     let id = entry.nextLicense
     entry.nextLicense &+= 1
-    // The Widevine CDM's request for a service certificate has two bytes. Neither this request nor its reply is JSON.
+    // The Widevine CDM's request for a service certificate has these two bytes. Neither this request nor its reply is
+    // JSON.
     let isAuxiliary = keySystem == .widevine && payload.withBytes { $0.count == 2 && $0[0] == 0x08 && $0[1] == 0x04 }
     let isRaw = (keySystem == .widevine && entry.delegate.isRaw && !isRenewal) || isAuxiliary
     let job = LicenseJob(

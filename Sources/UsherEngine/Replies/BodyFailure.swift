@@ -225,7 +225,7 @@ package enum BodyFailure: Error, Equatable, Sendable {
       guard let tag = number() else { return false }
       switch tag & 7 {
       case 0:
-        // A 64-bit number may need a tenth byte, which `number` does not read.
+        // A 64-bit number may have ten bytes, and `number` fails at the tenth. Skip this byte.
         if number() == nil { at += 1 }
       case 1: at += 8
       case 2:

@@ -93,7 +93,7 @@ final class RequestDispatcher {
   }
 
   private func start(_ id: TransferID, _ transfer: Transfer) {
-    // A request that is sent again because the system had no file descriptor for it was not really sent before.
+    // If the system had no file descriptor for the first attempt, the meter has counted the request already.
     if !transfer.lacksDescriptor { meter.sent(transfer) }
     onStart?(transfer)
     transport.start(id, transfer.request, isFresh: needsNewConnection(transfer))

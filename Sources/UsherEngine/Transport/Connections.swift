@@ -114,7 +114,7 @@ final class Connections {
       // This may be a new socket to which the system has given the number of a closed one. So forget the local port.
       watches[index].localPort = 0
       watches[index].server = 0
-      // If the descriptor belongs to a name look-up, libcurl made it without close-on-exec.
+      // libcurl makes some descriptors without close-on-exec: those of its name look-ups.
       curl_shim_close_on_exec(socket)
     }
     watches[index].wanted = interest

@@ -385,8 +385,8 @@ final class CurlTransfer {
     var status = Self.status(code)
     var fault = TLSFault.none
     if status == .tls { fault = tlsFault(code) }
-    // With TLS 1.3 the server checks the client's certificate after the client has finished the handshake and may have
-    // sent the request.
+    // With TLS 1.3 the server checks the client's certificate only after the handshake of the client has ended. So its
+    // alert may arrive as an error of sending or receiving.
     if status == .tls || code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR,
       let alert = curl_shim_tls_alert(errorText)
     {

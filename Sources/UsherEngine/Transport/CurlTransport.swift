@@ -187,7 +187,7 @@ final class CurlTransport: Transport {
   func cancel(_ id: TransferID) -> Bool {
     guard let transfer = takeRunning(id) else {
       names.withdraw(id)
-      // The reply may have arrived already, or the request may have failed.
+      // If the request does not wait for its address, its reply has arrived or it has failed: look for it there.
       return mayHaveReachedServer(id, finished) || mayHaveReachedServer(id, long)
     }
     // Close the connection. Otherwise libcurl would only reset the HTTP/2 stream and send the next request over the

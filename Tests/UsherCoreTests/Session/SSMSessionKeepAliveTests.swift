@@ -446,7 +446,7 @@ import Testing
   }
 
   @Test func renewal_refusedByLicenceServerWith1006_doesNotMeanTheSessionIsUnknown() {
-    // From a licence server, code 1006 has another meaning than from the session manager.
+    // From a licence server, code 1006 does not mean an unknown session. So the close still sends a teardown.
     var s = enforced()
     s.run(until: 60_000)
     s.renewalFailed(WireFailure(.refused, httpStatus: 400, serviceCode: 1006), origin: .license)

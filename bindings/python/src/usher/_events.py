@@ -92,11 +92,12 @@ def _error(address: int, playback: Playback | None) -> UsherError | None:
 def changed_event(kind: type[Any], event: Event, changes: dict[str, Any]) -> Any:
     """Returns a copy of an event, of class `kind` and with other values of some fields."""
     copy = _new(kind)
-    # The constructor of a frozen dataclass sets each field with a separate call, which takes more than a microsecond.
+    # Do not call the constructor: that of a frozen dataclass sets each field with a separate call, which takes more
+    # than a microsecond.
     _set(copy, "__dict__", {**vars(event), **changes})
     return copy
 
 
-# The parameters are numbers, because ctypes makes an object for each pointer that it passes.
+# The callback takes addresses as numbers and not as pointers: ctypes would make an object for each pointer.
 _by_address = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(_pass_event)
 on_event = ctypes.cast(_by_address, abi.EventFn)
