@@ -47,6 +47,8 @@ void story() {
     options.log_level = usher::log_level::trace;
     options.http_timeout = 10s;
     options.keep_cookies = true;
+    options.trace_context = true;
+    options.timer_slack = 10ms;
     usher::context context(options);
     const uint64_t id = context.add_observer([&, w](const usher::event &event) {
       events++;

@@ -142,13 +142,24 @@ typedef struct usher_context_options {
   usher_refusal_fn refusal;
   /** Passed to `refusal`. It must be valid as long as you call functions of this context. */
   void *refusal_user_data;
+  /** 1: send the header `traceparent` (W3C Trace Context) with each request, so that a tracing system can relate the
+      requests of a playback to what the servers did for them. All requests of a playback have the same trace id, and
+      each request has its own span id, also a request that repeats another one. The ids are random. Do not set this
+      header in `extra_headers` too. The library does not add it to requests that the host sends for customer SSM.
+      Default 0. */
+  int32_t trace_context;
+  /** How many milliseconds later than its time a timer may run, at most 50. The library then runs the timers of this
+      time together. If one process has many playbacks, it wakes up less often, and each heartbeat takes less processor
+      time; but each heartbeat may be sent later by this time, and each time limit may end later by it. The manual clock
+      ignores this option. Default 0. */
+  uint32_t timer_slack_ms;
 } usher_context_options;
 
 /** All defaults. */
 #define USHER_CONTEXT_OPTIONS_INIT \
   { \
     sizeof(usher_context_options), 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, \
-        NULL, 0, 0, 0, NULL, NULL \
+        NULL, 0, 0, 0, NULL, NULL, 0, 0 \
   }
 
 /**

@@ -20,6 +20,10 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   result.transport.allowsHTTP2 = given.http2 == 1
   guard given.keep_cookies == 0 || given.keep_cookies == 1 else { throw refused("keep_cookies: not 0 or 1") }
   result.transport.keepsCookies = given.keep_cookies == 1
+  guard given.trace_context == 0 || given.trace_context == 1 else { throw refused("trace_context: not 0 or 1") }
+  result.sendsTraceParent = given.trace_context == 1
+  guard given.timer_slack_ms <= 50 else { throw refused("timer_slack_ms", isTooLarge) }
+  result.timerSlack = Milliseconds(given.timer_slack_ms)
   result.allowsInsecureHTTP = given.allow_insecure_http == 1
   let refusal = given.refusal
   let user = given.refusal_user_data

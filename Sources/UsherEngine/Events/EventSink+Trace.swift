@@ -30,6 +30,7 @@ extension EventSink {
     line.add("origin", text: String(decoding: transfer.request.endpoint.url.prefix(upToSlash: 3), as: UTF8.self))
     if transfer.isKeepAlive { line.add("keep_alive", literal: "true") }
     if transfer.queueDelay > 0 { line.add("queued_ms", transfer.queueDelay) }
+    if let parent = transfer.request.traceParent { line.add("traceparent", text: parent.text) }
     write(.trace, text: line.end())
   }
 

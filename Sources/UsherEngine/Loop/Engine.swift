@@ -4,6 +4,10 @@ package import UsherCore
 package struct EngineOptions {
   package var isManualClock = false
   package var isPumped = false
+  /// How much later than its time a timer may run, so that timers run together. The manual clock ignores it.
+  package var timerSlack: Milliseconds = 0
+  /// Whether requests have the header `traceparent`.
+  package var sendsTraceParent = false
   package var callbackThreadsMax = 16
   /// How many requests to one origin may be in flight: the first number applies to an origin that replies at once, the
   /// second to a slow origin.
@@ -104,6 +108,7 @@ package final class Engine {
       queue: RequestQueue(
         least: min(options.requestsPerOriginMin, options.requestsPerOriginMax), most: options.requestsPerOriginMax,
         connectionsMax: options.connectionsMax))
+    if options.sendsTraceParent { requests.traceContext = TraceContext() }
   }
 
   /// Starts the I/O thread.
@@ -192,7 +197,7 @@ package final class Engine {
 
   private func waitForWork() {
     idle.becameIdle(transfers: requests.transfers.count)
-    let next = timers.next()
+    let next = timers.next().map { $0.adding(options.timerSlack) }
     // If a thread is missing, this wait may end before `next`, because the loop must try again to start the thread.
     replies.wait(
       until: wakeUp(next.flatMap { clock.bootTime(of: $0) }), missingThreads.retryAt == nil ? next : nil)

@@ -57,6 +57,8 @@ package final class HTTPRequest {
   /// Whether the request repeats a keep-alive that failed. Such a request uses a kept connection only if the server has
   /// answered on that connection within the last two seconds.
   package var isRetry = false
+  /// The header line `traceparent`, NUL-terminated; nil: the request has none. It is no secret.
+  package var traceParent: TraceParent?
 
   package init(
     method: Method, endpoint: Endpoint, headers: [Secret], body: Secret?, isUrgent: Bool, tokens: [Secret],

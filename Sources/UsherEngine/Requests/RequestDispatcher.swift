@@ -33,6 +33,8 @@ final class RequestDispatcher {
   private(set) var transfers = Slots<Transfer>()
   /// Called when a request is sent.
   var onStart: ((Transfer) -> Void)?
+  /// Makes the trace ids of the requests; nil: the requests have none.
+  var traceContext: TraceContext?
   private var queue: RequestQueue
   /// The limit of `connections_max`. The queue's own limit is lower while the system lacks file descriptors.
   private let connectionsMax: Int
@@ -95,6 +97,7 @@ final class RequestDispatcher {
   private func start(_ id: TransferID, _ transfer: Transfer) {
     // If the system had no file descriptor for the first attempt, the meter has counted the request already.
     if !transfer.lacksDescriptor { meter.sent(transfer) }
+    transfer.request.traceParent = traceContext?.line(of: transfer)
     onStart?(transfer)
     transport.start(id, transfer.request, isFresh: needsNewConnection(transfer))
   }

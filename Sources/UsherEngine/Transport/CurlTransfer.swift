@@ -227,7 +227,8 @@ final class CurlTransfer {
     let asksFirst = (request.body?.count ?? 0) > 1000
     // Replies to keep-alives and teardowns are so short that compressing them costs more than it saves.
     let asksPlain = request.isUrgent
-    let needed = request.headers.count + (asksFirst ? 1 : 0) + (asksPlain ? 1 : 0)
+    let given = request.headers.count + (request.traceParent == nil ? 0 : 1)
+    let needed = given + (asksFirst ? 1 : 0) + (asksPlain ? 1 : 0)
     if lines.count < needed {
       lines.deallocate()
       lines = UnsafeMutableBufferPointer.allocate(capacity: needed)
@@ -238,7 +239,10 @@ final class CurlTransfer {
     for (index, line) in request.headers.enumerated() {
       curl_shim_fill_header_line(first + index, line.address, index + 1 < needed ? first + index + 1 : nil)
     }
-    if asksPlain { curl_shim_fill_no_coding_line(first + request.headers.count, asksFirst ? 1 : 0) }
+    if let line = request.traceParent?.line {
+      curl_shim_fill_header_line(first + (given - 1), line.address, given < needed ? first + given : nil)
+    }
+    if asksPlain { curl_shim_fill_no_coding_line(first + given, asksFirst ? 1 : 0) }
     if asksFirst { curl_shim_fill_no_expect_line(first + (needed - 1)) }
     return curl_shim_set_list(easy, CURLOPT_HTTPHEADER, first) == CURLE_OK
   }

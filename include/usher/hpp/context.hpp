@@ -60,7 +60,8 @@ struct context_options {
   callback_mode callbacks = callback_mode::threaded;
   uint32_t connections_max = 0;
   std::optional<std::string> client_key_passphrase;
-  bool wipe_freed_memory = false, keep_cookies = false;
+  bool wipe_freed_memory = false, keep_cookies = false, trace_context = false;
+  milliseconds timer_slack{0};
 };
 
 /** usher_pending. */
@@ -116,6 +117,8 @@ public:
     raw.client_key_passphrase = passphrase.c_str();
     raw.wipe_freed_memory = options.wipe_freed_memory;
     raw.keep_cookies = options.keep_cookies;
+    raw.trace_context = options.trace_context;
+    raw.timer_slack_ms = detail::ms32(options.timer_slack);
     raw.refusal = words::on_refusal;
     if (options.log) {
       auto *it = detail::boxed(std::move(options.log), kept);

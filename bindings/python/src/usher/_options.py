@@ -75,6 +75,15 @@ class ContextOptions(TypedDict, total=False):
         own cookies; they follow the rules of RFC 6265 about path, `Secure` and expiry. The cookies are only in memory,
         and Context.close() frees them. The library keeps cookies of at most 64 origins. If an origin sets more than 64
         cookies, the library forgets all cookies of that origin. Default False: the library ignores cookies.
+    trace_context: True: send the header `traceparent` (W3C Trace Context) with each request, so that a tracing system
+        can relate the requests of a playback to what the servers did for them. All requests of a playback have the same
+        trace id, and each request has its own span id, also a request that repeats another one. The ids are random. Do
+        not set this header in `extra_headers` too. The library does not add it to requests that the host sends for
+        customer SSM. Default False.
+    timer_slack_ms: How many milliseconds later than its time a timer may run, at most 50. The library then runs the
+        timers of this time together. If one process has many playbacks, it wakes up less often, and each heartbeat
+        takes less processor time; but each heartbeat may be sent later by this time, and each time limit may end later
+        by it. The manual clock ignores this option. Default 0.
     """
 
     clock: Clock | int | Literal["system", "manual"]
@@ -97,6 +106,8 @@ class ContextOptions(TypedDict, total=False):
     http2: bool
     wipe_freed_memory: bool
     keep_cookies: bool
+    trace_context: bool
+    timer_slack_ms: int
 
 
 class SSPOptions(TypedDict, total=False):

@@ -178,6 +178,8 @@ class ContextOptions(ctypes.Structure):
         ("keep_cookies", c_int32),
         ("refusal", RefusalFn),
         ("refusal_user_data", c_void_p),
+        ("trace_context", c_int32),
+        ("timer_slack_ms", c_uint32),
     ]
 
 

@@ -113,6 +113,11 @@ class Entry:
         """The value of the header ``nv-tenant-id``; None if the client did not send it."""
         return self.header("nv-tenant-id")
 
+    @property
+    def trace_parent(self) -> str | None:
+        """The value of the header ``traceparent`` (W3C Trace Context); None if the client did not send it."""
+        return self.header("traceparent")
+
     def header(self, name: str) -> str | None:
         """Returns the first value of a header. The case of the name does not matter."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
