@@ -26,7 +26,7 @@ int main(int argc, char **argv) {
   usher_get_api_fn get_api = NULL;
   if (library) {
     void *symbol = dlsym(library, "usher_get_api");
-    memcpy(&get_api, &symbol, sizeof symbol); /* a copy: ISO C has no such cast for function pointers */
+    memcpy(&get_api, &symbol, sizeof symbol); /* copies the address: ISO C has no cast to a function pointer */
   }
   tell(get_api != NULL, "dlsym finds usher_get_api");
   if (!get_api) return 1;

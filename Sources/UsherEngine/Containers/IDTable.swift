@@ -50,7 +50,7 @@ struct IDTable<Value> {
     return removed
   }
 
-  /// The numbers in the order in which they were assigned.
+  /// The numbers in the table, in ascending order: the order in which the library assigned them.
   var sortedIDs: [UInt64] { ids.filter { $0 != 0 }.sorted() }
 
   private func home(_ id: UInt64) -> Int {

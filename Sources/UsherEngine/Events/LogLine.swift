@@ -7,7 +7,7 @@ struct LogLine {
   init(_ text: StaticString) { add(text) }
   init(_ error: UsherError) { add(error) }
 
-  /// "playback 7 (tag 42): set-up", without the tag if it is 0.
+  /// Makes a line such as "playback 7 (tag 42): set-up"; leaves the tag out if it is 0.
   @inline(never)
   init(playback: PlaybackID, tag: UInt64?, _ word: StaticString) {
     add("playback ")
@@ -29,7 +29,7 @@ struct LogLine {
 
   mutating func add(_ number: UInt64) { line.add(number) }
 
-  /// "USHER_E_LIMIT: too many sessions, HTTP 409, code 1007"
+  /// Adds an error in the form "USHER_E_LIMIT: too many sessions, HTTP 409, code 1007".
   @inline(never)
   mutating func add(_ error: UsherError) {
     add(error.status.name)

@@ -17,7 +17,7 @@ struct PlaybackTable {
   }
 
   var count: Int { entries.count }
-  /// The numbers in the order in which they were assigned.
+  /// The numbers of the playbacks, oldest first.
   var sortedIDs: [PlaybackID] { entries.sortedIDs }
 
   subscript(id: PlaybackID) -> PlaybackEntry? { entries[id] }
