@@ -252,7 +252,7 @@ static void after_free(void) {
     if (what > 0) ends(USHER_E_CLOSED, what == 1 ? "playback freed" : what == 2 ? "context closed" : "context freed");
     if (what == 0 || what == 3)
       answers(what ? USHER_E_INVALID_COMPLETION : USHER_OK, usher_complete_license(id, &license), "the answer");
-    else usher_complete_license(id, &license); /* the library may accept it, and tears the session down */
+    else usher_complete_license(id, &license); /* if the library accepts this licence, it tears the session down */
     if (what == 0) ends(USHER_OK, "playbacks keep using a freed delegate");
     usher_context_free(s.context);
     answers(USHER_E_INVALID_COMPLETION, usher_complete_license(id, &license), "after context_free");

@@ -190,7 +190,7 @@ static void start_and_end_one_thread(void) {
   pid_t id = 0;
   if (pthread_create(&thread, NULL, note_thread_id, &id) != 0 || pthread_join(thread, NULL) != 0) abort();
   snprintf(path, sizeof path, "/proc/self/task/%d", (int)id);
-  while (access(path, F_OK) == 0) sleep_ms(1); /* the kernel removes it soon after the thread's end */
+  while (access(path, F_OK) == 0) sleep_ms(1); /* the kernel removes this folder soon after the thread's end */
 }
 __attribute__((constructor)) static void count_at_start(void) {
   start_and_end_one_thread();

@@ -187,7 +187,8 @@ final class CurlTransport: Transport {
   func cancel(_ id: TransferID) -> Bool {
     guard let transfer = takeRunning(id) else {
       names.withdraw(id)
-      // If the request does not wait for its address, its reply has arrived or it has failed: look for it there.
+      // Unless the request waits for its address, its reply has arrived or it has failed. Search both lists of such
+      // requests.
       return mayHaveReachedServer(id, finished) || mayHaveReachedServer(id, long)
     }
     // Close the connection. Otherwise libcurl would only reset the HTTP/2 stream and send the next request over the

@@ -90,8 +90,8 @@ int32_t session_get_keys(struct session *session, struct keyring *ring, struct l
   return status;
 }
 
-/* Counts the heartbeats after the close. The KEPT_ALIVE events would be too few if a heartbeat was in flight when the
-   playback closed. */
+/* Counts the heartbeats when the playback has closed. KEPT_ALIVE events are not enough for this: a heartbeat that is in
+   flight at the close has none. */
 static void count_heartbeats(struct session *session) {
   usher_metrics metrics = USHER_METRICS_INIT;
   int32_t status = usher_context_metrics(session->context, &metrics);

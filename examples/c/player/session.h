@@ -18,7 +18,7 @@ struct session {
   struct timeline *timeline;
   struct stop *stop;
   bool verbose;
-  uint64_t heartbeats_sent; /* set by session_close(); repeated heartbeats are included */
+  uint64_t heartbeats_sent; /* 0 until session_close() counts them, repeated ones too */
   char challenge[CLEAR_KEY_REQUEST_MAX]; /* a Clear Key CDM's request */
   size_t challenge_size;
 };
