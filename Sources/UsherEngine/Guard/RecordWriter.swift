@@ -23,7 +23,7 @@ struct RecordWriter {
     guard isComplete else { return }
     let field = usher_record_field(kind: kind, length: UInt32(truncatingIfNeeded: bytes.count))
     target.storeBytes(of: field, toByteOffset: start, as: usher_record_field.self)
-    // First zero the last word, which may be longer than the bytes.
+    // A field is padded with zeros to a multiple of 8 bytes. So zero its last 8 bytes first, and then copy the bytes.
     if padded > 0 { target.storeBytes(of: 0, toByteOffset: start &+ head &+ padded &- 8, as: UInt64.self) }
     UnsafeMutableRawBufferPointer(rebasing: target[(start &+ head)...]).copyMemory(from: bytes)
   }

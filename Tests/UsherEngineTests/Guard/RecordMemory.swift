@@ -2,7 +2,7 @@ import CGuard
 
 @testable import UsherEngine
 
-/// An area of recovery records in ordinary memory, and a reader that is another process in reality.
+/// An area of recovery records in ordinary memory, and its reader. (In reality the reader is another process.)
 final class RecordMemory {
   let bytes: UnsafeMutableRawBufferPointer
   let copySize: Int
