@@ -210,7 +210,7 @@ package struct SSMSession {
   /// Whether a set-up request, or a licence request that opens the session, is in flight.
   var awaitsSetupReply: Bool { lifecycle.setupInFlight != nil }
 
-  /// Whether the session has returned `nextMayStart`.
+  /// Whether the session has returned `nextMayStart`, so that the session which waits for this slot may start.
   var hasFreedSlot: Bool { lifecycle.reported.rawValue >= Reported.nextMayStart.rawValue }
 
   /// Whether a reply in flight may bring a token with which the session can give its slot back.

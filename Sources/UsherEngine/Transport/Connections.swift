@@ -237,8 +237,8 @@ final class Connections {
     return received &- watches[index].receivedBefore > bytesMost
   }
 
-  /// Returns a socket on which libcurl waits although epoll does not watch it, so that the library would not notice the
-  /// reply. Removes the socket from `lost`.
+  /// Takes a socket out of `lost`, and returns it. libcurl waits for a reply on this socket, but epoll does not watch it,
+  /// so the library would not notice the reply. Returns nil if there is none.
   func takeLost() -> Int32? {
     while let socket = lost.popLast() {
       let index = Int(socket)

@@ -64,6 +64,7 @@ final class Poller {
     let now: Int64
   }
 
+  /// Waits until a descriptor is ready.
   /// - Parameter instant: the monotonic instant until which it waits; 0: it does not wait; negative: without a limit.
   func wait(until instant: Int64) -> Round {
     let limit = unsetTimer.map { instant < 0 ? $0 : min(instant, $0) } ?? instant

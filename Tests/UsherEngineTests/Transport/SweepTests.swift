@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  /// `#expect` cannot call a mutating function.
+  /// Does the same as `#expect(value == expected)`. But `value` may call a mutating function, as `#expect` cannot.
   private func expect<Value: Equatable>(
     _ value: Value, _ expected: Value, sourceLocation: SourceLocation = #_sourceLocation
   ) {

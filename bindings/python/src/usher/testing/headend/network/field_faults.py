@@ -51,7 +51,7 @@ class FieldFaults(Effects):
 
     @classmethod
     def jitter(cls: type[T], jitter: int, *, stream: Stream = "downstream", toxicity: float = 1.0) -> T:
-        """Delays the reply by a random time of up to ``jitter`` ms: ``latency`` with the latency 0."""
+        """Delays the reply by a random time of up to ``jitter`` ms. It is the same fault as ``latency(0, jitter)``."""
         return cls.latency(0, jitter, stream=stream, toxicity=toxicity)
 
     @classmethod
