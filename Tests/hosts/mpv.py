@@ -38,7 +38,7 @@ class Mpv:
         self._name = f"mpv-{len(list(folder.glob('mpv-*.log')))}"
         self._socket_path = folder / f"{self._name}.sock"
         self.log = folder / f"{self._name}.log"
-        # If the tests run with nohup, they ignore SIGHUP, and mpv would inherit this.
+        # If the tests run with nohup, they ignore SIGHUP, and mpv would ignore it too. So give mpv the default action.
         command = [
             "env",
             "--default-signal=HUP",

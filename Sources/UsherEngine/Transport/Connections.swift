@@ -237,8 +237,8 @@ final class Connections {
     return received &- watches[index].receivedBefore > bytesMost
   }
 
-  /// Takes a socket out of `lost`, and returns it. libcurl waits for a reply on this socket, but epoll does not watch it,
-  /// so the library would not notice the reply. Returns nil if there is none.
+  /// Takes a socket out of `lost`, and returns it; nil if there is none. libcurl waits for a reply on this socket, but
+  /// epoll does not watch it, so the library would not notice the reply.
   func takeLost() -> Int32? {
     while let socket = lost.popLast() {
       let index = Int(socket)
