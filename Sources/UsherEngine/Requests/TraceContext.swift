@@ -22,7 +22,8 @@ struct TraceContext {
       trace: (Self.mixed(seed.0 ^ owner), Self.mixed(seed.1 ^ owner)), span: Self.mixed(seed.2 ^ transfer.number))
   }
 
-  /// Returns another number for each number, not 0, which the standard forbids (the function is splitmix64).
+  /// Mixes the bits of a number (splitmix64), so that each number gives another result. Never returns 0, which the
+  /// standard forbids.
   private static func mixed(_ number: UInt64) -> UInt64 {
     var value = number &+ 0x9E37_79B9_7F4A_7C15
     value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
