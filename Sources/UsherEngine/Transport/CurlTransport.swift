@@ -502,8 +502,8 @@ final class CurlTransport: Transport {
     pool.close()
     watchdog.requestStarted()
     _ = watchdog.turn { curl_multi_cleanup(multiHandle) }
-    // Free OpenSSL's data of the I/O thread, which ends. Only the I/O thread starts requests. If no request was
-    // started, this may be a thread of the host, and OpenSSL must keep the data of that thread.
+    // Only the I/O thread starts requests. It ends now, so OpenSSL's data of this thread is freed. Without a
+    // started request, a thread of the host may run this line, and that thread still needs OpenSSL's data.
     if hasStarted { curl_shim_end_thread() }
   }
 }
