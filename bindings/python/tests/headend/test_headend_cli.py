@@ -22,6 +22,7 @@ from headend_client import Client, InBackground
 from usher.testing.headend import Fault, Fps, HeadEnd
 from usher.testing.headend.cli import main
 from usher.testing.pytest_plugin import HeadEndFactory
+from usher.testing.redis_server import RedisServer
 
 PROGRAM = [sys.executable, "-u", "-m", "usher.testing.headend"]
 
@@ -322,3 +323,31 @@ def test_control_mistakes_areNamed(headend: HeadEnd, headend_factory: HeadEndFac
     assert (client.control("GET", "advance").status, client.control("GET", "advance").headers["Allow"]) == (405, "POST")
     assert "not manual" in Client(headend_factory(clock="system")).control("POST", "advance", {"ms": 1}).json["error"]
     assert Client(headend_factory(control=False)).control("GET", "state").status == 404
+
+
+def test_program_withWorkers_sharesPortAndSessions(redis_server: RedisServer) -> None:
+    """Three processes listen on one port. Each connection may go to another process, and all count the same sessions;
+    at SIGTERM all end."""
+    with running("--workers", "3", "--redis", redis_server.url, "--tenant", "CLI", "--limit", "2", "--json") as process:
+        assert process.stdout is not None
+        ready = json.loads(process.stdout.readline())
+        setup, token = f"{ready['ssm_url']}/v1/sessions/setup", ready["tokens"]["account-1"]
+        codes = [ask("POST", setup, token).get("errorCode") for _ in range(12)]
+        assert codes == [None, None, *[1007] * 10]
+        handled = sum(ask("GET", f"{ready['control_url']}/state")["requests"].values())
+        assert handled < 12, "one process has handled every request"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(ready["url"], timeout=5)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [(["--workers", "2"], "--redis"), (["--workers", "0"], "at least 1"), (["--redis", "http://x"], "redis")],
+)
+def test_program_withWrongWorkers_saysWhatIsMissing(
+    options: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(options) == 2
+    assert words in capsys.readouterr().err

@@ -1,15 +1,30 @@
-"""Tests sessions: set-up, keep-alive, teardown, limits, rotation, expiry and kills."""
+"""Tests sessions: set-up, keep-alive, teardown, limits, rotation, expiry and kills. Each test runs with the session
+table in memory and in Redis."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+import redis
 from headend_client import Client
 from headend_requests import ask
 
 from usher.testing.headend import HeadEnd, SessionState
 from usher.testing.pytest_plugin import HeadEndFactory
+from usher.testing.redis_server import RedisServer
+
+
+@pytest.fixture(params=["memory", "redis"])
+def headend_factory(
+    request: pytest.FixtureRequest, headend_factory: HeadEndFactory, redis_server: RedisServer
+) -> HeadEndFactory:
+    """The fixture of the plug-in; with ``redis`` the head-ends keep their sessions in Redis."""
+    if request.param == "memory":
+        return headend_factory
+    with redis.Redis.from_url(redis_server.url) as client:
+        client.flushdb()
+    return lambda **settings: headend_factory(sessions_url=redis_server.url, **settings)
 
 
 def test_setup_withContentToken_givesTokenAndPeriod(headend: HeadEnd, client: Client) -> None:

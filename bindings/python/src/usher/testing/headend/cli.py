@@ -15,8 +15,7 @@ from typing import Any, get_args
 from . import overrides, summary
 from .config import DEFAULT_TENANT, KEY_SYSTEMS, HeadEndConfig, Rotation, key_system_name
 from .server import HeadEnd
-
-_Key = tuple[bytes, bytes, str | None]
+from .workers import Key, Plan, Workers
 
 ABOUT = """\
 A reference head-end for the SSM v1 session protocol: set-up, heartbeats, enforced renewals, teardown,
@@ -138,6 +137,20 @@ def add_arguments(made: argparse.ArgumentParser) -> None:
         dest="settings",
         help="change a setting of HeadEndConfig; VALUE is JSON or text: v2.token_field=session.token; repeat for more",
     )
+    scale = made.add_argument_group("several processes")
+    scale.add_argument(
+        "--redis",
+        metavar="URL",
+        help="keep the session table in this Redis server, redis://HOST:PORT/DATABASE; head-ends with the same server "
+        "and tenant share their sessions",
+    )
+    scale.add_argument(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="how many processes listen on the port (%(default)s); more than one need --redis",
+    )
     content = made.add_argument_group("content and accounts")
     content.add_argument(
         "--key",
@@ -188,17 +201,12 @@ def serve(options: argparse.Namespace, *, as_json: bool) -> int:
     accounts = options.account or ["account-1"]
     ending = {signal.SIGTERM, signal.SIGINT}
     try:
-        head_end = HeadEnd(_config(options))
-        for kid, key, content_id in [
-            *options.key,
-            *(_read_keys(options.key_file) if options.key_file is not None else []),
-        ]:
-            head_end.add_key(kid, key, content_id)
-        for path in options.media:
-            head_end.add_media(path)
+        keys = [*options.key, *(_read_keys(options.key_file) if options.key_file is not None else [])]
+        plan = Plan(_config(options), keys, options.media)
+        head_end = plan.head_end()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ending)
         try:
-            with head_end:
+            with head_end, Workers(options.workers - 1, plan, head_end.port):
                 ready = _ready(head_end, accounts, options.content_id)
                 if options.ready_file is not None:
                     _write_atomically(options.ready_file, json.dumps(ready, indent=2) + "\n")
@@ -222,6 +230,7 @@ def serve(options: argparse.Namespace, *, as_json: bool) -> int:
 
 
 def _config(options: argparse.Namespace) -> HeadEndConfig:
+    _check_workers(options)
     config = HeadEndConfig(
         tenant=options.tenant,
         host=options.host,
@@ -237,8 +246,24 @@ def _config(options: argparse.Namespace) -> HeadEndConfig:
         token_rotation=options.rotation.replace("-", "_"),
         enforced=frozenset(options.enforced),
         journal_limit=100_000,
+        sessions_url=options.redis,
+        reuse_port=options.workers > 1,
     )
     return overrides.apply(config, options.settings)
+
+
+def _check_workers(options: argparse.Namespace) -> None:
+    """Raises ValueError if the processes of ``--workers`` could not work together."""
+    if options.workers < 1:
+        raise ValueError("--workers: give at least 1")
+    if options.workers == 1:
+        return
+    if options.redis is None:
+        raise ValueError("--workers: several processes need a session table in Redis; give --redis")
+    if options.tls or options.clock == "manual":
+        raise ValueError(
+            "--workers: each process has a certificate and a clock of its own, so not --tls, --clock manual"
+        )
 
 
 def _port(text: str) -> int:
@@ -251,7 +276,7 @@ def _port(text: str) -> int:
     return number
 
 
-def _key(text: str) -> _Key:
+def _key(text: str) -> Key:
     kid, _, rest = text.strip().partition(":")
     key, _, content_id = rest.partition(":")
     try:
@@ -263,8 +288,8 @@ def _key(text: str) -> _Key:
     return *pair, content_id or None
 
 
-def _read_keys(path: Path) -> list[_Key]:
-    found: list[_Key] = []
+def _read_keys(path: Path) -> list[Key]:
+    found: list[Key] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         text = line.partition("#")[0].strip()
         if not text:

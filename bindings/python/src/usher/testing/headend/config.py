@@ -109,6 +109,10 @@ class HeadEndConfig:
         journal_tokens: whether the journal of the control endpoints has whole tokens, or only their short names.
         journal_limit: how many of the newest entries the journal keeps; None: all entries.
         max_body_bytes: the largest request body that the head-end accepts.
+        sessions_url: the Redis server that keeps the session table, as ``redis://HOST:PORT/DATABASE``; head-ends with
+            the same server and tenant share their sessions. None: the table is in memory.
+        reuse_port: whether other processes may listen on the same port; the system then spreads new connections over
+            these processes.
     """
 
     tenant: str = DEFAULT_TENANT
@@ -152,6 +156,8 @@ class HeadEndConfig:
     journal_tokens: bool = False
     journal_limit: int | None = None
     max_body_bytes: int = 16 * 1024 * 1024
+    sessions_url: str | None = field(default=None, repr=False)
+    reuse_port: bool = False
 
     def __post_init__(self) -> None:
         try:
@@ -177,6 +183,8 @@ class HeadEndConfig:
         one_of("ssm_required", self.ssm_required, SsmRequired)
         one_of("fairplay_reply", self.fairplay_reply, FairPlayReply)
         one_of("fairplay_base64", self.fairplay_base64, Base64Form)
+        if self.sessions_url is not None and self.token_form != "jwt":
+            raise ValueError("token_form: a head-end that shares its sessions can read only JWTs of other head-ends")
         if self.fairplay_reply == "raw" and "fairplay" in self.enforced:
             raise ValueError("fairplay_reply: a raw CKC cannot carry the session token of enforced mode")
 

@@ -184,7 +184,13 @@ class HeadEnd(Addresses, BackOffice):
         try:
             context = self._authority.server_context() if self._authority is not None else None
             site = web.TCPSite(
-                runner, self.config.host, self._port, ssl_context=context, reuse_address=True, backlog=1024
+                runner,
+                self.config.host,
+                self._port,
+                ssl_context=context,
+                reuse_address=True,
+                reuse_port=self.config.reuse_port,
+                backlog=1024,
             )
             await site.start()
             self._port = int(runner.addresses[0][1])

@@ -18,6 +18,7 @@ from .oracle.journal import Entry
 from .state.accounts import AccountBook
 from .state.checks import Checks, Grant
 from .state.keystore import KeyStore
+from .state.redis_store import RedisStore
 from .state.rights import Right, RightsLedger
 from .state.sessions import Session, SessionTable
 from .state.tokens import TokenMint
@@ -89,7 +90,12 @@ class Service(Checks):
         self.clock = clock
         self.mint = TokenMint(config.hmac_key, config.key_id, config.tenant, config.token_form)
         self.keys = KeyStore(config.keys)
-        self.sessions = SessionTable(clock.now_ms, lifetime_ms=config.lifetime_ms, rotation=config.token_rotation)
+        self.sessions = SessionTable(
+            clock.now_ms,
+            lifetime_ms=config.lifetime_ms,
+            rotation=config.token_rotation,
+            store=None if config.sessions_url is None else RedisStore(config.sessions_url, f"usher:{config.tenant}:"),
+        )
         self.fairplay_certificate = certificate_der(f"{config.tenant} FairPlay fixture").ljust(
             config.certificate.size_bytes, b"\0"
         )
