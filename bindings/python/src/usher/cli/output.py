@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
 
 PIPED_COLUMNS = 110
 """The width of output that goes into a file or a pipe, unless COLUMNS sets another."""
+
+
+def indented(text: str, columns: int, by: str = "  ") -> str:
+    """Returns a text in lines of at most this many columns, each with this indent."""
+    return textwrap.fill(
+        text, columns, initial_indent=by, subsequent_indent=by, break_long_words=False, break_on_hyphens=False
+    )
 
 
 class Output:

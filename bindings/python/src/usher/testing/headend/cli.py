@@ -330,6 +330,7 @@ def _ready(head_end: HeadEnd, accounts: Sequence[str], content_id: str) -> dict[
         "token_rotation": head_end.config.token_rotation,
         "enforced": sorted(map(key_system_name, head_end.config.enforced)),
         "keys": len(head_end.keys),
+        "key_ids": [kid.hex() for kid in head_end.keys.ids()],
         "tokens": {account: head_end.content_token(account, content_id) for account in accounts},
         "operator_token": head_end.operator_token(),
     }

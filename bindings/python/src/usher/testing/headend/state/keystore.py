@@ -90,6 +90,11 @@ class KeyStore:
         except ValueError:
             return None
 
+    def ids(self) -> tuple[bytes, ...]:
+        """Returns the ids of all keys, the oldest first."""
+        with self._lock:
+            return tuple(self._keys)
+
     def __len__(self) -> int:
         with self._lock:
             return len(self._keys)

@@ -1,0 +1,159 @@
+"""Tests usher check: a right server passes, each fault of wrong servers is named, and stories are shortened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from cli import right_server, wrong_server
+from cli.right_server import RightServer
+from cli.running import Usher, aim, interrupted, press_ctrl_c, process
+from cli.wrong_server import WrongServer
+
+from usher.cli.exits import Exit
+from usher.testing.headend import Fault, HeadEnd
+from usher.testing.pytest_plugin import HeadEndFactory
+
+LEAKS = "setup 1 → heartbeat 1 → heartbeat 1, token before the newest → teardown 1 → heartbeat 1"
+"""The first story, up to its fault. It cannot be played again, because the fault leaves all slots taken."""
+SEED = ["--seed", "1"]
+
+
+def tags(found: dict[str, Any], outcome: str) -> set[str]:
+    return {each["tag"] for each in found["statements"] if each["outcome"] == outcome}
+
+
+def test_check_ofTheRightServer_findsNothing(usher: Usher) -> None:
+    token = usher.token_file(right_server.CONTENT_TOKEN)
+    with RightServer(limit=3) as server:
+        asked = [server.url, "--token-file", token, "--license", server.license_url, "--key-id", "0" * 32]
+        ran = usher("check", *asked, *SEED, "--json")
+        assert server.held == 0
+    found = ran.json
+    assert (ran.code, found["ok"], found["limit"], found["period_s"]) == (Exit.OK, True, 3, 30)
+    assert found["rotation"] == "only the newest token is valid"
+    assert tags(found, "failed") == tags(found, "warned") == set()
+    assert tags(found, "skipped") == {"retry-after", "certificate", "lease", "lease-two", "expiry"}
+
+
+def test_check_ofTheWrongServer_namesTheTenFaultsAndNoOther(usher: Usher) -> None:
+    token = usher.token_file(wrong_server.CONTENT_TOKEN)
+    with WrongServer() as server:
+        ran = usher("check", server.url, "--token-file", token, "--limit", "2", *SEED, "--json")
+    found = ran.json
+    assert len(wrong_server.FAULTS) == 10
+    assert (ran.code, tags(found, "failed")) == (Exit.FOUND, wrong_server.FAULTS)
+    stories = {each["tag"]: each["story"] for each in found["statements"] if each["outcome"] == "failed"}
+    assert stories["setup-period"] == "setup 1"
+    assert stories["teardown"] == "setup 1 → teardown 1"
+    assert stories["teardown-ends"] == "setup 1 → teardown 1 → heartbeat 1"
+    assert stories["heartbeat-next"] == "setup 1 → heartbeat 1 → heartbeat 1"
+    assert stories["limit-code"] == "setup 1 → setup 2 → setup 3"
+    assert stories["limit-others"] == "setup 1 → setup 2 → setup 3 → heartbeat 1"
+    assert stories["limit-together"] == "setup 1, 3 together"
+
+
+def test_check_ofTheReferenceHeadEnd_asksEveryStatementInVirtualTime(headend: HeadEnd, usher: Usher) -> None:
+    asked = [*aim(headend, usher), "--certificate", headend.certificate_url("fairplay")]
+    ran = usher("check", *asked, "--control", headend.control_url, *SEED, "--json")
+    assert ran.code == Exit.OK
+    assert tags(ran.json, "skipped") == {"retry-after"} and tags(ran.json, "warned") == set()
+    assert headend.sessions.active() == []
+
+
+def test_check_ofV2_judgesTheLicenceThatOpensTheSession(headend: HeadEnd, usher: Usher) -> None:
+    ran = usher("check", *aim(headend, usher, api="v2"), *SEED, "--json")
+    assert ran.code == Exit.OK and {"limit-code", "setup-token", "heartbeat-next"} <= tags(ran.json, "passed")
+    assert "setup" not in headend.journal.routes()
+
+
+@pytest.mark.parametrize(
+    ("grace", "failed", "warned"),
+    [(1.5, {"lease-two"}, set()), (5.0, set(), {"expiry"})],
+)
+def test_check_lease_isMeasured(
+    grace: float, failed: set[str], warned: set[str], headend_factory: HeadEndFactory, usher: Usher
+) -> None:
+    headend = headend_factory(grace=grace)
+    ran = usher("check", *aim(headend, usher), "--control", headend.control_url, *SEED, "--json")
+    assert (tags(ran.json, "failed"), tags(ran.json, "warned")) == (failed, warned)
+    assert ran.code == (Exit.FOUND if failed else Exit.OK)
+
+
+@pytest.mark.parametrize(
+    ("route", "fault", "tag", "story"),
+    [
+        ("setup", Fault.without("sessionToken"), "setup-token", "setup 1"),
+        ("setup", Fault.fields(heartbeat=-1), "setup-period", "setup 1"),
+        ("setup", Fault.fields(heartbeat=0.2), "period-range", "setup 1"),
+        ("setup", Fault.redirect("https://elsewhere.example/"), "redirect", "setup 1"),
+        ("setup", Fault.status(503, retry_after="soon"), "retry-after", "setup 1"),
+        ("setup", Fault.oversized(1_200_000), "size", "setup 1"),
+        ("setup", Fault.reset("after"), "complete", "setup 1"),
+        ("heartbeat", Fault.status(500), "heartbeat", "setup 1 → heartbeat 1"),
+        ("teardown", Fault.status(200), "teardown-ends", LEAKS),
+        ("teardown", Fault.html_page(processed=True), "teardown", "setup 1 → teardown 1"),
+        ("license", Fault.fields(keys=[]), "license", "setup 1 → license 1"),
+    ],
+    ids=lambda value: getattr(value, "label", None) or str(value),
+)
+def test_check_fault_isFoundAndItsStoryShortened(
+    route: str, fault: Fault, tag: str, story: str, headend: HeadEnd, usher: Usher
+) -> None:
+    headend.faults.add(route, fault, always=True)
+    ran = usher("check", *aim(headend, usher), "--limit", "2", "--stories", "0", "--only", tag, "--json")
+    (found,) = ran.json["statements"]
+    assert found["outcome"] == ("warned" if tag == "period-range" else "failed")
+    assert found["story"] == story
+    assert len(found["exchanges"]) == story.count("→") + 1 and found["words"]
+
+
+def test_check_report_asTextAndJUnit_namesStoryAndRequests(headend: HeadEnd, usher: Usher, tmp_path: Path) -> None:
+    headend.faults.add("teardown", Fault.error(1003, status=200, processed=True), always=True)
+    file = tmp_path / "check.xml"
+    ran = usher("check", *aim(headend, usher), "--junit", str(file), *SEED)
+    assert ran.code == Exit.FOUND
+    assert "✗ teardown: A teardown succeeds, and its reply has no error code" in ran.out
+    assert "request 2, teardown 1: the reply has HTTP 200, but an error code: 1003." in ran.out
+    assert "The shortest story, 2 requests: setup 1 → teardown 1" in ran.out
+    assert "> nv-authorizations: <session token " in ran.out and "\x1b" not in ran.out
+    suite = ElementTree.parse(file).getroot()
+    failures = {case.get("name", "").partition(":")[0]: case.find("failure") for case in suite.iter("testcase")}
+    failed = {tag for tag, failure in failures.items() if failure is not None}
+    assert int(suite.get("tests", "")) == len(failures) and int(suite.get("failures", "")) == len(failed)
+    assert "teardown" in failed and "setup 1 → teardown 1" in (failures["teardown"].text or "")  # type: ignore[union-attr]
+
+
+def test_check_ofAServerThatFreesSlotsLate_saysSoAndNothingElse(usher: Usher) -> None:
+    token = usher.token_file(right_server.CONTENT_TOKEN)
+    with RightServer(limit=2, slot_delay_s=0.3) as server:
+        asked = ["check", server.url, "--token-file", token, "--limit", "2", "--stories", "0", "--json"]
+        ran = usher(*asked)
+    assert tags(ran.json, "failed") == {"slot-free"}
+
+
+def test_check_unreachable_exits3(usher: Usher) -> None:
+    ran = usher("check", "http://127.0.0.1:9/ssm", "--token-file", usher.token_file("some-secret"), "--json")
+    assert ran.code == Exit.UNREACHABLE
+    assert tags(ran.json, "failed") == {"complete", "setup-success"}
+
+
+@pytest.mark.parametrize("route", ["setup", "heartbeat"])
+def test_check_interrupted_leavesNoSession(route: str, headend: HeadEnd, usher: Usher) -> None:
+    headend.faults.add(route, Fault.stall("after"))
+    with process("check", *aim(headend, usher)) as made:
+        headend.wait_held(1, 30)
+        press_ctrl_c(made)
+        headend.release()
+        code, err = interrupted(made)
+    assert (code, err.strip().splitlines()[-1:]) == (Exit.INTERRUPTED, ["usher check: interrupted"])
+    assert "Traceback" not in err and headend.sessions.active() == []
+
+
+def test_check_wrongArguments_areNamed(usher: Usher) -> None:
+    assert "--limit: give a number from 1" in usher("check", "https://a.example", "--limit", "0").err
+    assert "there is no statement limits" in usher("check", "https://a.example", "--only", "limits").err
+    listed = usher("check", "--list", "--json").json
+    assert {"limit-together", "lease-two"} <= {each["tag"] for each in listed}

@@ -1,0 +1,1 @@
+"""``usher check``: the statements of docs/protocol.md, asked of a head-end."""

@@ -1,0 +1,285 @@
+"""Asks a head-end all statements, and shortens each story that shows a fault."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from ..target import Target
+from .statements import WAITING, Statement, random_story, statements, stories
+from .story import Ask, History, Player, Seen, Story, was_refused_first
+
+MOST_SESSIONS = 16
+"""How many sessions the search for the limit sets up at most."""
+SLOT_PAUSES_S = (0.1, 0.3, 0.9)
+"""How long the check waits until slots are free, one try after the other."""
+MOST_REPLAYS = 40
+MOST_SHORTENING_S = 5.0
+"""How many times a failing story is played again while it is shortened, and for how long."""
+
+
+@dataclass
+class Verdict:
+    """What became of a statement.
+
+    Attributes:
+        outcome: ``passed``, ``failed``, ``warned`` or ``skipped``.
+        asked: how many requests the statement was about.
+        words: what is wrong, or why the statement was skipped.
+        history: the shortest story that shows the fault.
+        seen: the request of this story that shows it.
+        always: whether the fault came again when the story was played again.
+    """
+
+    statement: Statement = field(repr=False)
+    outcome: str = field(default="skipped", repr=False)
+    asked: int = 0
+    words: str = field(default="", repr=False)
+    history: History | None = None
+    seen: Seen | None = None
+    always: bool = True
+
+
+@dataclass
+class Report:
+    """What a check has found.
+
+    Attributes:
+        limit: the limit of the account; None: not found.
+        period_s: the period of the first session; None: not known.
+        rotation: what the head-end does with old tokens, in words.
+    """
+
+    verdicts: list[Verdict] = field(default_factory=list)
+    limit: int | None = None
+    period_s: float | None = None
+    rotation: str = field(default="", repr=False)
+    requests: int = 0
+    seconds: float = 0.0
+    seed: int = 0
+    unreachable: bool = False
+
+    def of(self, outcome: str) -> list[Verdict]:
+        return [verdict for verdict in self.verdicts if verdict.outcome == outcome]
+
+
+class Check:
+    """A check of a head-end.
+
+    Args:
+        target: the head-end.
+        player: plays the stories.
+        limit: the limit that the account must have; None: it is searched for.
+        random_stories: how many stories in a random order to play.
+        seed: decides the random stories.
+        patience_s: the longest wait; statements that need a longer one are skipped.
+        tell: a function that gets a line about the progress.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        player: Player,
+        *,
+        limit: int | None = None,
+        random_stories: int = 5,
+        seed: int = 0,
+        patience_s: float = 0,
+        tell: Callable[[str], object] = lambda line: None,
+    ) -> None:
+        self.target = target
+        self.player = player
+        self.wanted = limit
+        self.random_stories = random_stories
+        self.patience_s = patience_s
+        self.tell = tell
+        self.report = Report(seed=seed)
+        self._is_stuck = False
+        """Whether set-ups stay refused, so that it is useless to wait for free slots."""
+
+    def run(self) -> Report:
+        """Plays all stories. Returns the report."""
+        began = time.monotonic()
+        report = self.report
+        self.tell("the first session")
+        beat, end = Ask("heartbeat"), Ask("teardown")
+        first = self.player.play((Ask("setup"), beat, Ask("heartbeat", token="previous"), end, beat, end))
+        report.unreachable = self._is_unreachable(first)
+        if not report.unreachable:
+            self._read(first)
+            opens = any(seen.ok for seen in first.of("setup"))
+            self._is_stuck = not opens
+            report.limit = self.wanted if self.wanted is not None else (self._search() if opens else None)
+        found = statements(report.limit)
+        histories = [first]
+        if report.limit is not None and any(seen.ok for seen in first.of("setup")):
+            histories.append(self._measure_slots(report.limit))
+        if not report.unreachable:
+            histories += self._play_all(histories)
+        report.verdicts = [self._verdict(statement, histories) for statement in found]
+        report.requests = self.player.requests
+        report.seconds = time.monotonic() - began
+        return report
+
+    # ---- inside ------------------------------------------------------------------------------------------------------
+
+    def _is_unreachable(self, first: History) -> bool:
+        failure = first.seen[0].exchange.failure if first.seen else None
+        return failure is not None and not failure.connected
+
+    def _read(self, first: History) -> None:
+        value = first.seen[0].exchange.member("heartbeat")
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+            self.report.period_s = float(value)
+        again = next((seen for seen in first.seen if seen.ask.token == "previous"), None)
+        if again is None:
+            self.report.rotation = "a session keeps its first token"
+        elif again.ok:
+            self.report.rotation = "the two newest tokens are valid"
+        else:
+            self.report.rotation = "only the newest token is valid"
+
+    def _search(self) -> int | None:
+        self.tell("the limit of the account")
+        history = self.player.play(tuple(Ask("setup", number) for number in range(MOST_SESSIONS + 1)))
+        return next((number or None for number, seen in enumerate(history.seen) if not seen.ok), None)
+
+    def _waits(self) -> bool:
+        return self.report.period_s is not None and 8 * self.report.period_s <= self.patience_s
+
+    def _play_all(self, first: list[History]) -> list[History]:
+        limit = self.report.limit
+        dice = random.Random(self.report.seed)
+        wanted = stories(self.target, limit, waits=self._waits())
+        wanted += [random_story(dice, self.target, limit) for _ in range(self.random_stories)]
+        if not any(seen.ok for seen in first[0].of("setup")):
+            wanted = [
+                story for story in wanted if all(isinstance(step, Ask) and step.token != "newest" for step in story)
+            ]
+        found = []
+        for number, story in enumerate(wanted, 1):
+            self.tell(f"story {number} of {len(wanted)}")
+            found.append(self._fresh(story))
+        return found
+
+    def _fresh(self, story: Story) -> History:
+        """Plays a story. If its first set-up is refused, plays it again a moment later: perhaps the head-end still
+        counts the sessions of the story before."""
+        for pause in (0.1, 0.4, 1.5):
+            history = self.player.play(story, patient=not self._is_stuck)
+            if not was_refused_first(history) or history.seen[0].exchange.failure is not None:
+                return history
+            if self._is_stuck:
+                break
+            time.sleep(pause)
+        history = self.player.play(story)
+        self._is_stuck = self._is_stuck or was_refused_first(history)
+        return history
+
+    def _measure_slots(self, limit: int) -> History:
+        """Fills the account, tears one session down and sets another up at once. If this is refused, measures when the
+        slot is free."""
+        fill = tuple(Ask("setup", number) for number in range(limit))
+        for pause in (0.0, *SLOT_PAUSES_S):  # the slot of the session before may still be taken
+            time.sleep(pause)
+            history = self.player.play((*fill, Ask("teardown"), Ask("setup", limit)))
+            if self._is_stuck or all(seen.ok for seen in history.seen[:limit]):
+                break
+        else:
+            self._is_stuck = True
+            return history
+        refused = [seen for seen in history.seen if seen.teardowns and not seen.ok]
+        if refused:
+            self.player.slot_limit = limit
+            for pause in SLOT_PAUSES_S:  # each try ends sessions, so the next one begins after a longer pause
+                time.sleep(pause)
+                self.player.slot_delay_s = 0.1 + 2 * pause
+                if all(seen.ok for seen in self.player.play(fill).seen):
+                    break
+        return history
+
+    def _verdict(self, statement: Statement, histories: list[History]) -> Verdict:
+        verdict = Verdict(statement)
+        failing: History | None = None
+        for history in histories:
+            for _, wrong in statement.rule(history):
+                verdict.asked += 1
+                if wrong and failing is None:
+                    failing = history
+        if failing is not None:
+            verdict.outcome = "warned" if statement.advice else "failed"
+            self._shorten(verdict, failing)
+        elif verdict.asked:
+            verdict.outcome = "passed"
+        else:
+            verdict.words = self._why_not(statement)
+        return verdict
+
+    def _why_not(self, statement: Statement) -> str:
+        if self.report.unreachable:
+            return "the head-end cannot be reached"
+        if statement.tag in WAITING and not self._waits():
+            if self.report.period_s is None:
+                return "needs a period"
+            return f"needs waits of {3.2 * self.report.period_s:g} s; give --patience {8 * self.report.period_s:g}"
+        if statement.tag.startswith("license") and not self.target.asks_license:
+            return "needs --license, and --key-id or --payload"
+        if statement.tag == "certificate" and self.target.certificate is None:
+            return "needs --certificate"
+        return "no request was about it"
+
+    def _shorten(self, verdict: Verdict, failing: History) -> None:
+        self.tell(f"shortening: {verdict.statement.tag}")
+        rule = verdict.statement.rule
+
+        def shows(history: History) -> bool:
+            return any(wrong for _, wrong in rule(history))
+
+        failing = _cut(failing, next(seen for seen, wrong in rule(failing) if wrong))
+        best, replays, end = failing, 0, time.monotonic() + MOST_SHORTENING_S
+        again = self._fresh(failing.story)
+        replays += 1
+        if not shows(again):
+            verdict.always = False
+        else:
+            best = again
+            story = failing.story
+            tried = True
+            while tried and replays < MOST_REPLAYS:
+                tried = False
+                for shorter in shorter_stories(story):
+                    if replays >= MOST_REPLAYS or time.monotonic() > end:
+                        break
+                    history = self._fresh(shorter)
+                    replays += 1
+                    if shows(history):
+                        best, story, tried = history, shorter, True
+                        break
+        for verdict.seen, verdict.words in rule(best):
+            if verdict.words:
+                break
+        verdict.history = best
+
+
+def _cut(history: History, last: Seen) -> History:
+    """Returns a history without what came after a request."""
+    return History(history.story[: last.group + 1], history.seen[: history.seen.index(last) + 1])
+
+
+def shorter_stories(story: Story) -> list[Story]:
+    """Returns the stories that have one step less, or a simpler step, those that leave out most first."""
+    found = []
+    if len(story) > 3:
+        half = len(story) // 2
+        found += [story[:half], story[half:]]
+    found += [story[:place] + story[place + 1 :] for place in range(len(story) - 1, -1, -1) if len(story) > 1]
+    for place, step in enumerate(story):
+        if not isinstance(step, Ask):
+            continue
+        if step.together > 2:
+            found.append((*story[:place], replace(step, together=step.together - 1), *story[place + 1 :]))
+        if step.capitals:
+            found.append((*story[:place], replace(step, capitals=False), *story[place + 1 :]))
+    return found

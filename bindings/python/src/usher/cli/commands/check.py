@@ -1,0 +1,126 @@
+"""``usher check``: every statement of the protocol page that a head-end can be asked."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import target
+from ..check.engine import Check
+from ..check.statements import statements
+from ..check.story import Player, clear_key_payload
+from ..exits import CommandError, Exit
+from ..wire.client import Client
+
+if TYPE_CHECKING:
+    from ..output import Output
+
+DESCRIPTION = """\
+Asks a head-end every statement of docs/protocol.md about the server's side, also the limit of streams. It plays stories
+of requests, right ones and wrong ones, and judges each reply. If a statement does not hold, it shortens the story until
+only the requests are left that show the fault. Use an account that nobody else uses meanwhile: check takes all its
+slots, and gives them back."""
+
+EXAMPLES = """\
+examples:
+  usher check https://ssm.example/TENANT1/ssm --token-file token.txt --limit 2
+  usher check https://ssm.example/TENANT1/ssm --token-file token.txt --patience 90 --junit check.xml
+  usher check --ready-file headend.json --only limit --only limit-together
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    target.add_arguments(parser)
+    group = parser.add_argument_group("the check")
+    group.add_argument("--limit", type=int, metavar="N", help="how many streams the account may play; by default found")
+    group.add_argument(
+        "--patience",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="the longest wait in all; statements about time need eight periods (%(default)g)",
+    )
+    group.add_argument(
+        "--only", action="append", default=[], metavar="TAG", help="only this statement; repeat for more"
+    )
+    group.add_argument("--stories", type=int, default=5, metavar="N", help="stories in a random order (%(default)s)")
+    group.add_argument("--seed", type=int, metavar="N", help="decides the random stories; by default another each time")
+    group.add_argument("--junit", type=Path, metavar="FILE", help="write a report in JUnit XML")
+    group.add_argument("--quiet", action="store_true", help="do not show the requests")
+    group.add_argument("--list", action="store_true", help="print the statements, and end")
+
+
+def run(options: argparse.Namespace, out: Output) -> int:
+    if options.limit is not None and options.limit < 1:
+        raise CommandError("--limit: give a number from 1")
+    known = [statement.tag for statement in statements(2)]
+    for tag in options.only:
+        if tag not in known:
+            raise CommandError(f"--only: there is no statement {tag}; `usher check --list` prints them")
+    if options.list:
+        return _list(out)
+    from ..check import report
+
+    aim = target.target(options)
+    payload = aim.payload if aim.payload is not None else clear_key_payload(aim.key_ids)
+    player = Player(aim, payload, _advance(aim.control) if aim.control is not None else time.sleep)
+    seed = random.randrange(10_000) if options.seed is None else options.seed
+    patience_s = float("inf") if aim.control is not None else options.patience
+    limit = options.limit if options.limit is not None else aim.limit
+
+    def tell(line: str) -> None:
+        if not out.as_json and out.errors.is_terminal:
+            status.update(line)
+
+    check = Check(aim, player, limit=limit, random_stories=options.stories, seed=seed, patience_s=patience_s, tell=tell)
+    with out.errors.status("") as status:
+        found = check.run()
+    if options.only:
+        found.verdicts = [verdict for verdict in found.verdicts if verdict.statement.tag in options.only]
+    if options.junit is not None:
+        _write(options.junit, report.as_junit(found, player.redactor))
+    if out.as_json:
+        out.result(report.as_json(found, player.redactor))
+    else:
+        where = player.redactor.url(aim.ssm or aim.license or "")
+        out.console.print(f"usher check {where}\n", style="bold")
+        report.print_table(out.console, found)
+        report.print_findings(out.console, found, player.redactor, quiet=options.quiet)
+        report.print_verdict(out.console, found)
+    if found.unreachable:
+        return Exit.UNREACHABLE
+    return Exit.FOUND if found.of("failed") else Exit.OK
+
+
+def _list(out: Output) -> int:
+    found = statements(2)
+    if out.as_json:
+        out.result([{"tag": each.tag, "statement": each.text, "section": each.section} for each in found])
+    else:
+        for each in found:
+            out.console.print(f"{each.tag:<18} {each.text}")
+    return Exit.OK
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"--junit: {path}: {error.strerror}") from error
+
+
+def _advance(control: str) -> Callable[[float], None]:
+    """Returns a function that moves the manual clock of a reference head-end, instead of waiting."""
+
+    def advance(seconds: float) -> None:
+        body = json.dumps({"ms": round(seconds * 1000)}).encode()
+        reply = Client().send("POST", f"{control}/advance", (("Content-Type", "application/json"),), body)
+        if not reply.succeeded:
+            raise CommandError("the head-end does not move its clock: is it still running?", Exit.UNREACHABLE)
+
+    return advance

@@ -1,0 +1,1 @@
+"""``usher probe``: one playback against a head-end, step by step."""

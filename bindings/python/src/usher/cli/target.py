@@ -1,0 +1,226 @@
+"""The head-end that a command tests: its URLs and tokens, and the options that give them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from .exits import CommandError
+from .wire.exchange import Headers
+
+KEY_SYSTEMS = ("clearkey", "fairplay", "widevine", "playready")
+_LOOPBACK = re.compile(r"^(localhost|127\.\d+\.\d+\.\d+|::1)$")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A head-end.
+
+    Attributes:
+        ssm: the URL of the session manager; None for SSP V2 without one.
+        license: the URL of the licence server; None if no licence is requested.
+        certificate: the URL of the certificate; None if there is none to request.
+        v2: whether the licence request opens the session (SSP V2).
+        tokens: the content tokens; the first is that of the account to test.
+        payload: the licence request of a CDM, as bytes; None: Clear Key with ``key_ids``.
+        append_version: ``auto``, ``always`` or ``never``: whether "/v1" follows the URL of the session manager.
+        limit: how many sessions an account may have; None: not known.
+        control: the URL of the control endpoints of a reference head-end with a manual clock.
+    """
+
+    ssm: str | None = field(repr=False)
+    license: str | None = field(repr=False)
+    certificate: str | None = field(repr=False)
+    v2: bool
+    tokens: tuple[str, ...] = field(repr=False)
+    token_header: str = field(repr=False)
+    headers: Headers = field(repr=False)
+    key_system: str = field(repr=False)
+    key_ids: tuple[bytes, ...] = field(repr=False)
+    payload: bytes | None = field(repr=False)
+    ca_file: str | None = field(repr=False)
+    allow_http: bool
+    append_version: str = field(repr=False)
+    limit_s: float
+    limit: int | None = None
+    control: str | None = field(default=None, repr=False)
+
+    @property
+    def token(self) -> str:
+        """The content token of the account to test."""
+        return self.tokens[0]
+
+    @property
+    def asks_license(self) -> bool:
+        """Whether a licence can be requested."""
+        return self.license is not None and (self.payload is not None or bool(self.key_ids))
+
+    def session_url(self, call: str) -> str:
+        """Returns the URL of a call to the session manager, ``setup``, ``heartbeat`` or ``teardown``
+        (protocol.md: The session)."""
+        address, _, query = (self.ssm or "").partition("?")
+        address = address.rstrip("/")
+        has_version = re.search(r"/v\d+$", address) is not None
+        if self.append_version == "always" or (self.append_version == "auto" and not has_version):
+            address += "/v1"
+        return f"{address}/sessions/{call}" + (f"?{query}" if query else "")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that describe a head-end."""
+    parser.add_argument("url", metavar="URL", nargs="?", help="the session manager; without it --license must be V2")
+    target = parser.add_argument_group("the head-end")
+    target.add_argument("--license", metavar="URL", help="the licence server; without it no licence is requested")
+    target.add_argument("--certificate", metavar="URL", help="the certificate server")
+    target.add_argument("--v2", action="store_true", help="SSP V2: the licence request opens the session")
+    target.add_argument("--token-file", metavar="FILE", help="a file with the content token; - reads it from stdin")
+    target.add_argument("--token-header", metavar="NAME", default="nv-authorizations", help="(%(default)s)")
+    target.add_argument(
+        "--header",
+        metavar="LINE",
+        action="append",
+        default=[],
+        help='a further header for each request, "Name: value"; repeat for more',
+    )
+    target.add_argument("--key-system", choices=KEY_SYSTEMS, default="clearkey", help="(%(default)s)")
+    target.add_argument(
+        "--key-id", metavar="HEX", action="append", default=[], help="a key id for a Clear Key licence; repeat for more"
+    )
+    target.add_argument(
+        "--payload", metavar="FILE", help="a licence request that a CDM has made; by default that of Clear Key"
+    )
+    target.add_argument("--ca-file", metavar="FILE", help="the certificate authorities to trust")
+    target.add_argument("--allow-http", action="store_true", help="allow http URLs to other machines")
+    target.add_argument(
+        "--append-version",
+        choices=["auto", "always", "never"],
+        default="auto",
+        help="whether /v1 follows URL: unless URL ends with a version (auto)",
+    )
+    target.add_argument("--timeout", metavar="S", type=float, default=10.0, help="limit for each request (%(default)g)")
+    target.add_argument(
+        "--control",
+        metavar="URL",
+        help="the control endpoints of a reference head-end with a manual clock: its clock is moved instead of waiting",
+    )
+    target.add_argument(
+        "--ready-file", metavar="FILE", help="take URLs and token from the ready file of a reference head-end"
+    )
+
+
+def target(options: argparse.Namespace) -> Target:
+    """Makes the target from the options.
+
+    Raises:
+        CommandError: an option is missing or wrong, or a file cannot be read.
+    """
+    ready = _ready(options.ready_file) if options.ready_file else {}
+    api = "license_urls_v2" if options.v2 else "license_urls"
+    made = Target(
+        ssm=options.url or ready.get("ssm_url"),
+        license=options.license or ready.get(api, {}).get(options.key_system),
+        certificate=options.certificate or ready.get("certificate_urls", {}).get(options.key_system),
+        v2=options.v2,
+        tokens=_tokens(options.token_file) if options.token_file else tuple(ready.get("tokens", {}).values()),
+        token_header=options.token_header,
+        headers=tuple(map(_header, options.header)),
+        key_system=options.key_system,
+        key_ids=tuple(map(_key_id, options.key_id or ready.get("key_ids", [])[:1])),
+        payload=_read(options.payload, "--payload") if options.payload else None,
+        ca_file=options.ca_file or ready.get("ca_file"),
+        allow_http=options.allow_http,
+        append_version=options.append_version,
+        limit_s=options.timeout,
+        limit=ready.get("limit"),
+        control=options.control or (ready.get("control_url") if ready.get("clock") == "manual" else None),
+    )
+    _check(made)
+    return made
+
+
+def _check(made: Target) -> None:
+    if made.ssm is None and not (made.v2 and made.license):
+        raise CommandError("give the URL of the session manager, or --v2 with --license; --ready-file has both")
+    if not made.tokens:
+        raise CommandError("--token-file is missing: a file with the content token of an account for tests")
+    if made.v2 and not made.asks_license:
+        raise CommandError("--v2 needs a licence request: give --license, and --key-id or --payload")
+    if made.payload is None and made.key_system != "clearkey" and made.license and not made.key_ids:
+        raise CommandError(f"--key-system {made.key_system} needs --payload, a licence request of its CDM")
+    if made.limit_s <= 0:
+        raise CommandError("--timeout: give a number of seconds greater than 0")
+    if made.ca_file is not None:
+        _read(made.ca_file, "--ca-file")
+    for name, url in (("URL", made.ssm), ("--license", made.license), ("--certificate", made.certificate)):
+        if url is not None:
+            _check_url(name, url, made.allow_http)
+
+
+def _check_url(name: str, url: str, allow_http: bool) -> None:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise CommandError(f"{name}: {url} is no URL: {error}") from error
+    if parts.scheme not in ("http", "https") or not host:
+        raise CommandError(f"{name}: {url} is no URL: it begins with https://HOST/ or http://HOST/")
+    if "@" in parts.netloc:
+        raise CommandError(f"{name}: leave out user and password; the library refuses them")
+    if parts.scheme == "http" and not allow_http and not _LOOPBACK.match(host):
+        raise CommandError(f"{name}: plain http to {host} sends the tokens in clear: use https, or --allow-http")
+
+
+def _read(path: str, option: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise CommandError(f"{option}: {path}: {error.strerror}") from error
+
+
+def _tokens(path: str) -> tuple[str, ...]:
+    """Reads content tokens, one a line. Ignores blanks and line breaks at the ends of a line, and empty lines."""
+    content = sys.stdin.buffer.read() if path == "-" else _read(path, "--token-file")
+    try:
+        lines = content.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise CommandError(f"--token-file: {path} is not text") from error
+    found = tuple(line.strip() for line in lines if line.strip())
+    if not found:
+        raise CommandError(f"--token-file: {path} is empty")
+    for token in found:
+        if not all(" " <= character <= "~" or character == "\t" for character in token):
+            raise CommandError(f"--token-file: {path} has a character that an HTTP header cannot have")
+    return found
+
+
+def _header(line: str) -> tuple[str, str]:
+    name, colon, value = line.partition(":")
+    if not colon or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or re.search(r"[\r\n\0]", value):
+        raise CommandError(f'--header: "{name}…" is no header: give "Name: value"')
+    return name, value.strip()
+
+
+def _key_id(text: str) -> bytes:
+    try:
+        found = bytes.fromhex(text.replace("-", ""))
+    except ValueError:
+        found = b""
+    if len(found) != 16:
+        raise CommandError(f"--key-id: {text} is no key id: give 32 hexadecimal digits, or a UUID")
+    return found
+
+
+def _ready(path: str) -> dict[str, Any]:
+    try:
+        found = json.loads(_read(path, "--ready-file"))
+    except ValueError as error:
+        raise CommandError(f"--ready-file: {path} is not JSON: {error}") from error
+    if not isinstance(found, dict) or "ssm_url" not in found:
+        raise CommandError(f"--ready-file: {path} is no ready file of `usher headend`")
+    return found

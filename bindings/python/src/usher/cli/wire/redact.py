@@ -1,0 +1,102 @@
+"""Redaction: no token and no key in what a command prints.
+
+A ``Redactor`` replaces the secrets that it knows by names, such as ``<content token>`` and ``<session token 2>``. What
+it does not know, but what looks like a token or a key, becomes ``<32 characters>``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
+
+_SECRET_HEADERS = re.compile(r"authorization|cookie|token|secret|api-?key", re.I)
+_SECRET_MEMBERS = re.compile(r"token|^k$|^key$|secret|password", re.I)
+_LIKE_A_TOKEN = re.compile(r"(?<![\w+/=.-])(?=[\w+/=.-]*\d)[\w+/=-][\w+/=.-]{23,}")
+LONGEST = 160
+"""A longer text in a body is cut."""
+
+
+class Redactor:
+    """Knows the secrets of one run of a command."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._sessions = 0
+
+    def content_token(self, token: str) -> None:
+        """Adds a content token."""
+        self._add(token, "<content token>")
+
+    def session_token(self, token: str) -> str:
+        """Adds a session token. Returns the name that stands for it; each token has a number of its own."""
+        if token not in self._names:
+            self._sessions += 1
+            self._add(token, f"<session token {self._sessions}>")
+        return self._names[token]
+
+    def _add(self, secret: str, name: str) -> None:
+        for form in {secret, quote(secret, safe=""), json.dumps(secret)[1:-1]}:
+            if form:
+                self._names.setdefault(form, name)
+
+    def text(self, value: str) -> str:
+        """Replaces the secrets in a text."""
+        return _LIKE_A_TOKEN.sub(lambda found: f"<{len(found[0])} characters>", self._known(value))
+
+    def _known(self, value: str) -> str:
+        for secret in sorted(self._names, key=len, reverse=True):
+            value = value.replace(secret, self._names[secret])
+        return value
+
+    def url(self, value: str) -> str:
+        """Replaces the values in the query of a URL, and the secrets in the rest."""
+        parts = urlsplit(value)
+        query = re.sub(r"=[^&]*", "=…", parts.query) if parts.query != "renew=true" else parts.query
+        path = "/".join(self.text(segment) for segment in self._known(parts.path).split("/"))
+        return urlunsplit(parts._replace(path=path, query=query, netloc=parts.netloc.rpartition("@")[2], fragment=""))
+
+    def header(self, name: str, value: str) -> str:
+        """Replaces the secrets in the value of a header."""
+        shown = self.text(value)
+        if name.lower() == "location":
+            return self.url(value)
+        is_secret = _SECRET_HEADERS.search(name) and not shown.startswith("<")
+        return f"<{len(value)} characters>" if is_secret else shown
+
+    def headers(self, headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Replaces the secrets in headers."""
+        return [(name, self.header(name, value)) for name, value in headers]
+
+    def body(self, content: bytes | None) -> str:
+        """Returns a body as text without secrets; for binary data only its size."""
+        if content is None:
+            return "<a body that cannot be decoded>"
+        if not content:
+            return ""
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            return f"<{len(content)} bytes>"
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return _cut(self.text(" ".join(text.split())))
+        return json.dumps(self._json(value), ensure_ascii=False)
+
+    def _json(self, value: Any, name: str = "") -> Any:
+        if isinstance(value, dict):
+            return {key: self._json(item, str(key)) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._json(item, name) for item in value]
+        if isinstance(value, str):
+            shown = self.text(value)
+            is_secret = _SECRET_MEMBERS.search(name) and not shown.startswith("<") and value
+            return f"<{len(value)} characters>" if is_secret else _cut(shown)
+        return value
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text)} characters)"
