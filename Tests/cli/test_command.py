@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from usher.cli.exits import Exit
 from usher.cli.main import main
 from usher.cli.registry import COMMANDS
 
+ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = [sys.executable, "-m", "usher.cli"]
 
 
@@ -160,3 +162,19 @@ def test_headend_withoutItsPackages_saysWhatToInstall(tmp_path: Path) -> None:
         )
         assert "the package trustme is not installed: pip install 'libusher[headend]'" in ended.stderr
         assert ended.stderr.count("\n") == 1 and ended.stdout == ""
+
+
+def test_programInC_listsTheCommandsOfThePackage() -> None:
+    source = (ROOT / "hosts" / "usher" / "main.c").read_text(encoding="utf-8")
+    table = source[source.index("} python_commands[] = {") :].partition("};")[0]
+    listed = re.findall(r'\{"([^"]*)", "([^"]*)"\}', table)
+    assert listed == [(command.name, command.summary) for command in COMMANDS if not command.native]
+
+
+def test_manualPage_isUpToDate() -> None:
+    ended = subprocess.run([sys.executable, ROOT / "scripts" / "man-page", "--check"], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    if shutil.which("groff"):
+        page = ROOT / "docs" / "man" / "usher.1"
+        shown = subprocess.run(["groff", "-man", "-ww", "-z", page], capture_output=True, text=True)
+        assert (shown.returncode, shown.stderr) == (0, "")

@@ -39,7 +39,7 @@ _STATUSES = {
 NEXT = {
     "LIMIT": "The account holds as many sessions as it may. Stop its other players, or wait until their sessions "
     "expire, or use the token of another account.",
-    "REFUSED": "Look up the server's code with `usher explain CODE ORIGIN`, and the time of the request in its log.",
+    "REFUSED": "Look up the code with `usher explain {code} {origin}`, and the time of the request in its log.",
     "PROTOCOL": "Compare the reply with docs/protocol.md. The operator must change the reply, or an option of the "
     "delegate must say what is different.",
     "TOO_LARGE": "Check the URL: a reply of the protocol has some hundred bytes.",

@@ -55,6 +55,7 @@ class Command:
 COMMANDS = (
     Command("probe", "plays once against a head-end, and says what is wrong"),
     Command("check", "asks a head-end every statement of the protocol"),
+    Command("watch", "shows the sessions of a reference head-end, live"),
     Command("explain", "says in words what an error code means"),
     Command("headend", "runs the reference head-end, a server for tests", extra="headend"),
     Command("completion", "prints the completion script for bash, zsh or fish"),

@@ -120,7 +120,7 @@ def target(options: argparse.Namespace) -> Target:
     Raises:
         CommandError: an option is missing or wrong, or a file cannot be read.
     """
-    ready = _ready(options.ready_file) if options.ready_file else {}
+    ready = ready_file(options.ready_file) if options.ready_file else {}
     api = "license_urls_v2" if options.v2 else "license_urls"
     made = Target(
         ssm=options.url or ready.get("ssm_url"),
@@ -216,7 +216,8 @@ def _key_id(text: str) -> bytes:
     return found
 
 
-def _ready(path: str) -> dict[str, Any]:
+def ready_file(path: str) -> dict[str, Any]:
+    """Reads the ready file of a reference head-end. Raises CommandError."""
     try:
         found = json.loads(_read(path, "--ready-file"))
     except ValueError as error:

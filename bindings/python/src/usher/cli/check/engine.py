@@ -30,7 +30,7 @@ class Verdict:
         words: what is wrong, or why the statement was skipped.
         history: the shortest story that shows the fault.
         seen: the request of this story that shows it.
-        always: whether the fault came again when the story was played again.
+        again: what happened when the story was played again, if the fault did not come again; otherwise "".
     """
 
     statement: Statement = field(repr=False)
@@ -39,7 +39,7 @@ class Verdict:
     words: str = field(default="", repr=False)
     history: History | None = None
     seen: Seen | None = None
-    always: bool = True
+    again: str = field(default="", repr=False)
 
 
 @dataclass
@@ -96,6 +96,7 @@ class Check:
         self.patience_s = patience_s
         self.tell = tell
         self.report = Report(seed=seed)
+        self._opens = False
         self._is_stuck = False
         """Whether set-ups stay refused, so that it is useless to wait for free slots."""
 
@@ -109,12 +110,12 @@ class Check:
         report.unreachable = self._is_unreachable(first)
         if not report.unreachable:
             self._read(first)
-            opens = any(seen.ok for seen in first.of("setup"))
-            self._is_stuck = not opens
-            report.limit = self.wanted if self.wanted is not None else (self._search() if opens else None)
+            self._opens = any(seen.ok for seen in first.of("setup"))
+            self._is_stuck = not self._opens
+            report.limit = self.wanted if self.wanted is not None else (self._search() if self._opens else None)
         found = statements(report.limit)
         histories = [first]
-        if report.limit is not None and any(seen.ok for seen in first.of("setup")):
+        if report.limit is not None and self._opens:
             histories.append(self._measure_slots(report.limit))
         if not report.unreachable:
             histories += self._play_all(histories)
@@ -134,7 +135,9 @@ class Check:
         if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
             self.report.period_s = float(value)
         again = next((seen for seen in first.seen if seen.ask.token == "previous"), None)
-        if again is None:
+        if not any(seen.ok for seen in first.of("heartbeat")):
+            self.report.rotation = ""
+        elif again is None:
             self.report.rotation = "a session keeps its first token"
         elif again.ok:
             self.report.rotation = "the two newest tokens are valid"
@@ -154,7 +157,7 @@ class Check:
         dice = random.Random(self.report.seed)
         wanted = stories(self.target, limit, waits=self._waits())
         wanted += [random_story(dice, self.target, limit) for _ in range(self.random_stories)]
-        if not any(seen.ok for seen in first[0].of("setup")):
+        if not self._opens:
             wanted = [
                 story for story in wanted if all(isinstance(step, Ask) and step.token != "newest" for step in story)
             ]
@@ -203,7 +206,8 @@ class Check:
     def _verdict(self, statement: Statement, histories: list[History]) -> Verdict:
         verdict = Verdict(statement)
         failing: History | None = None
-        for history in histories:
+        judged = histories[:1] if statement.tag == "setup-success" else histories
+        for history in judged:
             for _, wrong in statement.rule(history):
                 verdict.asked += 1
                 if wrong and failing is None:
@@ -220,6 +224,8 @@ class Check:
     def _why_not(self, statement: Statement) -> str:
         if self.report.unreachable:
             return "the head-end cannot be reached"
+        if not self._opens:
+            return "no session was set up"
         if statement.tag in WAITING and not self._waits():
             if self.report.period_s is None:
                 return "needs a period"
@@ -242,7 +248,9 @@ class Check:
         again = self._fresh(failing.story)
         replays += 1
         if not shows(again):
-            verdict.always = False
+            refused = "the set-up was refused, since the sessions of before still take slots"
+            came = refused if was_refused_first(again) else "the fault did not come again"
+            verdict.again = f"When the same requests were sent again, {came}."
         else:
             best = again
             story = failing.story

@@ -14,6 +14,8 @@ from .story import Seen, describe
 if TYPE_CHECKING:
     from rich.console import Console
 
+MOST_SKIPPED = 8
+"""If more statements are skipped for the same reason, the text gives only their number."""
 _MARKS = {
     "passed": ("✓", "green"),
     "failed": ("✗", "bold red"),
@@ -51,10 +53,8 @@ def print_findings(console: Console, report: Report, redactor: Redactor, *, quie
             sent = verdict.history.seen
             count = "1 request" if len(sent) == 1 else f"{len(sent)} requests"
             console.print(indented(f"The shortest story, {count}: {describe(verdict.history.story)}", console.width))
-        if not verdict.always:
-            console.print(
-                indented("When the same requests were sent again, the fault did not come again.", console.width)
-            )
+        if verdict.again:
+            console.print(indented(verdict.again, console.width))
         if not quiet:
             console.print()
             for seen in _told(verdict):
@@ -76,7 +76,7 @@ def print_verdict(console: Console, report: Report) -> None:
         console.print(f"The head-end: {', '.join(facts)}.")
     skipped = report.of("skipped")
     for words in sorted({verdict.words for verdict in skipped}):
-        tags = ", ".join(verdict.statement.tag for verdict in skipped if verdict.words == words)
+        tags = _few([verdict.statement.tag for verdict in skipped if verdict.words == words])
         console.print(indented(f"Skipped: {tags}: {words}.", console.width, ""), style="dim")
     counts = f"{len(report.of('passed'))} passed, {len(report.of('failed'))} failed"
     if report.of("warned"):
@@ -85,6 +85,10 @@ def print_verdict(console: Console, report: Report) -> None:
         counts += f", {len(skipped)} skipped"
     style = "bold red" if report.of("failed") or report.unreachable else "bold green"
     console.print(f"{counts}  ({report.requests} requests, {report.seconds:.1f} s, seed {report.seed})", style=style)
+
+
+def _few(tags: list[str]) -> str:
+    return ", ".join(tags) if len(tags) <= MOST_SKIPPED else f"{len(tags)} statements"
 
 
 def as_json(report: Report, redactor: Redactor) -> dict[str, Any]:
@@ -163,6 +167,6 @@ def _verdict_json(verdict: Verdict, redactor: Redactor) -> dict[str, Any]:
         "asked": verdict.asked,
         "words": redactor.text(verdict.words),
         "story": None if verdict.history is None else describe(verdict.history.story),
-        "always": verdict.always,
+        "again": verdict.again,
         "exchanges": [show.as_json(seen.exchange, redactor) for seen in _told(verdict)],
     }

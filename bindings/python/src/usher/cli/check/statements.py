@@ -102,6 +102,7 @@ def stories(target: Target, limit: int | None, *, waits: bool) -> list[Story]:
     two = limit is None or limit >= 2
     setup, beat, end = Ask("setup"), Ask("heartbeat"), Ask("teardown")
     found: list[Story] = [
+        (setup, end, beat, end),
         (setup, beat, beat, beat, end),
         (setup, beat, beat, Ask("heartbeat", token="previous"), beat, end),
         (setup, beat, beat, beat, Ask("heartbeat", token="older"), beat, end),

@@ -257,8 +257,14 @@ class Probe:
                     raise
 
     def _advance(self, ms: int) -> None:
-        self._context_.advance(ms)
-        self._settle()
+        """Moves the clock from timer to timer, and waits for the requests of each, so that none times out in flight."""
+        left = ms
+        while left > 0:
+            timer = self._context_.pending().next_timer_ms
+            step = left if timer is None else min(left, max(1, timer))
+            self._context_.advance(step)
+            self._settle()
+            left -= step
 
     def _let_go(self, player: usher.Player) -> None:
         """Tears down what is held, within a cap."""
@@ -310,4 +316,6 @@ class Probe:
         if error.status in (Status.HTTP, Status.REFUSED) and error.http_status >= 400 and not error.service_code:
             step.advice = advice.of_status(error.http_status)
         else:
-            step.advice = advice.NEXT.get(error.status.name, "") or error.explain().advice
+            origin = error.origin.name.lower()
+            words = advice.NEXT.get(error.status.name, "").format(code=error.service_code, origin=origin)
+            step.advice = words or error.explain().advice

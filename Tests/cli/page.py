@@ -1,0 +1,168 @@
+"""Makes docs/testers.md: what usher probe and usher check print, for head-ends that work and for each of 20 faults.
+
+    USHER_LIBRARY=build/shipped/libusher.so .venv/bin/python Tests/cli/page.py      writes the page
+
+test_page.py makes each section again and compares it with the page.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "testers.md"
+for folder in ("Tests", "bindings/python/src"):
+    if str(ROOT / folder) not in sys.path:
+        sys.path.insert(0, str(ROOT / folder))
+
+from cli import right_server, wrong_server  # noqa: E402
+from cli.right_server import RightServer  # noqa: E402
+from cli.running import KEY, KID, settled  # noqa: E402
+from cli.wrong_server import WrongServer  # noqa: E402
+
+from usher.cli.main import main  # noqa: E402
+from usher.testing.headend import Fault, HeadEnd  # noqa: E402
+
+INTRODUCTION = """\
+# For testers: what probe and check say
+
+`usher probe` and `usher check` ([the command usher](cli.md)) test any [head-end](glossary.md#head-end). This page shows
+what they print. `Tests/cli/page.py` writes it, and a test makes each output again and compares it; only ports, times
+and dates are replaced. To see a fault yourself, start `usher headend`, and make the fault on its page or with its
+control endpoints ([faults](headend.md#faults)).
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fault of the reference head-end, always at the same route."""
+
+    title: str
+    route: str
+    code: str
+    """The fault, as one writes it in Python."""
+    fault: Fault
+
+
+CASES = (
+    Case("The account is at its limit", "setup", "error(1007)", Fault.error(1007)),
+    Case("The token has no session control", "setup", "error(1012)", Fault.error(1012)),
+    Case("The token is not accepted", "setup", "status(401)", Fault.status(401)),
+    Case("The session manager is down", "setup", "status(503, retry_after=5)", Fault.status(503, retry_after=5)),
+    Case("Set-up is redirected", "setup", 'redirect("https://sso.example/")', Fault.redirect("https://sso.example/")),
+    Case("A sign-in page instead of the reply", "setup", "html_page()", Fault.html_page()),
+    Case("The reply has no session token", "setup", 'without("sessionToken")', Fault.without("sessionToken")),
+    Case("The period is a text", "setup", 'fields(heartbeat="60")', Fault.fields(heartbeat="60")),
+    Case("The reply to set-up is lost", "setup", 'drop("after")', Fault.drop("after")),
+    Case("Set-up is never answered", "setup", 'stall("before")', Fault.stall("before")),
+    Case("The reply does not end", "setup", "endless(20_000_000)", Fault.endless(20_000_000)),
+    Case("The licence is refused", "license", "error(4006)", Fault.error(4006)),
+    Case("The licence is cut", "license", "truncate()", Fault.truncate()),
+    Case("The licence has no key", "license", "fields(keys=[])", Fault.fields(keys=[])),
+    Case("The session is not known any more", "heartbeat", "error(1006)", Fault.error(1006)),
+    Case("Heartbeats fail", "heartbeat", "status(500)", Fault.status(500)),
+    Case("The connection is reset", "heartbeat", 'reset("before")', Fault.reset("before")),
+    Case("The reply is not JSON", "heartbeat", 'non_json("alive")', Fault.non_json("alive")),
+    Case("A page confirms the teardown", "teardown", "html_page(processed=True)", Fault.html_page(processed=True)),
+    Case(
+        "An error code confirms the teardown",
+        "teardown",
+        "error(1003, status=200, processed=True)",
+        Fault.error(1003, status=200, processed=True),
+    ),
+)
+
+
+def printed(*arguments: str) -> str:
+    """Returns what a command prints, without what differs from run to run, and its exit code in the last line."""
+    said = io.StringIO()
+    before = {name: os.environ.pop(name, None) for name in ("COLUMNS", "FORCE_COLOR")}
+    try:
+        with contextlib.redirect_stdout(said):
+            code = main(list(arguments))
+    finally:
+        os.environ.update({name: value for name, value in before.items() if value is not None})
+    text = settled(said.getvalue()).rstrip("\n")
+    text = re.sub(r"< (Date|Server): .*\n", "", re.sub(r"^ *< (?:Date|Server): .*\n", "", text, flags=re.M))
+    text = re.sub(r"\(\d+ requests, N s, ", "(N requests, N s, ", text)
+    text = re.sub(r"libusher \d+\.\d+\.\d+", "libusher 0.1.0", re.sub(r"usher/\d+\.\d+\.\d+", "usher/0.1.0", text))
+    return f"```\n{text}\n(exit code {code})\n```\n"
+
+
+@contextlib.contextmanager
+def token_file(token: str) -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "token.txt")
+        path.write_text(f"{token}\n")
+        yield str(path)
+
+
+@contextlib.contextmanager
+def reference(case: Case | None = None) -> Iterator[list[str]]:
+    """Starts a reference head-end with a fault. Yields the arguments that describe it."""
+    with HeadEnd(clock="manual", limit=2, period_s=60) as headend, token_file(headend.content_token("alice")) as token:
+        headend.add_key(KID, KEY)
+        if case is not None:
+            headend.faults.add(case.route, case.fault, always=True)
+        urls = [headend.ssm_url, "--license", headend.license_url("clearkey"), "--key-id", KID.hex()]
+        yield [*urls, "--token-file", token, "--timeout", "0.3" if case is not None and case.fault.hold else "5"]
+
+
+def works() -> str:
+    with reference() as asked:
+        probe = printed("probe", *asked, "--heartbeats", "1")
+    with RightServer() as server, token_file(right_server.CONTENT_TOKEN) as token:
+        aim = [server.url, "--license", server.license_url, "--key-id", KID.hex(), "--token-file", token]
+        check = printed("check", *aim, "--limit", "2", "--seed", "1", "--stories", "0")
+    return (
+        "## A head-end that works\n\n"
+        "`usher probe` against the reference head-end, with one [heartbeat](glossary.md#heartbeat):\n\n"
+        f"{probe}\n"
+        "`usher check` against a small server that was written only to test it, `Tests/cli/right_server.py`. It\n"
+        "shares no code with the reference head-end, and differs from it wherever the protocol lets it:\n\n"
+        f"{check}"
+    )
+
+
+def ten_faults() -> str:
+    with WrongServer() as server, token_file(wrong_server.CONTENT_TOKEN) as token:
+        asked = [server.url, "--token-file", token, "--limit", "2", "--seed", "1", "--stories", "0", "--quiet"]
+        check = printed("check", *asked)
+    return (
+        "## A head-end with ten faults\n\n"
+        "`Tests/cli/wrong_server.py` is another such server, with ten planted faults. `usher check --quiet` names all\n"
+        "of them, and nothing else; without `--quiet` it also prints the requests and replies of each story:\n\n"
+        f"{check}"
+    )
+
+
+def section(case: Case) -> str:
+    with reference(case) as asked:
+        probe = printed("probe", *asked, "--heartbeats", "1", "--quiet")
+    with reference(case) as asked:
+        check = printed("check", *asked, "--limit", "2", "--seed", "1", "--stories", "0", "--quiet")
+    check = re.sub(r"^   statement.*?\n\n(?=[✗!0-9T])", "", check, flags=re.M | re.S)
+    return f"### {case.title}\n\n`Fault.{case.code}` at `{case.route}`, always.\n\n{probe}\n{check}"
+
+
+def sections() -> list[tuple[str, Callable[[], str]]]:
+    """Returns the name of each section after the introduction, and the function that makes it."""
+    found: list[tuple[str, Callable[[], str]]] = [("works", works), ("ten-faults", ten_faults)]
+    return found + [(case.title, lambda case=case: section(case)) for case in CASES]  # type: ignore[misc]
+
+
+def page() -> str:
+    made = [make() for _, make in sections()]
+    return "\n".join([INTRODUCTION, *made[:2], "## Twenty faults of the reference head-end\n", *made[2:]])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,65 @@
+"""Tests usher watch: it shows the accounts, sessions and requests of a head-end, and ends well."""
+
+from __future__ import annotations
+
+import json
+
+from cli.running import Usher, interrupted, press_ctrl_c, process
+
+from usher.cli.exits import Exit
+from usher.cli.wire.client import Client
+from usher.testing.headend import Fault, HeadEnd
+from usher.testing.pytest_plugin import HeadEndFactory
+
+
+def ask(headend: HeadEnd, call: str, token: str) -> str:
+    headers = (("nv-authorizations", token),)
+    reply = Client().send("POST", f"{headend.ssm_url}/v1/sessions/{call}", headers, b"{}")
+    return str(reply.member("sessionToken"))
+
+
+def test_watch_once_showsAccountsSessionsAndRequests(headend_factory: HeadEndFactory, usher: Usher) -> None:
+    headend = headend_factory(limit=1, period_s=10)
+    token = headend.content_token("alice", "film", device="tv")
+    session = ask(headend, "setup", token)
+    ask(headend, "setup", token)
+    headend.faults.add("teardown", Fault.status(503))
+    headend.advance(4_000)
+    ran = usher("watch", headend.url, "--once")
+    assert ran.code == Exit.OK and session not in ran.out and token not in ran.out
+    lines = [" ".join(line.split()) for line in ran.out.splitlines()]
+    assert lines[0].startswith("usher watch 1 stream per account, keep-alive every 10 s, clock manual, 2 requests")
+    assert "alice ■ 1 of 1 1" in lines
+    (row,) = [line for line in lines if "alice / tv film 0 4.0 s ago" in line]
+    assert row.endswith(" 16.0 s") and row.count("━") == 16
+    assert any("setup alice" in line and "400 / 1007" in line for line in lines)
+    assert lines[-1] == "faults to come: teardown: status 503"
+
+
+def test_watch_asJson_printsEachEventAsALine(headend: HeadEnd) -> None:
+    with process("watch", headend.url, "--json") as made:
+        assert made.stdout is not None
+        assert json.loads(made.stdout.readline())["event"] == "snapshot"
+        ask(headend, "setup", headend.content_token("alice"))
+        while "sessions" not in (change := json.loads(made.stdout.readline())):
+            pass
+        assert change["event"] == "change" and change["sessions"][0]["account"] == "alice"
+        headend.stop()
+        assert json.loads(made.stdout.readlines()[-1])["event"] == "stopped"
+        assert made.wait(10) == Exit.OK
+
+
+def test_watch_interrupted_endsWithoutATraceback(headend: HeadEnd) -> None:
+    with process("watch", headend.url) as made:
+        assert made.stdout is not None and "usher watch" in made.stdout.readline()
+        press_ctrl_c(made)
+        assert interrupted(made) == (Exit.OK, "")
+
+
+def test_watch_ofAnotherServerOrNone_saysSo(headend_factory: HeadEndFactory, usher: Usher) -> None:
+    ran = usher("watch", "http://127.0.0.1:9", "--once")
+    assert ran.code == Exit.UNREACHABLE and "the head-end does not answer" in ran.err
+    assert "give the URL" in usher("watch", "127.0.0.1").err
+    guarded = headend_factory(control_token="secret")
+    assert "wants its control token" in usher("watch", guarded.url, "--once").err
+    assert usher("watch", guarded.url, "--once", "--control-token", "secret").code == Exit.OK
