@@ -172,7 +172,7 @@ def all_parts() -> list[Part]:
         ),
         *hosts(),
         python_tests("headend", "the head-end", None, "bindings/python/tests/headend", cores=0.85),
-        python_tests("cli", "the command usher", SHIPPED, "Tests/cli", cores=0.7),
+        python_tests("cli", "the command usher", SHIPPED, "Tests/cli", cores=0.4),
         python_tests("runners", "the programs that run the tests", SHIPPED, "Tests/runners", cores=0.25),
         python_tests("python-shipped", "the Python package, shipped library", SHIPPED, *package),
         python_tests("python-checked", "the Python package, checked library", CHECKED, *package),

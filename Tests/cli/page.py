@@ -113,7 +113,7 @@ def reference(case: Case | None = None) -> Iterator[list[str]]:
         if case is not None:
             headend.faults.add(case.route, case.fault, always=True)
         urls = [headend.ssm_url, "--license", headend.license_url("clearkey"), "--key-id", KID.hex()]
-        yield [*urls, "--token-file", token, "--timeout", "0.3" if case is not None and case.fault.hold else "5"]
+        yield [*urls, "--token-file", token, "--timeout", "0.6" if case is not None and case.fault.hold else "30"]
 
 
 def works() -> str:

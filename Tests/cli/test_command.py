@@ -52,6 +52,8 @@ def test_usher_withoutTheLibrary_saysSoInOneLine() -> None:
     assert ended.stderr.startswith("usher explain: cannot load the usher library from /nonexistent/libusher.so")
     version = usher("--version", USHER_LIBRARY="/nonexistent/libusher.so")
     assert version.returncode == Exit.OK and "no library: cannot load" in version.stdout
+    listed = usher("check", "--list", USHER_LIBRARY="/nonexistent/libusher.so")
+    assert listed.returncode == Exit.OK and "limit-together" in listed.stdout, "check needs no library"
 
 
 def test_usher_everyCommand_hasHelpWithExamplesAndExitCodes(capsys: pytest.CaptureFixture[str]) -> None:

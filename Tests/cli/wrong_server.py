@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import json
 import threading
+import time
 
 CONTENT_TOKEN = "content-token-of-the-wrong-server"
 LIMIT = 2
@@ -36,6 +37,7 @@ class WrongServer:
         self._numbers = itertools.count(1)
         self._sessions: dict[str, bool] = {}
         """For each session token whether the session takes a slot."""
+        self._setups, self._arrived = 0, 0.0
         self._started = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.port = 0
@@ -90,11 +92,20 @@ class WrongServer:
         self._sessions[token] = False  # fault: teardown-ends: the token stays valid
         return 200, {"errorCode": 1003, "message": "cannot tear down"}  # fault: teardown
 
+    async def _wait_for_others(self) -> None:
+        """Waits for set-ups that come at the same time, so that all of them have counted before one is inserted."""
+        self._setups += 1
+        self._arrived = time.monotonic()
+        await asyncio.sleep(0.03)
+        while self._setups > 1 and time.monotonic() < self._arrived + 0.1:
+            await asyncio.sleep(0.01)
+        self._setups -= 1
+
     async def _set_up(self, token: str) -> tuple[int, object]:
         if token != CONTENT_TOKEN:
             return 403, "<h1>Forbidden</h1>"  # fault: error-form
         held = [session for session, takes_slot in self._sessions.items() if takes_slot]
-        await asyncio.sleep(0.02)  # fault: limit-together: another set-up may come between the count and the insert
+        await self._wait_for_others()  # fault: limit-together: another set-up may come between the count and the insert
         if len(held) >= LIMIT:
             self._sessions.pop(held[0], None)  # fault: limit-others
             return 403, {"errorCode": 1010, "message": "too many"}  # fault: limit-code

@@ -309,15 +309,18 @@ def test_control_mistakes_areNamed(headend: HeadEnd, headend_factory: HeadEndFac
         ("POST", "advance", {}, "body has no ms"),
         ("POST", "advance", {"ms": -1}, "back in time"),
         ("POST", "advance", {"ms": 0, "minutes": 1}, "unknown member minutes"),
+        ("POST", "faults", {"route": "setup", "fault": {"kind": "drop"}, "tims": 3}, "did you mean times?"),
         ("POST", "faults", {"route": "setup", "fault": {"kind": "explode"}}, "unknown fault kind 'explode'"),
         ("POST", "faults", {"route": "nowhere", "fault": {"kind": "drop"}}, "unknown route"),
         ("POST", "token", {"kind": "gold"}, "unknown token kind"),
         ("POST", "key", {"kid": "zz", "key": ""}, "hexadecimal"),
         ("GET", "journal?rout=x", None, "unknown query rout"),
+        ("GET", "sessions?state=zzz", None, "there is no state 'zzz'; there are active"),
         ("GET", "journal?route=x", None, "unknown route 'x'"),
     ):
         reply = client.control(method, name, body)
         assert reply.status == 400 and message in reply.json["error"], reply.json
+    assert headend.faults.pending == 0, "a wrong request has no effect"
     assert client.send("POST", f"{headend.control_url}/advance", body=b"[]").status == 400
     assert client.control("GET", "nowhere").status == 404
     assert (client.control("GET", "advance").status, client.control("GET", "advance").headers["Allow"]) == (405, "POST")

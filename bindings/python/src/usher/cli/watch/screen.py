@@ -42,11 +42,13 @@ def _title(state: State) -> Text:
     from rich.text import Text
 
     facts, totals = state.facts, state.totals
-    limit = facts.get("limit", 0)
-    made = Text("usher watch  ", style="bold")
+    limit, requests = facts.get("limit", 0), totals.get("requests", 0)
+    made = Text()
+    made.append("usher watch  ", style="bold")
     made.append(
         f"{limit} {'stream' if limit == 1 else 'streams'} per account, keep-alive every "
-        f"{facts.get('period_ms', 0) / 1000:g} s, clock {facts.get('clock')}, {totals.get('requests', 0)} requests",
+        f"{facts.get('period_ms', 0) / 1000:g} s, clock {facts.get('clock')}, "
+        f"{requests} {'request' if requests == 1 else 'requests'}",
         style="dim",
     )
     if state.stopped:

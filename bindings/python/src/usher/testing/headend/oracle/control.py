@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import difflib
 import json
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from ..network import guard
-from ..state.sessions import Session
+from ..state.sessions import Session, SessionState
 from . import page
 from .hiding import hide, hide_body, hide_path
 from .journal import Entry
@@ -89,9 +90,6 @@ def session_json(session: Session) -> dict[str, Any]:
 
 
 async def _journal(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
-    known = {"route", "account", "session", "key_system", "after", "min", "answered", "timeout_ms", "text"}
-    if unknown := set(query) - known:
-        raise ValueError(f"unknown query {', '.join(sorted(unknown))}")
     filters: dict[str, Any] = {
         name: query[name] for name in ("route", "account", "session", "key_system") if name in query
     }
@@ -124,6 +122,9 @@ async def _journal(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) 
 
 async def _sessions(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
     found = he.sessions.all(query.get("account"))
+    states = [state.value for state in SessionState]
+    if query.get("state", states[0]) not in states:
+        raise ValueError(f"there is no state {query['state']!r}; there are {', '.join(states)}")
     if "state" in query:
         found = [session for session in found if session.state.value == query["state"]]
     return {
@@ -257,6 +258,37 @@ _ENDPOINTS: dict[tuple[str, str], _Answerer] = {
 }
 
 
+_NAMES: dict[str, str] = {
+    "journal": "route account session key_system after min answered timeout_ms text",
+    "sessions": "account state",
+    "state": "",
+    "violations": "ignore",
+    "advance": "ms",
+    "faults": "clear script route fault times always account key_system",
+    "release": "route count",
+    "key": "kid key content_id",
+    "revoke": "account",
+    "device": "device account registered",
+    "rights": "account content_ids max_sessions session_control",
+    "entitlement": "content_id allowed text error",
+    "kill": "account device account_of",
+}
+"""The names in the query (GET) or in the body (POST) of each endpoint; not of ``token``, whose kinds have their own."""
+
+
+def _check_names(endpoint: str, method: str, query: Mapping[str, str], body: Mapping[str, Any]) -> None:
+    """Checks the names before the head-end does anything, so that a wrong request has no effect."""
+    if endpoint not in _NAMES:
+        return
+    known = _NAMES[endpoint].split()
+    for name in query if method == "GET" else body:
+        if name not in known:
+            like = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {like[0]}?" if like else f"there are {', '.join(known) or 'none'}"
+            kind = "query" if method == "GET" else "member"
+            raise ValueError(f"unknown {kind} {name}: {hint}")
+
+
 async def handle(he: HeadEnd, request: web.Request) -> web.StreamResponse:
     """Handles one request to the control endpoints or the page."""
     refused = guard.why_refused(request, he.config.host, he.config.host_names)
@@ -308,9 +340,8 @@ async def _endpoint(he: HeadEnd, request: web.Request) -> web.Response:
     try:
         raw = await request.read()
         body = _object(json.loads(raw)) if raw.strip() else {}
+        _check_names(name, request.method, request.query, body)
         result = await answerer(he, request.query, body)
-        if body:
-            raise ValueError(f"unknown member {', '.join(sorted(body))}; the head-end has processed the other members")
     except (ValueError, TypeError, KeyError, RuntimeError) as error:
         return web.json_response({"error": f"{name}: {error}"}, status=400)
     if name == "journal" and request.query.get("text") == "true":
