@@ -271,8 +271,8 @@ def test_setup_denied_beginsAnewWithAFreshToken(stage: Stage, status: int) -> No
 
 
 def test_setup_withARevokedToken_goesOnWithAFreshOne(stage: Stage) -> None:
-    """The operator revokes the token before play(), so that the head-end itself denies set-up. With a new token the
-    library gets the session."""
+    """The operator revokes the token before play(), so the head-end denies set-up without a planned fault. With a new
+    token the library gets the session."""
     tokens = Tokens(stage)
     old = stage.headend.content_token()
     stage.headend.revoke_tokens()

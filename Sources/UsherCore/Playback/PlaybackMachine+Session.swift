@@ -65,7 +65,7 @@ extension PlaybackMachine {
   /// Returns `actions`, followed by the actions that they have made possible: start the next session, send waiting
   /// licence requests.
   mutating func withFollowUps(_ actions: consuming [Action], now: Milliseconds) -> [Action] {
-    // Most often both lists are empty. Adding an empty list costs more than this check.
+    // Both lists are usually empty. To check this is cheaper than to add an empty list to `actions`.
     let replacement = startReplacement(now: now)
     if !replacement.isEmpty { actions += replacement }
     let waiting = sendWaiting(now: now)

@@ -15,7 +15,8 @@ extension Engine {
       entry.recorded = nil
       return keeper.clear(entry.id)
     }
-    // `recorded` keeps the last token alive, so another token cannot have the same address.
+    // The same address means the same token: `recorded` keeps the last token in memory, so no other token can get its
+    // address.
     if let last = entry.recorded, last.token.address == now.token.address, last.extendedAt == now.extendedAt { return }
     guard let request = entry.delegate.ssmRequest(.teardown, token: now.token) else { return }
     let isFirst = entry.recorded == nil

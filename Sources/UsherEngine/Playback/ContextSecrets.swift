@@ -66,7 +66,7 @@ package enum ReplySecrets {
 extension PlaybackEntry {
   fileprivate func addSecrets(to hidden: HiddenSecrets) {
     sent.addSecrets(to: hidden)
-    // These two tokens may be newer than the last request of the playback, so `sent` may not have them.
+    // `sent` has only the secrets of requests. Perhaps no request has carried these two tokens yet.
     if let token = machine.session.token { hidden.add(token) }
     if let token = machine.knownToken { hidden.add(token) }
     for job in jobs.values { hidden.addBody(job.payload) }
