@@ -14,7 +14,7 @@ from .story import Ask, History, Player, Seen, Story, was_refused_first
 MOST_SESSIONS = 16
 """How many sessions the search for the limit sets up at most."""
 SLOT_PAUSES_S = (0.1, 0.3, 0.9)
-"""How long the check waits until slots are free, one try after the other."""
+"""If all slots are taken, the check waits for these times, one after the other, and tries again after each."""
 MOST_REPLAYS = 40
 MOST_SHORTENING_S = 5.0
 """How many times a failing story is played again while it is shortened, and for how long."""
@@ -22,7 +22,7 @@ MOST_SHORTENING_S = 5.0
 
 @dataclass
 class Verdict:
-    """What became of a statement.
+    """The result of asking a head-end one statement.
 
     Attributes:
         outcome: ``passed``, ``failed``, ``warned`` or ``skipped``.
@@ -272,12 +272,12 @@ class Check:
 
 
 def _cut(history: History, last: Seen) -> History:
-    """Returns a history without what came after a request."""
+    """Returns the part of a history that ends with the request ``last``."""
     return History(history.story[: last.group + 1], history.seen[: history.seen.index(last) + 1])
 
 
 def shorter_stories(story: Story) -> list[Story]:
-    """Returns the stories that have one step less, or a simpler step, those that leave out most first."""
+    """Returns shorter or simpler stories: each half, then without one step, then with one simpler step."""
     found = []
     if len(story) > 3:
         half = len(story) // 2

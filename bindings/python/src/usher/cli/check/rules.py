@@ -1,6 +1,6 @@
-"""The rules of ``usher check``: each reads what came back in a story, and judges every request that it is about.
+"""The rules of ``usher check``. A rule reads the replies of a story, and judges the requests to which it applies.
 
-A rule yields a pair for each such request: the request, and what is wrong with it, or "" if nothing is.
+For each such request, the rule yields the request and a text that says what is wrong. If all is right, the text is "".
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _must_succeed(seen: Seen) -> str:
 
 
 def _must_be_refused(seen: Seen) -> str:
-    """A refusal is a reply with an error status: with anything else the library repeats the request or goes on."""
+    """A head-end must refuse with an error status. After any other reply the library repeats the request or goes on."""
     if seen.ok:
         return "it was accepted"
     return "" if seen.exchange.failure is None else f"it got {_answer(seen)}"
@@ -73,7 +73,7 @@ def coding(history: History) -> Judged:
 
 
 def final(history: History) -> Judged:
-    """A refusal that the library would take for a failure that passes."""
+    """Finds refusals that the library would repeat, because their status says that the failure will pass."""
     for seen in history.seen:
         status = seen.exchange.status
         if seen.exchange.failure is None and not seen.ok and not 300 <= status <= 399:

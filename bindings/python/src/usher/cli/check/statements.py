@@ -98,7 +98,7 @@ WAITING = frozenset({"lease", "lease-two", "expiry"})
 
 
 def stories(target: Target, limit: int | None, *, waits: bool) -> list[Story]:
-    """Returns the stories. They have more requests than a statement needs; what fails is shortened later."""
+    """Returns the stories. A story has more requests than one statement needs; the check shortens each that fails."""
     two = limit is None or limit >= 2
     setup, beat, end = Ask("setup"), Ask("heartbeat"), Ask("teardown")
     found: list[Story] = [

@@ -310,8 +310,8 @@ class Player:
         return tokens[-back] if len(tokens) >= back else None
 
     def _send_together(self, ask: Ask, token: str) -> list[Exchange]:
-        """Sends the requests on threads of their own. So Ctrl-C does not lose a reply that may have a session's token:
-        the exception is kept, and _ask() raises it when it has read the reply."""
+        """Sends each request on its own thread. After Ctrl-C the threads still read the replies, because they may have
+        session tokens. _ask() raises the KeyboardInterrupt later."""
         found: list[Exchange] = []
         ready = threading.Barrier(ask.together)
         ended = [threading.Event() for _ in range(ask.together)]

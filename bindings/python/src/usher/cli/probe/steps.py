@@ -22,7 +22,7 @@ from ..wire.redact import Redactor
 from ..wire.relay import Relay
 
 _SLICE_MS = 100
-"""How long the library may keep Python from seeing Ctrl-C."""
+"""Each call of settle() waits at most this long, because Python sees Ctrl-C only between the calls."""
 _CLOSE_S = 3.0
 
 

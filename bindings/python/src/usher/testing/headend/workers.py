@@ -23,7 +23,7 @@ def _read_only(mapping: Mapping[Any, Any]) -> MappingProxyType[Any, Any]:
     return MappingProxyType(mapping)
 
 
-# The table of codes in the settings has read-only mappings, which pickle cannot write.
+# The settings have read-only mappings (in the table of codes). pickle cannot write these by itself.
 copyreg.pickle(MappingProxyType, lambda proxy: (_read_only, (dict(proxy),)))
 
 Key = tuple[bytes, bytes, str | None]

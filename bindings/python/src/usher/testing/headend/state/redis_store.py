@@ -15,7 +15,7 @@ T = TypeVar("T")
 _TIMEOUT_S = 2.0
 """How long a request to Redis may take."""
 _TRIES = 50
-"""How often a rule runs while other head-ends change the same data."""
+"""How many times a rule runs at most if other head-ends change the same data meanwhile."""
 _DUE_EVERY_MS = 50
 """How often a head-end that runs rules asks for sessions that have expired."""
 

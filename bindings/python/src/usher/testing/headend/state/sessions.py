@@ -285,7 +285,7 @@ class SessionTable:
         return session
 
     def _current(self, part: Transaction, seen: Session) -> Session:
-        """Returns the session as it is now; the request's token was checked when it was as ``seen``."""
+        """Returns the newest state of the session. ``seen`` is its state when the request's token was checked."""
         current = self._live(part.session(seen.id))
         if self._rotation == "strict" and current.seq != seen.seq:
             raise Refusal(Problem.SESSION_TOKEN_STALE)

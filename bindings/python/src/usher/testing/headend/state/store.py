@@ -119,7 +119,7 @@ class Transaction(Protocol):
         """Stores a new or changed session, and keeps the list of its account's active sessions."""
 
     def put_account(self, account: Account) -> None:
-        """Stores what an account has besides its sessions; ``held`` is not used."""
+        """Stores the data of an account, except its sessions; ignores ``held``."""
 
 
 class Store(Protocol):
@@ -194,7 +194,7 @@ class MemoryStore:
                 for change in changes:
                     tell(change)
 
-    # The transaction. The lock is held.
+    # The methods of Transaction. `run` calls them while it holds the lock.
 
     def held(self, account: str) -> Collection[str]:
         book = self._books.get(account)
@@ -221,7 +221,7 @@ class MemoryStore:
     def _book(self, account: str) -> _Book:
         return self._books.setdefault(account, _Book(Account(account, 0)))
 
-    # What the table asks outside rules.
+    # The methods that the session table calls outside its rules.
 
     def due(self, now_ms: int, *, exact: bool) -> list[str]:
         with self._lock:
