@@ -172,4 +172,40 @@ static inline const uint8_t *usher_record_next(
   return bytes;
 }
 
+/* Returns the bytes of the field of this kind with the number `index` among those of its kind, and sets `size`; NULL if
+ * the record has no such field. */
+static inline const uint8_t *usher_record_find(
+    const void *record, size_t length, uint32_t kind, size_t index, size_t *size) {
+  size_t at = 0;
+  usher_record_field field;
+  const uint8_t *bytes;
+  while ((bytes = usher_record_next(record, length, &at, &field)) != NULL)
+    if (field.kind == kind && index-- == 0) return *size = field.length, bytes;
+  return NULL;
+}
+
+/* Writes a header line "Cookie: name=value; ..." with all cookies of the record and a NUL. A cookie has seven fields
+ * with tabs between them; the last two are name and value. `out` has room for `length` bytes, which is enough. Returns
+ * the size of the line; 0 if the record has no cookie. */
+static inline size_t usher_record_cookies(const void *record, size_t length, uint8_t *out) {
+  static const char head[] = "Cookie: ";
+  size_t used = 0, size = 0;
+  const uint8_t *line;
+  for (size_t index = 0; (line = usher_record_find(record, length, USHER_FIELD_COOKIE, index, &size)) != NULL;
+       index++) {
+    const uint8_t *from = line;
+    int tabs = 0;
+    while (tabs < 5 && *from != 0) tabs += *from++ == '\t';
+    size_t rest = size - 1 - (size_t)(from - line);
+    if (tabs < 5 || memchr(from, '\t', rest) == NULL) continue;
+    memcpy(out + used, used == 0 ? head : "; ", used == 0 ? 8 : 2);
+    used += used == 0 ? 8 : 2;
+    memcpy(out + used, from, rest);
+    *(uint8_t *)memchr(out + used, '\t', rest) = '=';
+    used += rest;
+  }
+  if (used > 0) out[used++] = 0;
+  return used;
+}
+
 #endif

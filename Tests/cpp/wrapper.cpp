@@ -5,7 +5,13 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include <unistd.h>
 
 #include "wrapper.hpp"
 
@@ -113,6 +119,36 @@ void story() {
   tell(traced > events, "the trace has the events, and the requests with their replies: %d lines", traced.load());
   tell(alive == 1, "every captured object is gone: %d left", alive.load() - 1);
   nothing_held("story");
+}
+
+/** Whether the file has a byte other than 0. */
+bool has_bytes(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::any_of(std::istreambuf_iterator<char>(file), {}, [](char byte) { return byte != 0; });
+}
+
+void journal() {
+  char folder[] = "/tmp/usher-wrapper-XXXXXX";
+  tell(mkdtemp(folder) != nullptr, "a folder for the journal");
+  usher::context_options options;
+  options.journal_file = std::string(folder) + "/journal";
+  throws(
+      usher::status::invalid_argument, [&] { return usher::context(options); }, "a journal without a key");
+  options.journal_key.assign(32, 7);
+  options.recovery_wait = 1s;
+  {
+    usher::context context(options);
+    auto player = context.new_player();
+    auto playback = player.play(item_of(context.new_ssp_delegate(server())));
+    playback.wait_session();
+    tell(has_bytes(*options.journal_file), "a session has a record in the journal");
+  }
+  tell(!has_bytes(*options.journal_file), "a journal without sessions has only zeros");
+  tell(std::string(usher::event_name(usher::event_type::recovered_slot)) == "RECOVERED_SLOT" &&
+           std::string(usher::event_name(usher::event_type::journal_error)) == "JOURNAL_ERROR",
+      "the events of the journal");
+  std::remove(options.journal_file->c_str());
+  tell(rmdir(folder) == 0, "the journal is one file");
 }
 
 void ownership() {
@@ -396,6 +432,7 @@ void virtual_time() {
 int main() {
   texts();
   story();
+  journal();
   ownership();
   errors();
   answer_later();

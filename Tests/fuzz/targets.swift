@@ -12,7 +12,7 @@ let targets: [(name: StaticString, read: (Bytes) -> Void)] = [
   ("ckc", readCKC),
   ("certificate", readCertificate),
   ("entitlement", readEntitlement), ("expressplay", readExpressPlayError),
-  ("retry-after", readRetryAfter), ("http1", readHTTP1), ("http2", readHTTP2)
+  ("retry-after", readRetryAfter), ("http1", readHTTP1), ("http2", readHTTP2), ("journal", readJournal)
 ]
 
 private let chosen: (Bytes) -> Void = {

@@ -153,13 +153,32 @@ typedef struct usher_context_options {
       time; but each heartbeat may be sent later by this time, and each time limit may end later by it. The manual clock
       ignores this option. Default 0. */
   uint32_t timer_slack_ms;
+  /** Path of the journal: a file in which the library keeps, for each session that the context holds, what another
+      process needs to tear the session down. If the process dies, the next context with this path gives the slots back
+      before it sets up its first session, and reports USHER_EVENT_RECOVERED_SLOT for each. The library makes the file
+      with the mode 0600. Up to 16 contexts, also of several processes, may use one file at the same time. If the file
+      cannot be used, the context works without it and reports USHER_EVENT_JOURNAL_ERROR. See docs/recovery.md. Default:
+      none. */
+  const char *journal_file;
+  /** Key with which the library encrypts the journal (AES-256-GCM): 32 random bytes, the same at each start. Keep the
+      key where others cannot read it, and not beside the journal. The library wipes its copy. If you set
+      `journal_file`, set either this option or `journal_in_clear`; otherwise usher_context_new() returns
+      USHER_E_INVALID_ARGUMENT. It returns USHER_E_STATE if libcurl does not use OpenSSL. Default: none. */
+  const uint8_t *journal_key;
+  /** Size of `journal_key`: 32. */
+  size_t journal_key_size;
+  /** 1: the journal is not encrypted. Whoever can read the file can then read session tokens. Default 0. */
+  int32_t journal_in_clear;
+  /** How long the first set-ups of the context wait for the teardowns of the sessions that a dead process left in the
+      journal, ms. After this time the teardowns continue, and set-ups no longer wait. Default 3000. */
+  uint32_t recovery_wait_ms;
 } usher_context_options;
 
 /** All defaults. */
 #define USHER_CONTEXT_OPTIONS_INIT \
   { \
     sizeof(usher_context_options), 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, \
-        NULL, 0, 0, 0, NULL, NULL, 0, 0 \
+        NULL, 0, 0, 0, NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0 \
   }
 
 /**
@@ -169,7 +188,8 @@ typedef struct usher_context_options {
  * @param out      on USHER_OK a handle to free with usher_context_free(); NULL on failure. Not NULL.
  * @return USHER_OK; USHER_E_INVALID_ARGUMENT, also if a certificate file cannot be read or a pin is malformed;
  *         USHER_E_TLS if a certificate file has no certificate or key, or if key, certificate and pass phrase do not
- *         match; USHER_E_STATE if `wipe_freed_memory` comes too late; USHER_E_SYSTEM if the system has no thread or
+ *         match; USHER_E_STATE if `wipe_freed_memory` comes too late, or the library cannot encrypt the journal;
+ *         USHER_E_SYSTEM if the system has no thread or
  *         file descriptor for the context. If this function fails, it calls `log_destroy` before it returns, except if
  *         it refuses `struct_size`.
  * Threads: any. In callbacks: yes. Since: 0.1

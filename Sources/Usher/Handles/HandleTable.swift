@@ -84,7 +84,13 @@ nonisolated(unsafe) let handles = HandleTable()
 private let isForked = Atomic<Bool>(false)
 
 /// Registers the fork handler, once per process, before the first context is made.
-private let forkGuard: Int32 = platform_at_fork_child { isForked.store(true, ordering: .releasing) }
+private let forkGuard: Int32 = {
+  ForkedDescriptors.prepare()
+  return platform_at_fork_child {
+    isForked.store(true, ordering: .releasing)
+    ForkedDescriptors.closeAll()
+  }
+}()
 
 /// Returns false if the system had no memory for the handler.
 func guardAgainstFork() -> Bool { forkGuard == 0 }

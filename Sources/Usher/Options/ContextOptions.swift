@@ -59,7 +59,34 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
     }
     result.transport.userAgent = agent
   }
+  result.journal = try journalOptions(given)
   return result
+}
+
+/// Reads the options of the journal; nil: the host wants none.
+private func journalOptions(_ given: usher_context_options) throws(UsherError) -> JournalOptions? {
+  let key = given.journal_key
+  guard given.journal_in_clear == 0 || given.journal_in_clear == 1 else {
+    throw refused("journal_in_clear: not 0 or 1")
+  }
+  guard let path = try cString(given.journal_file, "journal_file") else {
+    guard key == nil, given.journal_in_clear == 0 else { throw refused("journal_file", isMissing) }
+    return nil
+  }
+  guard path.count > 1 else { throw refused("journal_file: empty") }
+  guard (key != nil) != (given.journal_in_clear == 1) else {
+    throw refused(
+      key == nil ? "journal_key: missing; set it, or set journal_in_clear" : "journal_in_clear: journal_key is set too")
+  }
+  if key != nil {
+    guard given.journal_key_size == 32 else { throw refused("journal_key_size: not 32") }
+    guard canEncryptJournals() else {
+      throw refused("journal_key", ": libcurl does not use OpenSSL, so the library cannot encrypt", .state)
+    }
+  }
+  return JournalOptions(
+    path: path, key: key.map { Secret(UnsafeBufferPointer(start: $0, count: 32)) },
+    setupDelayMax: milliseconds(given.recovery_wait_ms, default: 3000))
 }
 
 /// Returns whether libcurl and OpenSSL must wipe the memory that they free.

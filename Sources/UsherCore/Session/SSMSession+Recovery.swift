@@ -28,3 +28,18 @@ extension SSMSession {
     token.map { Recoverable(token: $0, extendedAt: schedule?.extendedAt) }
   }
 }
+
+extension SSMSession {
+  /// Makes a session that a dead process has left at the head-end; `tearDownRecovered` tears it down.
+  /// - Parameter token: the newest token that the process had recorded.
+  package init(leftWith token: Secret, policy: Shared<SSPPolicy>) {
+    self.init(policy: policy, seed: 0)
+    take(token)
+    // The process may have died before it recorded a newer token.
+    loseReply()
+    lifecycle.ended(left: true, failedTeardown: nil)
+  }
+
+  /// Tears down a session that a dead process has left.
+  package mutating func tearDownRecovered(now: Milliseconds) -> [Action] { sendTeardown(now: now) }
+}

@@ -3,7 +3,10 @@ package import UsherCore
 extension Engine {
   /// Any thread: adds an observer, which gets all later events.
   package func addObserver(_ id: UInt64, _ call: @escaping (EngineEvent) -> Void) {
-    submit { self.events.addObserver(id, call) }
+    submit {
+      self.events.addObserver(id, call)
+      self.beginRecovery()
+    }
   }
 
   /// Any thread: removes an observer.

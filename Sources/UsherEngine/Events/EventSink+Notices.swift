@@ -72,7 +72,9 @@ extension EventSink {
     case .teardownError: return notices.teardownFailed(error)
     case .sessionEnded: return notices.sessionEnded(left: isLeft)
     case .playbackClosed: return notices.closed(orphanPossible: error.orphanPossible)
-    case .keptAlive, .sessionDoubtful, .renewalDue, .noSession, .deviceRegistered, .contextClosed: return nil
+    case .keptAlive, .sessionDoubtful, .renewalDue, .noSession, .deviceRegistered, .contextClosed, .recoveredSlot,
+      .journalError:
+      return nil
     }
   }
 }

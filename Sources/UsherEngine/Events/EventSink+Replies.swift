@@ -28,6 +28,7 @@ extension EventSink {
     case .certificate: return (nil, "certificate")
     case .load(let playback, _, .entitlement): return (playback, "entitlement")
     case .load(let playback, _, .key): return (playback, "key")
+    case .recovery: return (nil, "teardown")
     }
   }
 }

@@ -82,17 +82,24 @@ final class EventSink {
     }
   }
 
-  /// Reports CONTEXT_CLOSED, which belongs to no playback.
-  func emitContextClosed(_ status: Status) {
+  /// Reports an event that belongs to no playback.
+  func emitForContext(_ kind: EventKind, _ error: UsherError) {
     lastSequence &+= 1
     let event = EngineEvent(
-      kind: .contextClosed, playback: HostPlayback(handle: 0, playerHandle: 0, tag: 0), sequence: lastSequence,
-      time: clock.now, isLeft: false, period: 0, lateness: 0, error: UsherError(status))
+      kind: kind, playback: HostPlayback(handle: 0, playerHandle: 0, tag: 0), sequence: lastSequence,
+      time: clock.now, isLeft: false, period: 0, lateness: 0, error: error)
     for observer in observers {
       calls.run(0) { observer.call(event) }
     }
     if logs(.trace) { trace(event, nil) }
-    if logs(.info) { write(.info, LogLine(event.kind.name)) }
+    let level = error.status == .ok || kind == .contextClosed ? LogLevel.info : .warning
+    guard logs(level) else { return }
+    var line = LogLine(kind.name)
+    if level == .warning {
+      line.add(": ")
+      line.add(error)
+    }
+    write(level, line)
   }
 
   /// Returns whether too many callbacks wait, because the host hangs or does not pump; then the caller drops its event

@@ -5,6 +5,7 @@ package enum EventKind: Int32, Sendable, CaseIterable {
   case sessionStarted = 1
   case setupError, heartbeatError, teardownError, keptAlive, recovered, sessionDoubtful, renewalDue, sessionEnded
   case license, licenseError, playbackClosed, noSession, deviceRegistered, contextClosed, waitingForSlot
+  case recoveredSlot, journalError
 
   package var name: StaticString {
     switch self {
@@ -24,6 +25,8 @@ package enum EventKind: Int32, Sendable, CaseIterable {
     case .deviceRegistered: return "DEVICE_REGISTERED"
     case .contextClosed: return "CONTEXT_CLOSED"
     case .waitingForSlot: return "WAITING_FOR_SLOT"
+    case .recoveredSlot: return "RECOVERED_SLOT"
+    case .journalError: return "JOURNAL_ERROR"
     }
   }
 }

@@ -57,7 +57,7 @@ final class Meter {
     switch transfer.purpose {
     case .ssm(_, _, .setup): counts.sent.setups &+= 1
     case .ssm(_, _, .heartbeat): counts.sent.heartbeats &+= 1
-    case .ssm(_, _, .teardown): counts.sent.teardowns &+= 1
+    case .ssm(_, _, .teardown), .recovery: counts.sent.teardowns &+= 1
     case .license: counts.sent.licenses &+= 1
     case .certificate, .load: counts.sent.others &+= 1
     }

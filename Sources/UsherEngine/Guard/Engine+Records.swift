@@ -7,13 +7,15 @@ extension Engine {
 
   /// Makes the recovery record of a playback agree with its session: called after each step of its machine.
   @inline(never)
-  func updateRecord(_ entry: PlaybackEntry, _ keeper: any RecordKeeper) {
+  func updateRecord(_ entry: PlaybackEntry) {
     // With customer SSM only the host knows the session.
     guard !entry.delegate.isCustomer else { return }
     guard let now = entry.machine.recoverable() else {
       guard entry.recorded != nil else { return }
       entry.recorded = nil
-      return keeper.clear(entry.id)
+      recordKeeper?.clear(entry.id)
+      recovery?.journal.clear(entry.id)
+      return reportJournalFault()
     }
     // The same address means the same token: `recorded` keeps the last token in memory, so no other token can get its
     // address.
@@ -28,7 +30,10 @@ extension Engine {
       // The library assumes that a server keeps a session for two periods. Some keep it longer.
       lifetime: period == 0 ? Self.longestLife : max(Self.shortestLife, period.permille(4000)),
       timeout: options.transport.httpTimeout, retries: entry.delegate.policy.teardownRetries)
-    if keeper.keep(record, of: entry.id) || !isFirst || !events.logs(.warning) { return }
+    var isKept = recordKeeper?.keep(record, of: entry.id) ?? true
+    if let journal = recovery?.journal, journal.keepsRecords, !journal.keep(record, of: entry.id) { isKept = false }
+    reportJournalFault()
+    if isKept || !isFirst || !events.logs(.warning) { return }
     events.write(
       .warning, LogLine(entry, "no room for the session's recovery record: if the process dies, its slot stays taken"))
   }

@@ -22,8 +22,10 @@ package struct EngineOptions {
   /// `registerQuestion` registers a question and returns its completion id; `unregisterQuestion` makes the id stale.
   package var registerQuestion: ((HostQuestion) -> UInt64)?
   package var unregisterQuestion: ((UInt64) -> Void)?
-  /// Keeps the recovery records of the sessions; nil: there are none.
+  /// Keeps the recovery records of the sessions, besides the journal; nil: there are none.
   package var recordKeeper: (any RecordKeeper)?
+  /// The journal of the context; nil: it has none.
+  package var journal: JournalOptions?
   /// Tells the host, on the calling thread, that a function refuses an argument.
   package var tellRefusal: ((Status, String) -> Void)?
   package init() {}
@@ -62,6 +64,8 @@ package final class Engine {
   private var isStopping = false
   private let replies: ReplyReader
   let recordKeeper: (any RecordKeeper)?
+  /// nil: the context has no journal.
+  let recovery: Recovery?
   var missingThreads = MissingThreads()
 
   /// Makes an engine that uses libcurl. Returns nil if the system or libcurl refuses something that the engine needs;
@@ -100,6 +104,7 @@ package final class Engine {
     closing = ContextClosing(timers: timers, clock: clock)
     self.calls = calls
     recordKeeper = options.recordKeeper
+    recovery = options.journal.map { Recovery(Journal($0)) }
     replies = ReplyReader(transport, clock)
     secrets = ContextSecrets(proxy: options.transport.proxy)
     events = EventSink(calls: calls, clock: clock, logLevel: options.logLevel)
@@ -249,6 +254,7 @@ package final class Engine {
       case .wait(let wait, let playback): waitTimedOut(wait, playback)
       case .token(let id): tokenWaitEnded(id)
       case .load(let id, let job): loadTimedOut(id, job)
+      case .recovery(let session): recoveryTimerFired(session)
       }
     }
   }
@@ -267,6 +273,8 @@ package final class Engine {
       licenseReplied(playback, request, license, reply.outcome, hiding: secrets)
     case .certificate(let source): certificateReplied(source, reply.outcome, hiding: secrets)
     case .load(let playback, let job, let step): loadReplied(playback, job, step, reply.outcome, hiding: secrets)
+    case .recovery(let session, let request):
+      recoveryReplied(session, request, ReplyDecoder.ssm(reply.outcome, .teardown, hiding: secrets))
     }
   }
 
@@ -310,6 +318,7 @@ package final class Engine {
     players = IDTable()
     events.close()
     timers.removeAll()
+    recovery?.journal.end()
   }
 
   /// Ends the I/O thread, waits until the queued callbacks have run, and ends their threads. Must not be called in a

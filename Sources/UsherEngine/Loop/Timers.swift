@@ -11,12 +11,13 @@ enum TimerTarget {
   case wait(Wait<Status>, PlaybackID)
   case token(PlaybackID)
   case load(PlaybackID, LoadingJob)
+  case recovery(LeftSession)
 
   /// Whether the timer limits how long the host waits for a server's reply.
   var isLimitOfReply: Bool {
     switch self {
     case .license, .certificate, .load: return true
-    case .session, .transfer, .ask, .wait, .token: return false
+    case .session, .transfer, .ask, .wait, .token, .recovery: return false
     }
   }
 }

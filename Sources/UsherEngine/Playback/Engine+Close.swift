@@ -240,7 +240,9 @@ extension Engine {
   /// - Parameter limit: 0: the default time.
   package func reportClosed(within limit: Milliseconds) {
     // No thread waits here: the closure runs on the I/O thread when the wait ends.
-    let wait = Wait<Status>(onEnd: { self.events.emitContextClosed(self.closing.isDone ? .ok : .timeout) })
+    let wait = Wait<Status>(onEnd: {
+      self.events.emitForContext(.contextClosed, UsherError(self.closing.isDone ? .ok : .timeout))
+    })
     waitForAllClosed(wait, within: ContextClosing.limit(limit))
   }
 

@@ -66,6 +66,7 @@ extension Engine {
       let entry = PlaybackEntry(id: id, player: player, host: host, item: item, shared: playback, callbacks: callbacks)
       if let mapped { entry.mappedTokens.append((item.contentID, mapped.pin)) }
       entry.noticeSource = self.events.noticeSource(shared)
+      self.beginRecovery()
       self.playbacks.insert(entry)
       if self.events.logs(.trace) { self.events.tracePlay(entry) }
       self.closing.playbackAdded(teardown: entry.delegate.policy.teardownTimeout)
@@ -82,6 +83,7 @@ extension Engine {
       for action in actions {
         switch action {
         case .start(let id):
+          if waitsForRecovery(id) { continue }
           if let entry = playbacks[id] { step(entry) { $0.start(now: self.clock.now) } }
         case .close(let id):
           if let entry = playbacks[id] { close(entry, entry.machine.ending(isZap: true), .closed) }

@@ -18,7 +18,7 @@ extension Engine {
     let actions = happen(&entry.machine)
     // Update the recovery record before the actions, which may take some time. If the host dies meanwhile, the record
     // has the newest token.
-    if let recordKeeper { updateRecord(entry, recordKeeper) }
+    if recordKeeper != nil || recovery != nil { updateRecord(entry) }
     let after = entry.machine.standing()
     entry.shared.publish(after.sessionState)
     meter.changed(from: before.sessionState, to: after.sessionState)
@@ -125,7 +125,7 @@ extension Engine {
     }
   }
 
-  private func retryRefusedSetups() {
+  func retryRefusedSetups() {
     for id in slots.readyToRetry {
       if let entry = playbacks[id] { step(entry) { $0.ownTeardownsEnded(now: self.clock.now) } }
     }

@@ -7,6 +7,7 @@ package final class Transfer {
     case license(PlaybackID, RequestID, LicenseID)
     case certificate(CertificateSource)
     case load(PlaybackID, LoadingJob, LoadingJob.Step)
+    case recovery(LeftSession, RequestID)
   }
 
   let purpose: Purpose
@@ -81,7 +82,7 @@ package final class Transfer {
     switch purpose {
     case .ssm(_, _, let call): return call == .heartbeat
     case .license: return request.isUrgent
-    case .certificate, .load: return false
+    case .certificate, .load, .recovery: return false
     }
   }
 }

@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace usher {
 inline namespace USHER_HPP_FORM {
@@ -62,6 +63,11 @@ struct context_options {
   std::optional<std::string> client_key_passphrase;
   bool wipe_freed_memory = false, keep_cookies = false, trace_context = false;
   milliseconds timer_slack{0};
+  std::optional<std::string> journal_file;
+  /** 32 bytes; empty: none. */
+  std::vector<uint8_t> journal_key;
+  bool journal_in_clear = false;
+  milliseconds recovery_wait{0};
 };
 
 /** usher_pending. */
@@ -93,8 +99,8 @@ public:
     auto kept = std::make_shared<detail::faults>();
     detail::c_text ca(options.ca_file), pin(options.pinned_public_key), certificate(options.client_certificate_file),
         key(options.client_key_file), proxy(options.proxy), agent(options.user_agent),
-        passphrase(options.client_key_passphrase);
-    if (!detail::are_valid(ca, pin, certificate, key, proxy, agent, passphrase))
+        passphrase(options.client_key_passphrase), journal(options.journal_file);
+    if (!detail::are_valid(ca, pin, certificate, key, proxy, agent, passphrase, journal))
       return detail::done(USHER_E_INVALID_ARGUMENT, context(nullptr, kept));
     usher_context_options raw = USHER_CONTEXT_OPTIONS_INIT;
     raw.clock = static_cast<int32_t>(options.clock);
@@ -119,6 +125,11 @@ public:
     raw.keep_cookies = options.keep_cookies;
     raw.trace_context = options.trace_context;
     raw.timer_slack_ms = detail::ms32(options.timer_slack);
+    raw.journal_file = journal.c_str();
+    raw.journal_key = options.journal_key.empty() ? nullptr : options.journal_key.data();
+    raw.journal_key_size = options.journal_key.size();
+    raw.journal_in_clear = options.journal_in_clear;
+    raw.recovery_wait_ms = detail::ms32(options.recovery_wait);
     raw.refusal = words::on_refusal;
     if (options.log) {
       auto *it = detail::boxed(std::move(options.log), kept);

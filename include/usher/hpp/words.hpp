@@ -99,7 +99,9 @@ enum class event_type : int32_t {
   no_session = USHER_EVENT_NO_SESSION,
   device_registered = USHER_EVENT_DEVICE_REGISTERED,
   context_closed = USHER_EVENT_CONTEXT_CLOSED,
-  waiting_for_slot = USHER_EVENT_WAITING_FOR_SLOT
+  waiting_for_slot = USHER_EVENT_WAITING_FOR_SLOT,
+  recovered_slot = USHER_EVENT_RECOVERED_SLOT,
+  journal_error = USHER_EVENT_JOURNAL_ERROR
 };
 
 enum class notice_type : int32_t {

@@ -84,6 +84,21 @@ class ContextOptions(TypedDict, total=False):
         timers of this time together. If one process has many playbacks, it wakes up less often, and each heartbeat
         takes less processor time; but each heartbeat may be sent later by this time, and each time limit may end later
         by it. The manual clock ignores this option. Default 0.
+    journal_file: Path of the journal: a file in which the library keeps, for each session that the context holds, what
+        another process needs to tear the session down. If the process dies, the next context with this path gives the
+        slots back before it sets up its first session, and reports EventType.RECOVERED_SLOT for each. The library makes
+        the file with the mode 0600. Up to 16 contexts, also of several processes, may use one file at the same time. If
+        the file cannot be used, the context works without it and reports EventType.JOURNAL_ERROR. See docs/recovery.md.
+        Default: none.
+    journal_key: Key with which the library encrypts the journal (AES-256-GCM): 32 random bytes, the same at each start.
+        Keep the key where others cannot read it, and not beside the journal. The library wipes its copy. If you set
+        `journal_file`, set either this option or `journal_in_clear`; otherwise Context() raises InvalidArgumentError.
+        It raises StateError if libcurl does not use OpenSSL. Default: none.
+    journal_in_clear: True: the journal is not encrypted. Whoever can read the file can then read session tokens.
+        Default False.
+    recovery_wait_ms: How long the first set-ups of the context wait for the teardowns of the sessions that a dead
+        process left in the journal, ms. After this time the teardowns continue, and set-ups no longer wait. Default
+        3000.
     """
 
     clock: Clock | int | Literal["system", "manual"]
@@ -108,6 +123,10 @@ class ContextOptions(TypedDict, total=False):
     keep_cookies: bool
     trace_context: bool
     timer_slack_ms: int
+    journal_file: str | os.PathLike[str] | None
+    journal_key: bytes | None
+    journal_in_clear: bool
+    recovery_wait_ms: int
 
 
 class SSPOptions(TypedDict, total=False):

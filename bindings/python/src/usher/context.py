@@ -111,7 +111,7 @@ class Context(ffi.Owner):
             TypeError: an option has a wrong type, or there is no option with this name.
             TLSError: certificate, key and pass phrase do not belong together, or a file contains no certificate or key.
             StateError: `wipe_freed_memory` is set, but the process has already used libcurl or OpenSSL (``import ssl``
-                uses OpenSSL).
+                uses OpenSSL); or `journal_key` is set, but libcurl does not use OpenSSL.
             ResourceError: the operating system refused memory, a thread or a file descriptor.
             ClosedError: the interpreter exits.
         """
@@ -134,7 +134,11 @@ class Context(ffi.Owner):
         self._has_handle = False
         self._handle = abi.ContextHandle()
         self._interrupt: BaseException | None = None
+        key = given.pop("journal_key", None)  # no message may show it
         structure = ffi.filled(abi.ContextOptions, given)
+        if key is not None:
+            key = _border.data(key, "journal_key")
+            structure.journal_key, structure.journal_key_size = ffi.c_bytes(key), len(key)
         self._pumped = structure.callbacks == Callbacks.PUMPED
         self._manual = structure.clock == Clock.MANUAL
         with _live_lock:

@@ -180,6 +180,11 @@ class ContextOptions(ctypes.Structure):
         ("refusal_user_data", c_void_p),
         ("trace_context", c_int32),
         ("timer_slack_ms", c_uint32),
+        ("journal_file", c_char_p),
+        ("journal_key", POINTER(c_uint8)),
+        ("journal_key_size", c_size_t),
+        ("journal_in_clear", c_int32),
+        ("recovery_wait_ms", c_uint32),
     ]
 
 

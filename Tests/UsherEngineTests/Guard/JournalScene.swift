@@ -1,0 +1,100 @@
+import CGuard
+import CPlatform
+import Glibc
+
+@testable import UsherCore
+@testable import UsherEngine
+
+/// A journal file in a folder of its own, and the contexts that use it.
+final class JournalScene {
+  let folder: String
+  var path: String { folder + "/journal" }
+  let key: Secret?
+  static let someKey = Secret((0..<32).map { UInt8($0) })
+
+  init(key: Secret? = nil) {
+    var name = Array("/tmp/usher-journal-XXXXXX\0".utf8CString)
+    folder = mkdtemp(&name).map { String(cString: $0) } ?? "/nowhere"
+    self.key = key
+  }
+
+  deinit {
+    for name in ["journal", "copy", "moved"] {
+      if rmdir("\(folder)/\(name)") != 0 { unlink("\(folder)/\(name)") }
+    }
+    rmdir(folder)
+  }
+
+  func open(at moment: MachineMoment = .now(), key: Secret? = nil) -> Journal {
+    Journal(JournalOptions(path: Array(path.utf8) + [0], key: key ?? self.key, setupDelayMax: 3000), at: moment)
+  }
+
+  func record(_ token: String, lifetime: Milliseconds = 120_000, body: String = "{}") -> RecoveryRecord {
+    RecoveryRecord(
+      request: HTTPRequest(
+        method: .post, endpoint: endpoint("teardown"), headers: [Secret(Array("t: \(token)\0".utf8))],
+        body: Secret(Array(body.utf8)), isUrgent: true, tokens: []),
+      addresses: Array("head-end:443:192.0.2.1\0".utf8), cookies: [secret("h\tFALSE\t/\tTRUE\t0\tlb\tserver-7\0")],
+      lifetime: lifetime, timeout: 1000, retries: 3)
+  }
+
+  /// A context with these sessions that dies: `tokens` are the tokens of one session, in order.
+  func die(with tokens: String...) {
+    let journal = open()
+    for token in tokens { _ = journal.keep(record(token), of: 7) }
+    journal.end()
+  }
+
+  /// The header lines with the tokens that the next context finds.
+  func found(at moment: MachineMoment = .now(), key: Secret? = nil) -> (tokens: [String], faults: String) {
+    let journal = open(at: moment, key: key)
+    defer { journal.end() }
+    return (journal.left.compactMap { token($0) }, journal.faults)
+  }
+
+  func token(_ record: LeftSession) -> String? {
+    guard
+      let request = try? LeftSession.request(record.record, insecure: false, sendsCookies: false),
+      let line = request.headers.first
+    else { return nil }
+    return line.withBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
+  }
+
+  // MARK: The bytes of the file
+
+  /// The bytes of a file: all bytes behind `start` are 0.
+  struct Image: Equatable {
+    var start: [UInt8]
+    var size: Int
+  }
+
+  var image: Image {
+    get {
+      let file = Glibc.open(path, O_RDONLY)
+      defer { Glibc.close(file) }
+      let size = max(0, Int(lseek(file, 0, SEEK_END)))
+      var all = [UInt8](repeating: 0, count: size)
+      pread(file, &all, size, 0)
+      // In large steps, because a debug build needs long to look at each byte.
+      var used = size
+      all.withUnsafeBytes { bytes in
+        while used > 0, platform_is_zero(bytes.baseAddress.map { $0 + max(0, used - 64) }, min(64, used)) != 0 {
+          used = max(0, used - 64)
+        }
+      }
+      return Image(start: Array(all[..<used]), size: size)
+    }
+    // Keeps the inode, so that the file is no copy.
+    set {
+      let file = Glibc.open(path, O_RDWR)
+      defer { Glibc.close(file) }
+      ftruncate(file, 0)
+      pwrite(file, newValue.start, min(newValue.start.count, newValue.size), 0)
+      ftruncate(file, off_t(newValue.size))
+    }
+  }
+
+  func contains(_ text: String) -> Bool {
+    image.start.withUnsafeBufferPointer { firstIndex(of: Array(text.utf8), in: $0) != nil }
+  }
+}
