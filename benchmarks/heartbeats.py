@@ -4,6 +4,7 @@ programs."""
 from __future__ import annotations
 
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from server import Server
 
 PYTHON = Path(__file__).parent / "python"
 EASY, MULTI, REQUESTS, AIOHTTP = "C, libcurl easy", "C, libcurl multi + epoll", "Python requests", "Python aiohttp"
+JOURNAL_CLEAR, JOURNAL_KEY = "libusher, journal in clear", "libusher, journal encrypted"
 OURS, OBSERVED, PUMPED = "libusher", "libusher, observer on callback threads", "libusher, observer pumped"
 
 
@@ -119,6 +121,35 @@ def measure_paced(run: Run, server: Server) -> Section:
     return Section("Heartbeats: 1,000 a second, evenly", words, ["", "CPU µs per beat", "CPU / easy"], rows)
 
 
+def measure_journal(run: Run, server: Server) -> Section:
+    """Measures what the journal costs, with as many sessions as one page of it has."""
+    sessions, rounds = (64, 2) if run.quick else (64, 150)
+    base = ("--base", server.base(), "--sessions", sessions, "--rounds", rounds, "--warm-up", 2)
+    # In the build folder, because a folder for temporary files may be in memory, where no disk writes it.
+    with tempfile.TemporaryDirectory(dir=run.programs) as folder:
+        journal = ("--journal", Path(folder) / "journal")
+        found = [
+            Program(OURS, run.c("beats_usher", *base)),
+            Program(JOURNAL_CLEAR, run.c("beats_usher", *base, *journal)),
+            Program(JOURNAL_KEY, run.c("beats_usher", *base, *journal, "--variant", 3)),
+        ]
+        interleaved(found, run.repetitions)
+    ratios = {program.name: ratio(program.cpu_us, found[0].cpu_us) for program in found}
+    rows = [
+        [program.name, spread(program.cpu_us).text(), spread(program.wall_us).text(), ratios[program.name].text(2)]
+        for program in found
+    ]
+    words = "64 sessions, all due at once; each heartbeat replaces the record of its session in the journal."
+    section = Section(
+        "Heartbeats with a journal", words, ["", "CPU µs per beat", "wall µs per beat", "CPU / without"], rows
+    )
+    section.goals = [
+        Goal(f"64 sessions: CPU per heartbeat, {name} / libusher", ratios[name].median, 1.10)
+        for name in (JOURNAL_CLEAR, JOURNAL_KEY)
+    ]
+    return section
+
+
 def measure(run: Run) -> list[Section]:
     """Measures heartbeats over plain HTTP, with one table of results for each load."""
     sections = []
@@ -133,6 +164,7 @@ def measure(run: Run) -> list[Section]:
                 section.picture = f"beats-{load.title.split()[0].replace(',', '')}.svg"
                 figures = {name: spread(program.cpu_us) for name, program in found.items()}
                 plots.beats(run.pictures / section.picture, f"CPU per heartbeat, {load.title}", figures)
+        sections.append(measure_journal(run, server))
     with Server(period_s=1) as server:
         sections.append(measure_paced(run, server))
     return sections

@@ -1,7 +1,8 @@
 /*
  * beats_usher.c - heartbeats of libusher, with one playback per session. All heartbeats are due at once, on the manual
  * clock. Variant 0: no observer. Variant 1: an observer on callback threads receives each KEPT_ALIVE. Variant 2: the
- * same, pumped. SPDX-License-Identifier: Apache-2.0
+ * same, pumped. Variant 3: no observer, and the journal is encrypted. With --journal the other variants have a journal
+ * in clear. SPDX-License-Identifier: Apache-2.0
  */
 #include "host.h"
 #include <stdatomic.h>
@@ -31,9 +32,14 @@ int main(int argc, char **argv) {
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
   context.clock = USHER_CLOCK_MANUAL;
   if (options.variant == 2) context.callbacks = USHER_CALLBACKS_PUMPED;
+  const uint8_t key[32] = {1};
+  context.journal_file = options.journal;
+  context.journal_in_clear = options.journal && options.variant != 3;
+  if (options.variant == 3) context.journal_key = key, context.journal_key_size = sizeof key;
   host_open(&me, &options, context, ssp);
   host_play(&me, options.sessions);
-  if (options.variant)
+  const int is_observed = options.variant == 1 || options.variant == 2;
+  if (is_observed)
     host_check(usher_context_add_observer(me.context, on_event, NULL, NULL, NULL), "usher_context_add_observer");
   usher_pending pending = USHER_PENDING_INIT;
   host_check(usher_context_pending(me.context, &pending), "usher_context_pending");
@@ -45,7 +51,7 @@ int main(int argc, char **argv) {
     if (round >= 0) bench_add(&spent, start);
   }
   const long beats = (long)options.rounds * options.sessions;
-  if (options.variant && atomic_load(&told) < beats) bench_fail("the observer", "did not receive every KEPT_ALIVE");
+  if (is_observed && atomic_load(&told) < beats) bench_fail("the observer", "did not receive every KEPT_ALIVE");
   if (host_active(&me) != options.sessions) bench_fail("the sessions", "not all active at the end");
   bench_print(spent, beats);
   host_close(&me);

@@ -7,7 +7,7 @@
 #include <time.h>
 
 bench_options bench_read(int argc, char **argv) {
-  bench_options options = {NULL, NULL, 1, 0, 1, 1, 0, 0, 0, 0};
+  bench_options options = {NULL, NULL, NULL, 1, 0, 1, 1, 0, 0, 0, 0};
   struct {
     const char *name;
     int *number;
@@ -15,6 +15,7 @@ bench_options bench_read(int argc, char **argv) {
   } known[] = {
       {"--base", NULL, &options.base},
       {"--ca", NULL, &options.ca},
+      {"--journal", NULL, &options.journal},
       {"--sessions", &options.sessions, NULL},
       {"--in-flight", &options.in_flight, NULL},
       {"--rounds", &options.rounds, NULL},
@@ -35,7 +36,7 @@ bench_options bench_read(int argc, char **argv) {
   if (!options.base || options.sessions < 1 || options.rounds < 1 || options.in_flight < 0) {
     fprintf(stderr,
         "usage: %s --base URL [--sessions N] [--in-flight N] [--rounds N] [--warm-up N] [--ca FILE] [--seconds N]\n"
-        "       [--spread N] [--pace N] [--variant N]\n",
+        "       [--spread N] [--pace N] [--variant N] [--journal FILE]\n",
         argv[0]);
     exit(2);
   }

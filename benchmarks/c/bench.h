@@ -12,6 +12,7 @@
 typedef struct bench_options {
   const char *base; /* URL including "/v1" */
   const char *ca; /* the PEM file of the authority to trust, or NULL */
+  const char *journal; /* the path of the journal, or NULL */
   int sessions; /* the number of sessions; in each round all their heartbeats are due at once */
   int in_flight; /* the largest number of requests in flight; 0: one per session (libusher: the library's default) */
   int rounds; /* rounds measured */
