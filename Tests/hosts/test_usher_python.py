@@ -49,3 +49,15 @@ def test_packageAndProgramInC_areOneCommand(built: Path) -> None:
         env={**os.environ, "USHER_PROGRAM": program},
     )
     assert ran.returncode == 0 and ran.stdout.startswith("usage: usher trace view")
+
+
+@pytest.mark.quick
+def test_completion_hasTheOptionsOfTheProgramInC(built: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "usher.cli", "completion", "bash"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        env={**os.environ, "USHER_PROGRAM": str(built / "usher" / "usher")},
+    )
+    assert ran.returncode == 0 and "--slot-wait" in ran.stdout and "--allow-origin" in ran.stdout

@@ -203,6 +203,8 @@ def test_badSettings_areRefused(settings: dict[str, Any], message: str) -> None:
 
 
 def test_configAndSettings_cannotBothBeGiven() -> None:
+    with pytest.raises(TypeError, match=r"HeadEnd\(\) has no option 'period': did you mean 'period_s'\?"):
+        HeadEnd(period=10)
     with pytest.raises(TypeError, match="not both"):
         HeadEnd(HeadEndConfig(), limit=1)
 

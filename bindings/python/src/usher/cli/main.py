@@ -45,10 +45,11 @@ def fill(parser: argparse.ArgumentParser, command: Command) -> None:
     )
 
 
-def parser(chosen: Sequence[str] | None = None) -> argparse.ArgumentParser:
+def parser(chosen: Sequence[str] | None = None, *, with_native: bool = False) -> argparse.ArgumentParser:
     """Returns the parser of the command line.
 
     Args:
+        with_native: whether the commands of the program in C have their options, for completion.
         chosen: the commands whose modules are imported, so that their parsers have arguments. None: all.
     """
     made = argparse.ArgumentParser(
@@ -63,6 +64,10 @@ def parser(chosen: Sequence[str] | None = None) -> argparse.ArgumentParser:
         its = commands.add_parser(command.name, help=command.summary, add_help=not command.native)
         if not command.native and (chosen is None or command.name in chosen):
             fill(its, command)
+        if command.native and with_native:
+            for option, value, text in native.options(command.name):
+                takes = {"action": "store_true"} if value is None else {"metavar": value}
+                its.add_argument(option, help=text.replace("%", "%%"), **takes)  # type: ignore[arg-type]
     return made
 
 

@@ -8,6 +8,8 @@ commands in Python. Each starts the other only for commands of the other, so the
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -42,6 +44,20 @@ def find() -> Path | None:
         except OSError:
             continue
     return None
+
+
+def options(name: str) -> list[tuple[str, str | None, str]]:
+    """Returns the options of a command of the C program: each with the name of its value, if it has one, and its text.
+    Returns none if the program is not installed."""
+    program = find()
+    if program is None:
+        return []
+    try:
+        said = subprocess.run([program, name, "--help"], capture_output=True, text=True, timeout=10).stdout
+    except (OSError, subprocess.SubprocessError):  # completion without these options is better than none
+        return []
+    found = re.findall(r"^  (--[a-z-]+)(?: ([A-Z]+))?\s{2,}(\S.*)$", said, re.M)
+    return [(option, value or None, text) for option, value, text in found]
 
 
 def execute(name: str, arguments: Sequence[str]) -> NoReturn:

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace, out: Output) -> int:
         raise CommandError("the package shtab is not installed: pip install 'libusher[cli]'", Exit.MISSING) from error
     from ..main import parser
 
-    script = shtab.complete(parser(), shell=options.shell)
+    script = shtab.complete(parser(with_native=True), shell=options.shell)
     if out.as_json:
         out.result({"shell": options.shell, "script": script})
     else:

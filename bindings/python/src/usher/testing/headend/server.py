@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import secrets
 import threading
 from collections.abc import Collection
@@ -11,6 +12,7 @@ from typing import Any, Literal
 
 from aiohttp import web
 
+from ... import _border
 from ..loops import catch_up
 from .addresses import Addresses
 from .clock import Clock, ManualClock, SystemClock
@@ -68,6 +70,7 @@ class HeadEnd(Addresses, BackOffice):
             settings["clock"], clock = clock, None
         if config is not None and settings:
             raise TypeError("HeadEnd takes a config or settings, not both")
+        _border.known(settings, [field.name for field in dataclasses.fields(HeadEndConfig)], "HeadEnd")
         self.config = config if config is not None else HeadEndConfig(**settings)
         self.control_token = self.config.control_token
         if self.control_token is None and guard.needs_token(self.config.host):
