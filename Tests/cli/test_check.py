@@ -35,7 +35,7 @@ def test_check_ofTheRightServer_findsNothing(usher: Usher) -> None:
     assert (ran.code, found["ok"], found["limit"], found["period_s"]) == (Exit.OK, True, 3, 30)
     assert found["rotation"] == "only the newest token is valid"
     assert tags(found, "failed") == tags(found, "warned") == set()
-    assert tags(found, "skipped") == {"retry-after", "certificate", "lease", "lease-two", "expiry"}
+    assert tags(found, "skipped") == {"retry-after", "renewal", "certificate", "lease", "lease-two", "expiry"}
 
 
 def test_check_ofTheWrongServer_namesTheTenFaultsAndNoOther(usher: Usher) -> None:
@@ -67,6 +67,15 @@ def test_check_ofV2_judgesTheLicenceThatOpensTheSession(headend: HeadEnd, usher:
     ran = usher("check", *aim(headend, usher, api="v2"), *SEED, "--json")
     assert ran.code == Exit.OK and {"limit-code", "setup-token", "heartbeat-next"} <= tags(ran.json, "passed")
     assert "setup" not in headend.journal.routes()
+
+
+def test_check_ofEnforcedSessions_asksRenewals(headend_factory: HeadEndFactory, usher: Usher) -> None:
+    headend = headend_factory(enforced=frozenset({"clearkey"}))
+    arguments = ["check", *aim(headend, usher), "--stories", "0", *SEED, "--json"]
+    ran = usher(*arguments)
+    assert ran.code == Exit.OK and "renewal" in tags(ran.json, "passed")
+    headend.faults.add("license-renewal", Fault.without("sessionToken"), always=True)
+    assert "renewal" in tags(usher(*arguments).json, "failed")
 
 
 @pytest.mark.parametrize(

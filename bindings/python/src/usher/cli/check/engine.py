@@ -230,7 +230,7 @@ class Check:
             if self.report.period_s is None:
                 return "needs a period"
             return f"needs waits of {3.2 * self.report.period_s:g} s; give --patience {8 * self.report.period_s:g}"
-        if statement.tag.startswith("license") and not self.target.asks_license:
+        if statement.tag.startswith(("license", "renewal")) and not self.target.asks_license:
             return "needs --license, and --key-id or --payload"
         if statement.tag == "certificate" and self.target.certificate is None:
             return "needs --certificate"

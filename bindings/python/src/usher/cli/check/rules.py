@@ -348,6 +348,14 @@ def license_without_session(history: History) -> Judged:
             yield seen, "it was granted, so a player can play without taking a slot" if seen.ok else ""
 
 
+def renewal(history: History) -> Judged:
+    """A session whose licence reply has a session token is kept alive by renewals."""
+    for seen in history.of("renew"):
+        if seen.is_live and seen.from_reply in ("license", "renew"):
+            wrong = _must_succeed(seen) or _no_license(seen.exchange)
+            yield seen, wrong or ("" if session_token(seen.exchange) else "the reply has no sessionToken")
+
+
 def certificate(history: History) -> Judged:
     for seen in history.of("certificate"):
         content = seen.exchange.content() or b""

@@ -32,6 +32,7 @@ class Statement:
 
 
 SESSION, LICENSES, FAILS, RACES = "The session", "Licences", "When it fails", "Races"
+RENEWALS = "Heartbeats or renewals"
 
 
 def statements(limit: int | None) -> list[Statement]:
@@ -74,6 +75,7 @@ def statements(limit: int | None) -> list[Statement]:
             rules.license_without_session,
             advice=True,
         ),
+        Statement("renewal", "A renewal gets a licence and the next session token", RENEWALS, rules.renewal),
         Statement("certificate", "The certificate needs no token", LICENSES, rules.certificate),
         Statement("lease", "A session lives for a period without a keep-alive", FAILS, rules.lease),
         Statement("lease-two", "A session lives for nearly two periods", FAILS, rules.long_lease),
@@ -115,12 +117,15 @@ def stories(target: Target, limit: int | None, *, waits: bool) -> list[Story]:
         found += [
             (setup, Ask("setup", 1), beat, Ask("heartbeat", 1), end, Ask("heartbeat", 1), Ask("teardown", 1), beat),
         ]
-    if target.asks_license and not target.v2:
-        license = Ask("license")
+    if target.asks_license:
+        license, renew = Ask("license"), Ask("renew")
         found += [
             (setup, license, beat, license, beat, beat, end, license),
-            (setup, Ask("license", token="unknown"), Ask("license", token="content"), beat, end),
+            (setup, license, renew, renew, end),
+            (setup, Ask("license", token="unknown"), beat, end),
         ]
+        if not target.v2:  # with SSP V2 such a request opens a session
+            found += [(setup, Ask("license", token="content"), beat, end)]
     if target.certificate is not None:
         found += [(Ask("certificate"),)]
     if limit is not None:
