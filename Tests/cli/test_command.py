@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from usher.cli import native
+from usher.cli import native, registry
 from usher.cli.exits import Exit
 from usher.cli.main import main
 from usher.cli.registry import COMMANDS
@@ -104,6 +104,18 @@ def test_completion_hasEveryCommandAndOption(shell: str, capsys: pytest.CaptureF
     if program is not None:
         checked = subprocess.run([program, "-n"], input=script, capture_output=True, text=True, timeout=30)
         assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_command_withoutAPackageThatItNeeds_namesTheExtra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(name: str, package: str | None = None) -> None:
+        raise ModuleNotFoundError("no aiohttp", name="aiohttp")
+
+    monkeypatch.setattr(registry, "import_module", fail)
+    assert main(["headend"]) == Exit.MISSING
+    said = capsys.readouterr().err
+    assert said == "usher headend: the package aiohttp is not installed: pip install 'libusher[headend]'\n"
 
 
 def made_program(folder: Path, content: bytes) -> Path:

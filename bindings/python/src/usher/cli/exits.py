@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """The exit codes. The comment of each member is its text in the manual."""
+    """The exit codes. ``meaning`` is the text of each in the manual."""
 
     OK = 0
     FOUND = 1

@@ -1,8 +1,8 @@
 """The sub-commands of ``usher``.
 
-To add one, write ``commands/NAME.py`` and add a line to ``COMMANDS``. The module has the members of ``Module``. Import
-what is slow or optional (rich, the library, aiohttp) inside ``run``: ``usher --help`` and shell completion import only
-what they show.
+To add one, write ``commands/NAME.py`` and add a line to ``COMMANDS`` and to the same table in hosts/usher/main.c; then
+run scripts/man-page. The module has the members of ``Module``. Import what is slow or optional (rich, the library,
+aiohttp) inside ``run``: ``usher --help`` and shell completion import only what they show.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import argparse
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
+
+from .exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from .output import Output
@@ -48,8 +50,14 @@ class Command:
     native: bool = False
 
     def module(self) -> Module:
-        """Imports the module of the command."""
-        return cast(Module, import_module(f".commands.{self.name}", __package__))
+        """Imports the module of the command. Raises CommandError if a package that it needs is not installed."""
+        try:
+            return cast(Module, import_module(f".commands.{self.name}", __package__))
+        except ModuleNotFoundError as error:
+            if self.extra is None or (error.name or "usher").startswith("usher"):
+                raise
+            words = f"the package {error.name} is not installed: pip install 'libusher[{self.extra}]'"
+            raise CommandError(words, Exit.MISSING) from error
 
 
 COMMANDS = (
