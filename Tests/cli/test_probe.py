@@ -112,6 +112,16 @@ def test_probe_fault_isSaidWithTheNextStep(
     assert failed["next"] and "secret" not in ran.out
 
 
+def test_probe_heartbeatsThatFail_areTriedUntilTheLeaseEnds(headend: HeadEnd, usher: Usher) -> None:
+    headend.faults.add("heartbeat", Fault.status(500), always=True)
+    found = usher("probe", *aim(headend, usher), "--json").json
+    assert outcomes(found) == {"set-up": "ok", "licence": "ok", "heartbeat 1": "failed", "teardown": "ok"}
+    step = found["steps"][2]
+    assert len(step["exchanges"]) > 5 and "HTTP 500" in step["words"]
+    shown = usher("probe", *aim(headend, usher)).out
+    assert shown.count("< 500 Internal Server Error") == 2 and "more attempts; --json has them" in shown
+
+
 def test_probe_serverThatNeverReplies_endsAtTheTimeout(headend: HeadEnd, usher: Usher) -> None:
     headend.faults.add("setup", Fault.stall("before"), always=True)
     ran = usher("probe", *aim(headend, usher), "--timeout", "0.3", "--json")

@@ -101,7 +101,11 @@ class Check:
         """Whether set-ups stay refused, so that it is useless to wait for free slots."""
 
     def run(self) -> Report:
-        """Plays all stories. Returns the report."""
+        """Plays all stories. Returns the report. Raises KeyboardInterrupt after Ctrl-C, when no session is left."""
+        with self.player.interrupts:
+            return self._run()
+
+    def _run(self) -> Report:
         began = time.monotonic()
         report = self.report
         self.tell("the first session")
@@ -176,7 +180,7 @@ class Check:
                 return history
             if self._is_stuck:
                 break
-            time.sleep(pause)
+            self.player.interrupts.sleep(pause)
         history = self.player.play(story)
         self._is_stuck = self._is_stuck or was_refused_first(history)
         return history
@@ -186,7 +190,7 @@ class Check:
         slot is free."""
         fill = tuple(Ask("setup", number) for number in range(limit))
         for pause in (0.0, *SLOT_PAUSES_S):  # the slot of the session before may still be taken
-            time.sleep(pause)
+            self.player.interrupts.sleep(pause)
             history = self.player.play((*fill, Ask("teardown"), Ask("setup", limit)))
             if self._is_stuck or all(seen.ok for seen in history.seen[:limit]):
                 break
@@ -197,7 +201,7 @@ class Check:
         if refused:
             self.player.slot_limit = limit
             for pause in SLOT_PAUSES_S:  # each try ends sessions, so the next one begins after a longer pause
-                time.sleep(pause)
+                self.player.interrupts.sleep(pause)
                 self.player.slot_delay_s = 0.1 + 2 * pause
                 if all(seen.ok for seen in self.player.play(fill).seen):
                     break

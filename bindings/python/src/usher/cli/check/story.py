@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ..interrupts import Interrupts
 from ..target import Target
 from ..wire.client import Client
 from ..wire.exchange import Exchange, Headers
@@ -187,14 +188,15 @@ class Player:
     Args:
         target: the head-end.
         payload: the body of licence requests.
-        wait: a function that waits for some seconds; for tests it moves a manual clock.
+        wait: a function that lets some seconds pass on a manual clock; None: the story really waits.
 
     Attributes:
+        interrupts: Ctrl-C; while its ``with`` block runs, a story ends between two requests.
         slot_limit: the limit of the account, if the head-end frees a slot only some time after a teardown.
         slot_delay_s: this time.
     """
 
-    def __init__(self, target: Target, payload: bytes, wait: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, target: Target, payload: bytes, wait: Callable[[float], None] | None = None) -> None:
         self.target = target
         self.redactor = Redactor()
         for token in target.tokens:
@@ -206,7 +208,7 @@ class Player:
         self.requests = 0
         self._sessions: dict[int, Session] = {}
         self._origin: dict[str, str] = {}
-        self._interrupt: KeyboardInterrupt | None = None
+        self.interrupts = Interrupts()
         self._ended_at: list[float] = []
         self.slot_limit: int | None = None
         self.slot_delay_s = 0.0
@@ -231,7 +233,7 @@ class Player:
                 if isinstance(step, Wait):
                     self._pause(step)
                 elif isinstance(step, Pause):
-                    time.sleep(step.seconds)
+                    self.interrupts.sleep(step.seconds)
                 else:
                     self._ask(history, step, number)
         finally:
@@ -264,12 +266,12 @@ class Player:
             if len(late) + needed <= self.slot_limit:
                 self._ended_at = late
                 return
-            time.sleep(max(0.0, late[0] + self.slot_delay_s - time.monotonic()))
+            self.interrupts.sleep(max(0.0, late[0] + self.slot_delay_s - time.monotonic()))
 
     def _pause(self, step: Wait) -> None:
         period_s = next((each.period_s for each in self._sessions.values() if each.period_s), 0.0)
         began = time.monotonic()
-        self._wait(step.periods * period_s)
+        (self._wait or self.interrupts.sleep)(step.periods * period_s)
         self._waited += max(0.0, step.periods * period_s - (time.monotonic() - began))
 
     def _ask(self, history: History, ask: Ask, group: int) -> None:
@@ -296,8 +298,7 @@ class Player:
             is_of_session = session is not None and (ask.call == "setup" or token in session.tokens)
             self._learn(ask, exchange, session if is_of_session else None, ask.session + place)
             history.seen.append(seen)
-        if self._interrupt is not None:
-            raise self._interrupt
+        self.interrupts.check()
 
     def _token(self, ask: Ask, session: Session | None) -> str | None:
         """Returns the token to send, "" for none; None if the story has no such token."""
@@ -310,8 +311,8 @@ class Player:
         return tokens[-back] if len(tokens) >= back else None
 
     def _send_together(self, ask: Ask, token: str) -> list[Exchange]:
-        """Sends each request on its own thread. After Ctrl-C the threads still read the replies, because they may have
-        session tokens. _ask() raises the KeyboardInterrupt later."""
+        """Sends each request on its own thread. After Ctrl-C it waits some seconds for the replies, because they may
+        have session tokens. _ask() raises the KeyboardInterrupt later."""
         found: list[Exchange] = []
         ready = threading.Barrier(ask.together)
         ended = [threading.Event() for _ in range(ask.together)]
@@ -324,11 +325,10 @@ class Player:
         for done in ended:
             threading.Thread(target=send, args=(done,), daemon=True).start()
         for done in ended:
-            try:
-                done.wait()
-            except KeyboardInterrupt as interrupt:
-                self._interrupt = interrupt
-                done.wait(_PATIENCE_S)
+            end = float("inf")
+            while not done.wait(0.1) and time.monotonic() < end:
+                if self.interrupts.pressed.is_set():
+                    end = min(end, time.monotonic() + _PATIENCE_S)
         return list(found)
 
     def _send(self, call: Call, token: str, ask: Ask | None = None) -> Exchange:

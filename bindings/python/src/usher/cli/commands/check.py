@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,7 +67,7 @@ def run(options: argparse.Namespace, out: Output) -> int:
 
     aim = target.target(options)
     payload = aim.payload if aim.payload is not None else clear_key_payload(aim.key_ids)
-    player = Player(aim, payload, _advance(aim.control) if aim.control is not None else time.sleep)
+    player = Player(aim, payload, _advance(aim.control) if aim.control is not None else None)
     seed = random.randrange(10_000) if options.seed is None else options.seed
     patience_s = float("inf") if aim.control is not None else options.patience
     limit = options.limit if options.limit is not None else aim.limit

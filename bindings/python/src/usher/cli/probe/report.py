@@ -25,8 +25,12 @@ def print_step(console: Console, probe: Probe, step: Step, *, quiet: bool) -> No
         title.append(f"  {show.milliseconds(step.ms)}", style="dim")
     console.print(title)
     if not quiet:
-        for exchange in step.exchanges:
-            console.print(show.as_text(exchange, probe.redactor), soft_wrap=True)
+        left_out = len(step.exchanges) - 2
+        for number, exchange in enumerate(step.exchanges):
+            if number == 1 and left_out > 1:
+                console.print(f"    ({left_out} more attempts; --json has them)\n", style="dim")
+            if left_out <= 1 or number in (0, len(step.exchanges) - 1):
+                console.print(show.as_text(exchange, probe.redactor), soft_wrap=True)
     console.print(indented(step.words, console.width))
     for warning in step.warnings:
         console.print(indented(f"Warning: {probe.redactor.text(warning)}", console.width), style="yellow")

@@ -129,7 +129,8 @@ class Probe:
         for number in range(1, self.heartbeats + 1):
             if not self._is_active(playback) or not self._period_ms:
                 break
-            self._beat(number)
+            if self._beat(number).failed:  # the library reports an outage once, so the next one would be silent
+                break
         if not self._is_active(playback):
             return
         with self._step("teardown") as step:
@@ -174,7 +175,7 @@ class Probe:
                 )
         return step
 
-    def _beat(self, number: int) -> None:
+    def _beat(self, number: int) -> Step:
         with self._step(f"heartbeat {number}") as step:
             if self.real_time:
                 time.sleep(self._period_ms / 1000)
@@ -187,11 +188,12 @@ class Probe:
             if self._got(EventType.RENEWAL_DUE):
                 step.outcome = "skipped"
                 step.words = "licence renewals keep this session alive; they need a CDM"
-                return
+                return step
             self._judge(step, EventType.KEPT_ALIVE, (EventType.HEARTBEAT_ERROR,))
             if not step.failed:
                 count = len(self._relay.exchanges)
                 step.words = "the session is kept alive" + (f", after {count} attempts" if count > 1 else "")
+        return step
 
     # ---- inside ------------------------------------------------------------------------------------------------------
 
