@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
+import uuid
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.running import Usher, aim, interrupted, press_ctrl_c, process
+from cli.running import KID, Usher, aim, interrupted, press_ctrl_c, process
 
 from usher.cli.exits import Exit
 from usher.testing.headend import Fault, HeadEnd
@@ -171,6 +172,12 @@ def test_probe_wrongArguments_areNamedInOneLine(arguments: list[str], text: str,
     ran = usher("probe", *given)
     assert (ran.code, ran.out if not ran.out.startswith("usher probe ") else "") == (Exit.USAGE, "")
     assert ran.err.startswith("usher probe: ") and text in ran.err and ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("form", [KID.hex(), str(uuid.UUID(bytes=KID)), "AAECAwQFBgcICQoLDA0ODw"])
+def test_probe_keyId_hasAnyUsualForm(form: str, headend: HeadEnd, usher: Usher) -> None:
+    *asked, _ = aim(headend, usher)
+    assert outcomes(usher("probe", *asked, form, "--json").json)["licence"] == "ok"
 
 
 def test_probe_readyFile_describesTheHeadEnd(headend: HeadEnd, usher: Usher, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import re
 import sys
@@ -90,7 +91,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     target.add_argument("--key-system", choices=KEY_SYSTEMS, default="clearkey", help="(%(default)s)")
     target.add_argument(
-        "--key-id", metavar="HEX", action="append", default=[], help="a key id for a Clear Key licence; repeat for more"
+        "--key-id",
+        metavar="ID",
+        action="append",
+        default=[],
+        help="a key id for a Clear Key licence: hexadecimal, a UUID or base64url; repeat for more",
     )
     target.add_argument(
         "--payload", metavar="FILE", help="a licence request that a CDM has made; by default that of Clear Key"
@@ -207,12 +212,14 @@ def _header(line: str) -> tuple[str, str]:
 
 
 def _key_id(text: str) -> bytes:
+    """Reads a key id in hexadecimal digits, as a UUID, or in base64url, as W3C Clear Key writes it."""
+    is_base64 = len(text.rstrip("=")) == 22
     try:
-        found = bytes.fromhex(text.replace("-", ""))
+        found = base64.urlsafe_b64decode(f"{text.rstrip('=')}==") if is_base64 else bytes.fromhex(text.replace("-", ""))
     except ValueError:
         found = b""
     if len(found) != 16:
-        raise CommandError(f"--key-id: {text} is no key id: give 32 hexadecimal digits, or a UUID")
+        raise CommandError(f"--key-id: {text} is no key id: give 32 hexadecimal digits, a UUID, or base64url")
     return found
 
 

@@ -23,7 +23,8 @@ from ..wire.relay import Relay
 
 _SLICE_MS = 100
 """Each call of settle() waits at most this long, because Python sees Ctrl-C only between the calls."""
-_CLOSE_S = 3.0
+_CLOSE_S = 10.0
+"""How long the end of a probe waits for the teardown."""
 
 
 @dataclass
