@@ -31,6 +31,7 @@ static const struct {
     {"watch", "shows the sessions of a reference head-end, live"},
     {"explain", "says in words what an error code means"},
     {"headend", "runs the reference head-end, a server for tests"},
+    {"load", "plays on many screens at once, and measures"},
     {"completion", "prints the completion script for bash, zsh or fish"},
 };
 
