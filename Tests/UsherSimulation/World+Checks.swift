@@ -163,7 +163,9 @@ extension World {
       if play.closedAt == nil { fail("events", "playback \(play.id): closed, but the host did not close it") }
     case .waitingForSlot:
       if play.hasFinalError { fail("events", "playback \(play.id): waits for a slot after set-up has failed") }
-    case .sessionDoubtful, .renewalDue, .license, .licenseError, .noSession, .deviceRegistered, .contextClosed: break
+    case .sessionDoubtful, .renewalDue, .license, .licenseError, .noSession, .deviceRegistered, .contextClosed,
+      .recoveredSlot, .journalError:
+      break
     }
   }
 
