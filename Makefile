@@ -157,10 +157,11 @@ host-packages:
 player-packages:
 	@scripts/install-packages players
 
-.venv/ready: bindings/python/pyproject.toml bindings/python/setup.py | packages
+.venv/ready: bindings/python/pyproject.toml bindings/python/setup.py bindings/pytest/pyproject.toml | packages
 	@echo 'usher: making .venv'
 	@$(PYTHON) -m venv --clear .venv
-	@$(bounded) 900 .venv/bin/pip install --quiet --disable-pip-version-check --editable 'bindings/python[dev]'
+	@$(bounded) 900 .venv/bin/pip install --quiet --disable-pip-version-check --editable 'bindings/python[dev]' \
+	  --editable bindings/pytest
 	@touch $@
 
 .venv-bench/ready: benchmarks/requirements.txt | packages
@@ -211,5 +212,6 @@ clean:
 	rm -rf build .build .build-release
 	rm -rf .build-embedded .build-checked-* .build-shipped-* .venv .venv-bench .hypothesis .pytest_cache \
 	  bindings/python/build bindings/python/src/libusher.egg-info bindings/python/.hypothesis \
+	  bindings/pytest/build bindings/pytest/src/pytest_usher.egg-info \
 	  bindings/python/.mypy_cache bindings/python/.ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

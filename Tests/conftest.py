@@ -1,4 +1,5 @@
-"""Fixtures of the Python tests of the library: the reference head-end and the library under test."""
+"""Fixtures of the Python tests of the library: the library under test. The pytest plugin (bindings/pytest) has the
+fixtures of the head-end."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-pytest_plugins = ["usher.testing.pytest_plugin", "stage.forms", "steps"]
+pytest_plugins = ["stage.forms", "steps"]
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from pytest_usher.fixtures import FAILED
 from usher.testing.headend import Entry, HeadEnd, Outcome
 
 SPARE = 2
@@ -62,7 +63,7 @@ def few_connections(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(HeadEnd, "start", noted)
     yield
-    if getattr(request.node, "_story_failed", False) or request.node.get_closest_marker("many_connections"):
+    if request.node.stash.get(FAILED, False) or request.node.get_closest_marker("many_connections"):
         return
     for headend in started:
         entries = list(headend.journal)

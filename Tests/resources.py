@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from pytest_usher.fixtures import FAILED
 from stage import REAL_TIMEOUT_S
 
 RECORD = pytest.StashKey[Any]()
@@ -111,7 +112,7 @@ def same_resources(lib: Any, request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if record is not None:
         record.given = None
-    if getattr(request.node, "_story_failed", False) or request.node.get_closest_marker("keeps_resources"):
+    if request.node.stash.get(FAILED, False) or request.node.get_closest_marker("keeps_resources"):
         return
     deadline, rounds = time.monotonic() + REAL_TIMEOUT_S, 0
     while any(now - then for now, then in zip(numbers(), before, strict=True)) and time.monotonic() < deadline:

@@ -176,6 +176,9 @@ def all_parts() -> list[Part]:
         python_tests("runners", "the programs that run the tests", SHIPPED, "Tests/runners", cores=0.25),
         python_tests("python-shipped", "the Python package, shipped library", SHIPPED, *package),
         python_tests("python-checked", "the Python package, checked library", CHECKED, *package),
+        python_tests(
+            "plugin", "the pytest plugin, and its example suite", SHIPPED, "bindings/pytest/tests", "examples/pytest"
+        ),
         python_tests("stories-shipped", "stories, shipped library", SHIPPED, "Tests/stories", cores=0.7),
         python_tests("stories-checked", "stories, checked library", CHECKED, "Tests/stories", cores=0.75),
         python_tests("security-shipped", "secrets stay secret, shipped library", SHIPPED, "Tests/security", cores=0.75),
@@ -215,7 +218,7 @@ def all_parts() -> list[Part]:
         Part(
             "mypy",
             "Python: types (mypy --strict)",
-            [PYTHON, "-m", "mypy", "src/usher", *programs],
+            [PYTHON, "-m", "mypy", "src/usher", "../pytest/src/pytest_usher", *programs],
             count_exit,
             folder=BINDINGS,
             environment=found,

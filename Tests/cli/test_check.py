@@ -12,9 +12,9 @@ from cli.right_server import RightServer
 from cli.running import Usher, aim, interrupted, press_ctrl_c, process
 from cli.wrong_server import WrongServer
 
+from pytest_usher import HeadEndFactory
 from usher.cli.exits import Exit
 from usher.testing.headend import Fault, HeadEnd
-from usher.testing.pytest_plugin import HeadEndFactory
 
 LEAKS = "setup 1 → heartbeat 1 → heartbeat 1, token before the newest → teardown 1 → heartbeat 1"
 """The first story, up to its fault. It cannot be played again, because the fault leaves all slots taken."""

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from cli.running import KID, Usher, aim, interrupted, press_ctrl_c, process
 
+from pytest_usher import HeadEndFactory
 from usher.cli.exits import Exit
 from usher.testing.headend import Fault, HeadEnd
-from usher.testing.pytest_plugin import HeadEndFactory
 
 
 def outcomes(found: dict[str, Any]) -> dict[str, str]:

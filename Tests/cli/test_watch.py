@@ -6,10 +6,10 @@ import json
 
 from cli.running import Usher, interrupted, press_ctrl_c, process
 
+from pytest_usher import HeadEndFactory
 from usher.cli.exits import Exit
 from usher.cli.wire.client import Client
 from usher.testing.headend import Fault, HeadEnd
-from usher.testing.pytest_plugin import HeadEndFactory
 
 
 def ask(headend: HeadEnd, call: str, token: str) -> str:

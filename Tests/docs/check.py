@@ -61,6 +61,11 @@ def quotes() -> None:
             f"README quotes {file} exactly",
             [] if text in blocks(ROOT / "README.md", language) else [f"no ```{language} block is {file}"],
         )
+    example = text_of(ROOT / "examples" / "pytest" / "test_second_screen.py")
+    claim(
+        "docs/pytest.md quotes the first test of examples/pytest/test_second_screen.py",
+        [] if blocks(ROOT / "docs" / "pytest.md", "python")[0].strip() in example else ["its first block is not there"],
+    )
     stories = "".join(text_of(path) for path in (ROOT / "Tests" / "stories").glob("test_*.py"))
     page = ROOT / "docs" / "testing.md"
     claim(
@@ -162,7 +167,8 @@ def paths() -> None:
 
 def names() -> None:
     """Checks that headers, scripts, sources or bindings have every usher_... and USHER_... that a page names."""
-    code = ("scripts", "Sources", "hosts", "examples", "bindings/python/src", "bindings/python/tests")
+    bindings = ("bindings/python/src", "bindings/python/tests", "bindings/pytest/src")
+    code = ("scripts", "Sources", "hosts", "examples", *bindings)
     folders = [
         ROOT / name for name in (*code, "Tests/stage", "Tests/stories", "Tests/security", "Tests/seeds", "Tests/faults")
     ]

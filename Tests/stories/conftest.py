@@ -13,6 +13,7 @@ from connections import few_connections as few_connections  # pytest finds the f
 from resources import same_resources as same_resources
 
 import usher
+from pytest_usher.fixtures import FAILED
 from stage import PERIOD_MS, REAL_TIMEOUT_S, Stage, StageFactory
 from usher.testing.headend import HeadEnd
 
@@ -56,39 +57,23 @@ def stage_factory(
     yield make
     for stage in stages:
         stage.close()
-    failed = getattr(request.node, "_story_failed", False)
-    if failed:
+    if request.node.stash.get(FAILED, False):
         return
     broken = request.node.get_closest_marker("breaks_rules")
     for stage in stages:
-        left = stage.headend.sessions.active()
-        if request.node.get_closest_marker("leaves_session"):
-            assert left, "the head-end holds no session any more: remove the marker leaves_session"
-        else:
-            assert not left, f"sessions left at the head-end: {left}\n{stage.headend.journal.dump()}"
         if not request.node.get_closest_marker("keeps_resources"):
             stage.until_closed()
-        stage.headend.assert_clean(ignore=broken.args if broken else ())
-        if not request.node.get_closest_marker("callback_errors"):
-            assert not stage.callback_failures, stage.callback_failures
-        sent = {part.raw for entry in stage.headend.journal for part in entry.parts if len(part.raw) >= 8}
-        told = [*stage.logs, *stage.trace, *(f"{event!r} {event.error}" for event in stage.events.all())]
-        for line in told:
-            assert not [token for token in sent if token in line], f"a token in what was told: {line}"
+        stage.check_end(
+            leaves_session=request.node.get_closest_marker("leaves_session") is not None,
+            ignore=broken.args if broken else (),
+            callback_errors=request.node.get_closest_marker("callback_errors") is not None,
+        )
     from usher._c import registry
 
     deadline = time.monotonic() + REAL_TIMEOUT_S
     while registry.count() and time.monotonic() < deadline:
         threading.Event().wait(0.002)  # a background thread ends a context that was freed in a callback
     assert registry.count() == 0, "C's destroy has not run for every user_data"
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-    report = yield
-    if report.when == "call" and report.failed:
-        item._story_failed = True  # type: ignore[attr-defined]
-    return report
 
 
 @pytest.fixture

@@ -335,7 +335,7 @@ def test_session_overTls_worksWithTheAuthorityAndNotWithout(stage_factory: Stage
     stage.play()
     stage.settle()
     assert stage.events.types() == ["SESSION_STARTED"]
-    stranger = stage_factory(headend=trusting.headend)
+    stranger = stage_factory(headend=trusting.headend, ca_file=None)
     stranger.play()
     stranger.settle()
     assert isinstance(stranger.events.error(E.SETUP_ERROR), usher.TLSError)

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 from headend_client import Client, InBackground
 
+from pytest_usher import HeadEndFactory
 from usher.testing.headend import Fault, Fps, HeadEnd
 from usher.testing.headend.cli import main
-from usher.testing.pytest_plugin import HeadEndFactory
 from usher.testing.redis_server import RedisServer
 
 PROGRAM = [sys.executable, "-u", "-m", "usher.testing.headend"]

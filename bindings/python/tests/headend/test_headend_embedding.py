@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import ssl
-import subprocess
-import sys
-import textwrap
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
 from headend_client import Client, InBackground
 
+from pytest_usher import HeadEndFactory
 from usher.testing.headend import Fault, HeadEnd, HeadEndConfig, ManualClock, Outcome, SystemClock
-from usher.testing.pytest_plugin import HeadEndFactory
 
 
 def test_with_startsAndStops() -> None:
@@ -218,36 +213,3 @@ def test_stop_leavesNoThread() -> None:
     with HeadEnd() as he:
         Client(he).setup()
     assert threading.active_count() == before
-
-
-def test_plugin_failingTest_showsTheJournal(tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text(
-        textwrap.dedent(
-            """
-            import urllib.request
-
-            def test_passes(headend):
-                assert headend.manual and headend.config.token_rotation == "strict"
-
-            def test_fails(headend_factory):
-                he = headend_factory(limit=7, clock="system")
-                urllib.request.urlopen(he.certificate_url("fairplay")).read()
-                assert he.config.limit == 8
-            """
-        )
-    )
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "usher.testing.pytest_plugin",
-        "-p",
-        "no:cacheprovider",
-        str(tmp_path),
-    ]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path if path)}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60, env=environment)
-    assert done.returncode == 1 and "1 failed, 1 passed" in done.stdout
-    assert "head-end journal http://127.0.0.1:" in done.stdout
-    assert "certificate fairplay" in done.stdout

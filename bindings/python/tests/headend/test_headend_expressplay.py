@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from headend_client import Answer, Client
 
+from pytest_usher import HeadEndFactory
 from usher.testing import fairplay
 from usher.testing.headend import ExpressPlay, Fault, HeadEnd, Sees
-from usher.testing.pytest_plugin import HeadEndFactory
 
 KID, KEY = bytes(range(16)), bytes(range(100, 116))
 OTHER_KID, OTHER_KEY = b"o" * 16, b"p" * 16

@@ -9,8 +9,8 @@ import socket
 import pytest
 from headend_client import Client, InBackground, raw, setup_bytes
 
+from pytest_usher import HeadEndFactory
 from usher.testing.headend import Fault, HeadEnd, Outcome
-from usher.testing.pytest_plugin import HeadEndFactory
 
 
 def test_stallBefore_released_isThenProcessed(headend: HeadEnd, client: Client) -> None:

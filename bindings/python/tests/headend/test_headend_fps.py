@@ -12,9 +12,9 @@ import pytest
 from headend_client import Answer, Client
 from headend_requests import b64
 
+from pytest_usher import HeadEndFactory
 from usher.testing import fairplay
 from usher.testing.headend import REQUEST_FORMS, Certificate, Fps, HeadEnd, RequestForm, read_key_request
-from usher.testing.pytest_plugin import HeadEndFactory
 
 KID, KEY = bytes(range(16)), bytes(range(100, 116))
 OTHER_KID, OTHER_KEY = b"o" * 16, b"p" * 16

@@ -11,11 +11,11 @@ import socket
 import pytest
 from headend_client import Client, raw
 
+from pytest_usher import HeadEndFactory
 from usher.testing.headend import Fault, HeadEnd, HeadEndConfig
 from usher.testing.headend.knobs import Fps, Sees
 from usher.testing.headend.oracle.feed import request_row
 from usher.testing.headend.overrides import apply
-from usher.testing.pytest_plugin import HeadEndFactory
 
 
 @pytest.mark.parametrize("form", ["jwt", "uuid", "letters", "digits"])

@@ -8,8 +8,8 @@ from enum import Enum
 import pytest
 from headend_client import Client, InBackground, raw
 
+from pytest_usher import HeadEndFactory
 from usher.testing.headend import Fault, HeadEnd, Journal, Outcome
-from usher.testing.pytest_plugin import HeadEndFactory
 
 
 def test_entry_holdsTheRequestExactlyAsSent(headend: HeadEnd) -> None:

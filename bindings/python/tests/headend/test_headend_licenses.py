@@ -12,8 +12,8 @@ from cryptography import x509
 from headend_client import Client
 from headend_requests import ALL_KINDS, KIND, SPC, ask, b64, b64url, custom_data
 
+from pytest_usher import HeadEndFactory
 from usher.testing.headend import HeadEnd, KeySystem, ckc, playready_license, service_certificate, widevine_license
-from usher.testing.pytest_plugin import HeadEndFactory
 
 
 @pytest.mark.parametrize("key_system", ALL_KINDS)

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from headend_client import AUTH, Client, InBackground
 
+from pytest_usher import HeadEndFactory
 from usher.testing.headend import ROUTES, Fault, HeadEnd, HeadEndConfig, ManualClock, Scripted, SessionState
 from usher.testing.headend.oracle.feed import MOST_ACTIVE, MOST_REQUESTS, QUEUE_EVENTS
-from usher.testing.pytest_plugin import HeadEndFactory
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\n\ndata: {}\r\nevent: stopped\u2028\u202e\ud800'\"&"
 

@@ -10,8 +10,8 @@ import pytest
 import redis
 from headend_client import Client
 
+from pytest_usher import HeadEndFactory
 from usher.testing.headend import HeadEnd, SessionState
-from usher.testing.pytest_plugin import HeadEndFactory
 from usher.testing.redis_server import RedisServer
 
 UNAVAILABLE = (503, 4001)

@@ -10,8 +10,8 @@ import redis
 from headend_client import Client
 from headend_requests import ask
 
+from pytest_usher import HeadEndFactory
 from usher.testing.headend import HeadEnd, SessionState
-from usher.testing.pytest_plugin import HeadEndFactory
 from usher.testing.redis_server import RedisServer
 
 

@@ -11,9 +11,9 @@ import pytest
 from headend_client import Answer, Client
 from headend_requests import ALL_KINDS, ask, b64url
 
+from pytest_usher import HeadEndFactory
 from usher.testing import fairplay
 from usher.testing.headend import Api, HeadEnd, KeySystem
-from usher.testing.pytest_plugin import HeadEndFactory
 
 KID_A, KEY_A, KID_B, KEY_B = b"a" * 16, b"A" * 16, b"b" * 16, b"B" * 16
 LATER_KID, LATER_KEY = b"l" * 16, b"L" * 16

@@ -13,9 +13,9 @@ from headend_client import AUTH, Client, raw
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_usher import HeadEndFactory
 from usher.testing.headend import CodeTable, HeadEnd, Problem
 from usher.testing.headend.state.tokens import TokenMint, b64url, unb64url
-from usher.testing.pytest_plugin import HeadEndFactory
 
 MINT = TokenMint(b"a key of this test", "key-1", "TENANT1")
 

@@ -10,8 +10,8 @@ import pytest
 from headend_client import Client
 from headend_requests import ALL_KINDS, KEY, SPC, ask, b64, b64url, members
 
+from pytest_usher import HeadEndFactory
 from usher.testing.headend import V2, Fault, HeadEnd, KeySystem, SessionState, ckc
-from usher.testing.pytest_plugin import HeadEndFactory
 
 RENEWING: tuple[KeySystem, ...] = ("fairplay", "playready", "clearkey")
 
