@@ -32,6 +32,8 @@ static const struct {
     {"explain", "says in words what an error code means"},
     {"headend", "runs the reference head-end, a server for tests"},
     {"load", "plays on many screens at once, and measures"},
+    {"record", "records a player and its head-end, without secrets"},
+    {"replay", "plays a recording back, and says where they differ"},
     {"completion", "prints the completion script for bash, zsh or fish"},
 };
 

@@ -67,6 +67,8 @@ COMMANDS = (
     Command("explain", "says in words what an error code means"),
     Command("headend", "runs the reference head-end, a server for tests", extra="headend"),
     Command("load", "plays on many screens at once, and measures", extra="load"),
+    Command("record", "records a player and its head-end, without secrets"),
+    Command("replay", "plays a recording back, and says where they differ"),
     Command("completion", "prints the completion script for bash, zsh or fish"),
     Command("run", "plays an encrypted clip with any player, under a session", native=True),
     Command("gateway", "serves keys under a session to unmodified players", native=True),

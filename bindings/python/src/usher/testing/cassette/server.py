@@ -1,0 +1,162 @@
+"""Plays a cassette back as a server: a player sends its requests, and gets the recorded replies."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any, Literal, get_args
+
+from aiohttp import web
+
+from ..doors import Loop
+from .format import TOKEN_MEMBER, Cassette, Exchange
+from .naming import TokenNames, operation_of
+
+Order = Literal["strict", "lenient"]
+_LARGEST_BODY = 1024 * 1024
+
+
+class ReplayServer:
+    """A server that plays a cassette; ``with ReplayServer(cassette) as server`` starts and stops it.
+
+    It never waits: each reply goes out at once, so a player on virtual time plays an hour in a second.
+
+    Args:
+        cassette: the cassette.
+        order: ``strict``: the requests must come in the order of the cassette. ``lenient``: a request gets the first
+            reply, not used yet, to the same operation of the same session, or else to the same operation.
+        token_header: the header that carries the tokens.
+        port: the port on 127.0.0.1; 0: a free one.
+    """
+
+    def __init__(
+        self,
+        cassette: Cassette,
+        *,
+        order: Order = "strict",
+        token_header: str = "nv-authorizations",
+        port: int = 0,
+    ) -> None:
+        if order not in get_args(Order):
+            raise ValueError(f"order: {order!r} is neither strict nor lenient")
+        self._left = list(enumerate(cassette.exchanges, start=1))
+        self._order, self._header, self._port = order, token_header, port
+        self._names = TokenNames()
+        self._found: list[str] = []
+        self._requests = 0
+        self._lock = threading.Lock()
+        self._work: Loop | None = None
+        self._runner: web.AppRunner | None = None
+
+    def __enter__(self) -> ReplayServer:
+        self._work = Loop("usher-replay")
+        try:
+            self._work.call(self._open())
+        except BaseException:
+            self._work.stop()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        assert self._work is not None and self._runner is not None
+        self._work.call(self._runner.cleanup())
+        self._work.stop()
+
+    @property
+    def url(self) -> str:
+        """The URL of the server with a tenant; the SSM URL is this and ``/ssm``."""
+        return f"http://127.0.0.1:{self._port}/REPLAY"
+
+    @property
+    def requests(self) -> int:
+        """How many requests have arrived."""
+        return self._requests
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the player has got every reply of the cassette."""
+        with self._lock:
+            return not self._left
+
+    def differences(self) -> list[str]:
+        """Returns what the player has done otherwise than the cassette, each as one sentence."""
+        with self._lock:
+            missing = [f"{number} ({one.operation})" for number, one in self._left]
+            if not missing:
+                return list(self._found)
+            return [*self._found, f"these requests of the cassette never came: {', '.join(missing)}"]
+
+    async def _open(self) -> None:
+        app = web.Application()
+        app.router.add_route("*", "/{anything:.*}", self._answer)
+        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
+        self._port = int(self._runner.addresses[0][1])
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        await request.read()
+        operation = operation_of(request.path, request.query)
+        tokens = self._names.sent(operation, ",".join(request.headers.getall(self._header, [])))
+        with self._lock:
+            self._requests += 1
+            chosen = self._choose(operation, tokens)
+        if chosen is None:
+            return web.json_response({"errorCode": 4000, "message": "not in the cassette"}, status=409)
+        if chosen.status is None:
+            if request.transport is not None:
+                request.transport.close()
+            return web.Response(status=502)
+        return self._reply(chosen)
+
+    def _choose(self, operation: str, tokens: tuple[str, ...]) -> Exchange | None:
+        came = f"request {self._requests}: the player sent a {operation}"
+        if not self._left:
+            self._found.append(f"{came}; the cassette has no more requests")
+            return None
+        if self._order == "strict":
+            number, expected = self._left[0]
+            if expected.operation != operation:
+                self._found.append(f"{came}; the cassette has a {expected.operation} (exchange {number})")
+                return None
+            if expected.tokens != tokens:
+                self._found.append(
+                    f"{came} with {_listed(tokens)}; exchange {number} of the cassette has {_listed(expected.tokens)}"
+                )
+            del self._left[0]
+            return expected
+        same = [item for item in self._left if item[1].operation == operation]
+        if not same:
+            self._found.append(f"{came}; the cassette has no further {operation}")
+            return None
+        sessions = {name.partition("#")[0] for name in tokens if name.startswith("S")}
+        own = [item for item in same if sessions & {name.partition("#")[0] for name in item[1].tokens}]
+        chosen = (own or same)[0]
+        self._left.remove(chosen)
+        return chosen[1]
+
+    def _reply(self, chosen: Exchange) -> web.Response:
+        headers = {} if chosen.retry_after_s is None else {"Retry-After": str(chosen.retry_after_s)}
+        size = min(chosen.size, _LARGEST_BODY)
+        if chosen.body == "json":
+            members: dict[str, Any] = dict(chosen.members)
+            for name, value in members.items():
+                if name.lower() == TOKEN_MEMBER:
+                    members[name] = token_for(str(value))
+                    self._names.teach(members[name], str(value))
+            return web.Response(
+                status=chosen.status or 200,
+                body=json.dumps(members).encode(),
+                headers={**headers, "Content-Type": "application/json"},
+            )
+        body = b"" if chosen.body == "empty" else (b"x" if chosen.body == "text" else b"\xff") * size
+        return web.Response(status=chosen.status or 200, body=body or None, headers=headers)
+
+
+def token_for(name: str) -> str:
+    """Returns the token that a replay sends for a name. It is no secret: it opens nothing."""
+    return f"replayed-{name.replace('#', '-')}"
+
+
+def _listed(tokens: tuple[str, ...]) -> str:
+    return ", ".join(tokens) or "no token"
