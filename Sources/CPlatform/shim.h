@@ -125,6 +125,12 @@ static inline int64_t platform_boottime_ns(void) {
   clock_gettime(CLOCK_BOOTTIME, &t);
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
+/* Returns for how long the machine has slept since it started: only CLOCK_BOOTTIME runs meanwhile. */
+static inline int64_t platform_slept_ms(void) {
+  struct timespec awake;
+  clock_gettime(CLOCK_MONOTONIC, &awake);
+  return (platform_boottime_ns() - ((int64_t)awake.tv_sec * 1000000000 + awake.tv_nsec)) / 1000000;
+}
 static inline int platform_eventfd_new(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
 static inline void platform_eventfd_signal(int fd) {
   uint64_t one = 1;

@@ -4,11 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,6 +73,35 @@ static inline void platform_socket_drop(int fd) {
   shutdown(fd, SHUT_RDWR);
   /* Read the socket's error, which clears it, so that reading from the socket does not fail. */
   getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+}
+/* Whether this machine (more exactly: the network namespace of the calling thread) no longer has the local address of a
+ * socket. If so, no reply can arrive on the connection. Binding another socket to the address shows this. */
+static inline int platform_socket_lacks_address(int fd) {
+  struct sockaddr_storage address;
+  socklen_t size = sizeof address;
+  memset(&address, 0, sizeof address);
+  if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) return 0;
+  if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return 0;
+  ((struct sockaddr_in6 *)&address)->sin6_port = 0; /* In sockaddr_in the port has the same offset. */
+  int trial = socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (trial < 0) return 0;
+  int lacks = bind(trial, (struct sockaddr *)&address, size) != 0 && errno == EADDRNOTAVAIL;
+  close(trial);
+  return lacks;
+}
+/* Opens the network namespace of the calling thread; negative: /proc does not show it. */
+static inline int platform_netns_open(void) { return open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC); }
+/* Moves the calling thread to the network namespace `fd`, unless the thread is in it already. Returns 0 if the thread
+ * is now in this namespace, otherwise the error number of the system. */
+static inline int platform_netns_enter(int fd) {
+  struct stat wanted, mine;
+  int own = platform_netns_open();
+  if (own < 0) return errno;
+  int is_same =
+      fstat(own, &mine) == 0 && fstat(fd, &wanted) == 0 && wanted.st_dev == mine.st_dev && wanted.st_ino == mine.st_ino;
+  close(own);
+  if (is_same) return 0;
+  return syscall(SYS_setns, fd, 0x40000000 /* CLONE_NEWNET */) == 0 ? 0 : errno;
 }
 /* Calls platform_socket_drop() for `fd`, but only if `fd` is still the socket with this cookie. The caller is on
  * another thread than the owner of the socket, so the owner may have closed the socket, and another socket may have the

@@ -25,7 +25,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from world import FAR, NAME, NEAR, SILENT, SlowLink, World, run  # noqa: E402
+from world import FAR, NAME, SILENT, SlowLink, World, run  # noqa: E402
 
 import usher  # noqa: E402
 from usher.testing.headend import HeadEnd  # noqa: E402
@@ -140,12 +140,9 @@ def moved(show: Show) -> None:
 
 def client_moved(show: Show) -> None:
     """This machine gets another address, and the host calls network_changed()."""
-    new, mac = "10.77.0.5", "02:00:00:00:00:01"
-    show.world.far.run(lambda: run("ip", "neighbour", "replace", new, "lladdr", mac, "dev", "far", "nud", "permanent"))
-    run("ip", "address", "add", f"{new}/24", "dev", "near")
-    run("ip", "address", "del", f"{NEAR}/24", "dev", "near")
-    run("ip", "address", "replace", f"{new}/24", "dev", "near")
-    run("ip", "neighbour", "replace", FAR, "lladdr", "02:00:00:00:00:02", "dev", "near", "nud", "permanent")
+    new = "10.77.0.5"
+    show.world.far_neighbour(new)
+    show.world.move(new)
     show.context.network_changed()
     time.sleep(PERIOD_S)
 

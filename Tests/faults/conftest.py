@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
+from in_world import run_in_world
 from page import Results
 
 from usher.testing.headend.fixtures import Authority
 
 PAGE_TEST = "test_page.py"
+LONGEST_S = 45
+"""The longest time for a program of a test with the mark `in_world`."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -18,6 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "whole: runs only in `make faults`: it takes long or needs network namespaces")
+    config.addinivalue_line("markers", "in_world(program, argument): see the fixture `worlds`")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,3 +40,23 @@ def results() -> Results:
 def authority() -> Iterator[Authority]:
     """One certificate authority for all cells, since generating keys takes time."""
     yield Authority("localhost")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def worlds(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[tuple[str, ...], Future[str]]]:
+    """Starts the programs of all selected tests with the mark `in_world`, each in its own network namespaces. They play
+    in real time and mostly wait, so they run while the other tests run. Returns what each prints."""
+    runs = {mark.args for item in request.session.items for mark in item.iter_markers("in_world")}
+    folder = tmp_path_factory.mktemp("worlds")
+    with ThreadPoolExecutor(max(1, len(runs))) as pool:
+        yield {run: pool.submit(run_in_world, folder, *run, timeout_s=LONGEST_S) for run in runs}
+
+
+@pytest.fixture
+def printed(request: pytest.FixtureRequest, worlds: dict[tuple[str, ...], Future[str]]) -> str:
+    """What the program of the test with the mark `in_world` has printed."""
+    mark = request.node.get_closest_marker("in_world")
+    assert mark is not None
+    return worlds[mark.args].result()

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from expected import OVER_HTTP2
+from moves import CASES, COUNT, PERIOD_S, TIMEOUT_MS
 
 from usher import EventType, Status
 
@@ -120,6 +121,23 @@ resets only the stream (RST_STREAM). Each outcome is the same as over HTTP/1.1, 
 |---|---|---|---|
 """
 
+MOVED = "moved"
+"""The key of the results of moves.py."""
+
+MOVES = f"""## Stopped and moved
+
+The host, its machine or its network is stopped or moves, in real network namespaces and in real time; a host process
+plays {COUNT} items with a [period](glossary.md#period) of {PERIOD_S:g} s. The time-out of a heartbeat is
+{TIMEOUT_MS / 1000:g} s, longer than the [lease](glossary.md#lease) that the library assumes. So if the library waited
+for a dead connection, the host would get `HEARTBEAT_ERROR`. If the address, the namespace, the route or the name server
+changed, the host calls `usher_context_network_changed()`. A stop of the process and a sleep of the machine the library
+notices by itself. An outcome has the events until the session is alive again, and the number of sessions that the
+head-end then holds.
+
+| what happens | outcome |
+|---|---|
+"""
+
 CROWD = """## A thousand at once
 
 A thousand playbacks of one context start the operation together. Each has one of the faults above, except those that
@@ -133,8 +151,12 @@ the greatest lateness.
 """
 
 
+CHAOS = "\n## Chaos\n"
+"""The title of the last section of the page, which `make chaos` writes."""
+
+
 def render(table: Mapping[str, Mapping[str, str]], titles: Mapping[str, str], at_once: Mapping[str, str]) -> str:
-    """Returns the text of the page. Neighbouring rows with the same cells become one row."""
+    """Returns the page without its section about chaos. Neighbouring rows with the same cells become one row."""
     lines = [HEAD]
     for title, words, columns in SECTIONS:
         lines += [
@@ -157,6 +179,7 @@ def render(table: Mapping[str, Mapping[str, str]], titles: Mapping[str, str], at
         ]
         lines.append("")
     lines += [HTTP2 + "\n".join(http2_rows(table, titles)), ""]
+    lines += [MOVES + "\n".join(f"| {case.title} | {_marked(table[MOVED][key])} |" for key, case in CASES.items()), ""]
     lines += [
         CROWD
         + "\n".join(

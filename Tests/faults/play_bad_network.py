@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-from world import enter
-
-import usher
-
-HERE = Path(__file__).resolve().parent
+from in_world import run_in_world
 
 
 def play(folder: Path, scenario: str, sessions: int, timeout_s: float = 110) -> dict[str, Any]:
-    """Plays the scenario and returns its results. `folder`: where to put the compiled library of wallclock.c.
+    """Plays the scenario and returns its results. `folder`: where to put the compiled library of clocks.c.
 
     Raises:
         RuntimeError: the program failed, or network namespaces are not permitted here.
     """
-    wall_clock = folder / f"wallclock-{os.getpid()}-{len(scenario)}-{scenario[:4].strip()}.so"
-    warnings = ("-Wall", "-Wextra", "-Werror")
-    compiler = ["cc", "-shared", "-fPIC", "-O1", *warnings, "-o", str(wall_clock), str(HERE / "wallclock.c")]
-    subprocess.run(compiler, timeout=60, check=True)
-    environment = {**os.environ, "LD_PRELOAD": str(wall_clock), "PYTHONPATH": str(Path(usher.__file__).parents[1])}
-    command = [*enter(), sys.executable, str(HERE / "bad_network.py"), scenario, str(sessions)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout_s, check=False)
-    if done.returncode or not done.stdout:
-        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}")
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(
+        run_in_world(folder, "bad_network.py", scenario, str(sessions), timeout_s=timeout_s)
+    )
     return found

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 from expected import EXPECTED, OVER_HTTP2, over_http2
+from in_world import run_in_world
 from operations import COLUMNS, Column, Fault
 from page import Results
 from rows import WORLDLY
 from world import GIVES_UP_S, enter
 from worldly import BEATS
 
-import usher
-
-HERE = Path(__file__).resolve().parent
 pytestmark = pytest.mark.whole
 
 Cells = dict[tuple[str, str], dict[str, Any]]
@@ -35,19 +30,8 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Cells:
             "network namespaces are not permitted here, and these faults need them: "
             f"{' '.join(enter())} says {trial.stderr.strip()!r}"
         )
-    wall_clock = folder / "wallclock.so"
-    source = HERE / "wallclock.c"
-    subprocess.run(
-        ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", wall_clock, source],
-        timeout=60,
-        check=True,
-    )
     out = folder / "cells"
-    environment = {**os.environ, "LD_PRELOAD": str(wall_clock), "PYTHONPATH": str(Path(usher.__file__).parents[1])}
-    command = [*enter(), sys.executable, str(HERE / "worldly.py"), str(out)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500, check=False)
-    if done.returncode:
-        pytest.fail(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}")
+    run_in_world(folder, "worldly.py", str(out), timeout_s=500)
     lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     return {(line["fault"], line["column"]): line for line in lines}
 

@@ -51,8 +51,8 @@ def run(*command: str) -> None:
         raise OSError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
 
 
-class FarSide:
-    """The far side: a thread in a second network namespace. It runs the functions that a caller passes to `run`."""
+class Side:
+    """A thread in a network namespace of its own. It runs the functions that a caller passes to `run`."""
 
     def __init__(self) -> None:
         self._work: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
@@ -74,7 +74,7 @@ class FarSide:
                 told.set_exception(error)
 
     def run(self, work: Callable[[], T]) -> T:
-        """Runs `work` on the far side and waits for it. Programs that `work` starts run on the far side, too."""
+        """Runs `work` in the namespace and waits for it. Programs that `work` starts run in the namespace, too."""
         told: Future[T] = Future()
         self._work.put((work, told))
         return told.result(30)
@@ -83,11 +83,11 @@ class FarSide:
 class NameServer:
     """A name server. It answers every question with `addresses` (IPv4); while `is_mute`, it does not answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str = NAME_SERVER) -> None:
         self.is_mute = False
         self.addresses = ["127.0.0.1"]
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.bind((NAME_SERVER, 53))
+        self._socket.bind((address, 53))
         self.asked = 0
         threading.Thread(target=self._serve, daemon=True).start()
 
@@ -107,12 +107,19 @@ def answer(question: bytes, addresses: list[str]) -> bytes:
     return question[:2] + struct.pack("!HHHHH", 0x8180, 1, len(found), 0, 0) + question[12:end] + records
 
 
+def resolver_of(server: str) -> str:
+    """Returns the text of resolv.conf with this name server."""
+    return f"nameserver {server}\noptions timeout:{ASKS_AGAIN_S} attempts:{GIVES_UP_S // ASKS_AGAIN_S}\n"
+
+
 class World:
     """For a process that ``enter()`` started: its two network namespaces, its name server and its wall clock."""
 
     def __init__(self) -> None:
         run("ip", "link", "set", "lo", "up")
-        self.far = FarSide()
+        self.near = NEAR
+        """The address of the near side."""
+        self.far = Side()
         macs = ("02:00:00:00:00:01", "02:00:00:00:00:02")
         peer = ("peer", "name", "far", "address", macs[1], "netns", str(self.far.thread_id))
         run("ip", "link", "add", "near", "address", macs[0], "type", "veth", *peer)
@@ -120,18 +127,21 @@ class World:
         self.far.run(lambda: run("ip", "address", "add", f"{FAR}/24", "dev", "far"))
         self._far_up()
         self._near_up()
-        self._names()
+        self._own_resolver()
         self.name_server = NameServer()
-        self._offset = ctypes.c_longlong.in_dll(ctypes.CDLL(None), "wall_clock_offset_s")
 
-    def _names(self) -> None:
+    def _own_resolver(self) -> None:
+        """Gives this mount namespace its own files of the resolver."""
         folder = Path(tempfile.mkdtemp(prefix="usher-world-"))
-        resolver = f"nameserver {NAME_SERVER}\noptions timeout:{ASKS_AGAIN_S} attempts:{GIVES_UP_S // ASKS_AGAIN_S}\n"
-        for name, text in (("resolv.conf", resolver), ("nsswitch.conf", "hosts: files dns\n")):
+        for name, text in (("resolv.conf", resolver_of(NAME_SERVER)), ("nsswitch.conf", "hosts: files dns\n")):
             (folder / name).write_text(text)
             run("mount", "--bind", str(folder / name), f"/etc/{name}")
             (folder / name).unlink()
         folder.rmdir()
+
+    def use_names_of(self, server: str) -> None:
+        """Makes the system's resolver ask this name server from now on."""
+        Path("/etc/resolv.conf").write_text(resolver_of(server))
 
     def _near_up(self) -> None:
         run("ip", "link", "set", "near", "up")
@@ -142,15 +152,41 @@ class World:
 
     def _far_up(self) -> None:
         self.far.run(lambda: run("ip", "link", "set", "far", "up"))
-        self.far.run(
-            lambda: run(
-                "ip", "neighbour", "replace", NEAR, "lladdr", "02:00:00:00:00:01", "dev", "far", "nud", "permanent"
-            )
-        )
+        self.far_neighbour(NEAR)
 
     def listen(self) -> socket.socket:
         """Returns a listening socket on the far side."""
         return self.far.run(lambda: socket.create_server((FAR, 0)))
+
+    def far_neighbour(self, address: str) -> None:
+        """Tells the far side where an address of the near side is."""
+        permanent = ("lladdr", "02:00:00:00:00:01", "dev", "far", "nud", "permanent")
+        self.far.run(lambda: run("ip", "neighbour", "replace", address, *permanent))
+
+    def move(self, address: str) -> None:
+        """Gives the near side this address instead of the one that it has."""
+        before = self.near
+        run("ip", "address", "add", f"{address}/24", "dev", "near")
+        run("ip", "address", "del", f"{before}/24", "dev", "near")
+        # The kernel may have removed the second address together with the first, as its sysctl `promote_secondaries`
+        # says, and with it the entries of the neighbours.
+        run("ip", "address", "replace", f"{address}/24", "dev", "near")
+        self._near_up()
+        self.near = address
+
+    def new_side(self, address: str) -> Side:
+        """Returns another side, which has this address, its own link to the far side, and its own name server that
+        answers with FAR."""
+        side = Side()
+        run("ip", "link", "add", "new", "type", "veth", "peer", "name", "far2", "netns", str(self.far.thread_id))
+        run("ip", "link", "set", "new", "netns", str(side.thread_id))
+        side.run(lambda: run("ip", "link", "set", "lo", "up"))
+        side.run(lambda: run("ip", "link", "set", "new", "up"))
+        side.run(lambda: run("ip", "address", "add", f"{address}/32", "peer", FAR, "dev", "new"))
+        self.far.run(lambda: run("ip", "link", "set", "far2", "up"))
+        self.far.run(lambda: run("ip", "route", "add", f"{address}/32", "dev", "far2"))
+        side.run(NameServer).addresses = [FAR]
+        return side
 
     def link(self, *, up: bool) -> None:
         """Brings the near end of the link up or down."""
@@ -168,8 +204,8 @@ class World:
 
     def wall_clock(self, ahead_s: int) -> None:
         """Sets the wall clock `ahead_s` seconds ahead of the true time; if `ahead_s` is negative, behind the true
-        time."""
-        self._offset.value = ahead_s
+        time. The library of clocks.c must be preloaded."""
+        ctypes.c_longlong.in_dll(ctypes.CDLL(None), "wall_clock_offset_s").value = ahead_s
 
 
 def open_tun(name: str, *addresses: str) -> int:

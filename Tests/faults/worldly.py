@@ -1,6 +1,6 @@
 """A program that plays the cells that need a world (world.py), and writes each outcome to OUT as a line of JSON.
 
-To start it, run the command of ``world.enter()`` followed by ``python worldly.py OUT``. The library of wallclock.c
+To start it, run the command of ``world.enter()`` followed by ``python worldly.py OUT``. The library of clocks.c
 must be preloaded.
 """
 

@@ -344,8 +344,17 @@ USHER_API int32_t usher_context_resume(usher_context *context);
 /**
  * Tells the library that the network came back or changed. The library forgets the addresses of servers, closes idle
  * connections, opens new ones for new requests, and at once retries the keep-alives that failed. Without this call, the
- * library retries them when the next retry or period is due. Requests in flight continue until their reply or their
- * time-out.
+ * library retries them when the next retry or period is due. When the machine has slept, the library does the same by
+ * itself.
+ *
+ * Requests in flight continue until their reply or their time-out, with two exceptions. If this machine no longer has
+ * the local address of a connection, the requests on this connection fail at once. A keep-alive or teardown fails after
+ * one second if the server's machine has not acknowledged it. The library repeats keep-alives and teardowns over new
+ * connections.
+ *
+ * If the calling thread has moved to another network namespace (setns()), the library moves its I/O thread there too.
+ * If the system does not permit this, the log gets a warning. Inside a callback the namespace of the thread does not
+ * count.
  *
  * @param context  the context.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.

@@ -67,6 +67,7 @@ package final class Engine {
   /// nil: the context has no journal.
   let recovery: Recovery?
   var missingThreads = MissingThreads()
+  private var interruptions = InterruptionWatch()
 
   /// Makes an engine that uses libcurl. Returns nil if the system or libcurl refuses something that the engine needs;
   /// in this case no descriptor stays open.
@@ -207,6 +208,7 @@ package final class Engine {
     replies.wait(
       until: wakeUp(next.flatMap { clock.bootTime(of: $0) }), missingThreads.retryAt == nil ? next : nil)
     idle.becameBusy()
+    noteInterruption(interruptions.afterWait(until: next, now: clock.now))
   }
 
   private func runCommands(atMost most: Int) {

@@ -170,8 +170,11 @@ package protocol Transport: AnyObject {
   /// How many connections the transport has begun to open.
   var connectionsOpened: UInt64 { get }
   /// Called when the network changed: from now on the transport uses neither the connections that are idle now nor the
-  /// addresses of servers that it knows.
+  /// addresses of servers that it knows. If this machine no longer has the local address of a connection, the request
+  /// on this connection fails.
   func networkChanged()
+  /// From now on the transport does not use the connections that are idle now.
+  func dropIdleConnections()
   /// The addresses of an endpoint's host that the transport knows, as CURLOPT_RESOLVE reads them, NUL-terminated.
   func addresses(of endpoint: Endpoint) -> [UInt8]?
   /// The cookies that the transport sends to an endpoint's origin, as CURLINFO_COOKIELIST writes them, each
@@ -186,6 +189,7 @@ extension Transport {
   package func limitConnections(_ count: Int) {}
   package func hasLastingConnection(to origin: [UInt8]) -> Bool { false }
   package func isConnecting(_ id: TransferID) -> Bool { false }
+  package func dropIdleConnections() {}
   package func connectAgain(_ id: TransferID, isNetworkBack: Bool) {}
   package var longCount: Int { 0 }
   package func addresses(of endpoint: Endpoint) -> [UInt8]? { nil }

@@ -22,6 +22,8 @@ final class RequestDispatcher {
   /// not flood the network. A few are enough: when the origin answers one request, all its other requests open another
   /// connection at once.
   private static var connectionsAgainMost: Int { 10 }
+  /// After the network changed, the servers have this time to acknowledge the requests in flight.
+  private static var receiptTime: Milliseconds { 1000 }
   /// The shortest time that a request has for its reply, if its connection was established late.
   private static var lateConnectionTime: Milliseconds { 1000 }
 
@@ -118,7 +120,8 @@ final class RequestDispatcher {
   private func setTimer(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) {
     let stallsAt = transfer.sentAt.adding(Self.stallTime)
     let again = max(transfer.connectsAgainFrom, now.adding(Self.connectPause))
-    transfer.timer = timers.set(at: min(transfer.deadline, now < stallsAt ? stallsAt : .never, again), .transfer(id))
+    let first = min(transfer.deadline, transfer.mustBeReceivedAt)
+    transfer.timer = timers.set(at: min(first, now < stallsAt ? stallsAt : .never, again), .transfer(id))
   }
 
   /// Called when a keep-alive has waited in the queue for `keepAliveWait`. If the origin has replied to other requests
@@ -233,6 +236,10 @@ final class RequestDispatcher {
   func timerFired(_ id: TransferID) -> Reply? {
     guard let transfer = transfers[id] else { return nil }
     let now = clock.now
+    if now >= transfer.mustBeReceivedAt {
+      transfer.mustBeReceivedAt = .never
+      if !transport.isReceived(id) { return lost(id, transfer, after: now.since(transfer.sentAt)) }
+    }
     if now < transfer.deadline {
       if transfer.isQueued { return keepAliveWaited(id, transfer, now) }
       if now >= transfer.connectsAgainFrom { connectAgain(id, transfer, now) }
@@ -268,18 +275,22 @@ final class RequestDispatcher {
       transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
       return nil
     }
+    guard transfer.isQueued else { return lost(id, transfer, after: transfer.timeout) }
     transfer.timer = nil
-    let wasQueued = transfer.isQueued
-    let mayHaveReachedServer = abandon(id)
-    guard wasQueued else {
-      suspect(transfer)
-      return unanswered(transfer, after: transfer.timeout, mayHaveTakenEffect: mayHaveReachedServer)
-    }
+    abandon(id)
     let failure =
       transfer.lacksDescriptor
       ? WireFailure(.system, message: "no file descriptor for a connection")
       : WireFailure(.timeout, message: "the request waited in the queue until its time-out")
     return Reply(transfer: transfer, outcome: .failure(failure))
+  }
+
+  /// Ends a request in flight that has got no reply.
+  private func lost(_ id: TransferID, _ transfer: Transfer, after time: Milliseconds) -> Reply {
+    transfer.timer = nil
+    let mayHaveReachedServer = abandon(id)
+    suspect(transfer)
+    return unanswered(transfer, after: time, mayHaveTakenEffect: mayHaveReachedServer)
   }
 
   private func unanswered(_ transfer: Transfer, after time: Milliseconds, mayHaveTakenEffect: Bool) -> Reply {
@@ -383,8 +394,26 @@ final class RequestDispatcher {
     if !queue.hasAnswered(transfer.origin, since: transfer.sentAt.adding(1)) { distrust(transfer.origin) }
   }
 
-  /// Drops the addresses of servers and the idle connections. See `Transport.networkChanged`.
-  func networkChanged() { transport.networkChanged() }
+  /// Drops the addresses of servers and the idle connections (see `Transport.networkChanged`), and does not wait for
+  /// old connections: a keep-alive or teardown in flight fails after `receiptTime`, unless its server has acknowledged
+  /// it. The sessions repeat these requests over new connections.
+  func networkChanged() {
+    transport.networkChanged()
+    let now = clock.now
+    for id in transfers.ids {
+      guard let transfer = transfers[id], !transfer.isQueued, transfer.isRepeatable else { continue }
+      transfer.mustBeReceivedAt = now.adding(Self.receiptTime)
+      timers.cancel(transfer.timer)
+      setTimer(id, transfer, now)
+    }
+  }
+
+  /// Called when this thread did not run for some time: the connections that were idle may be dead, and nobody has
+  /// noticed it. All requests use new connections, until their origin has answered one of them.
+  func hasStopped() {
+    transport.dropIdleConnections()
+    queue.distrustAll()
+  }
 
   /// Makes all requests to an origin use new connections, until the origin has answered one of them.
   func distrust(_ origin: [UInt8]) { queue.distrust(origin) }

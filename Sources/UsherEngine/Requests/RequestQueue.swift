@@ -206,8 +206,12 @@ struct RequestQueue {
   }
 
   /// Makes all requests to an origin use new connections, until the origin has answered one of them.
-  mutating func distrust(_ origin: [UInt8]) {
-    let queue = queue(origin)
+  mutating func distrust(_ origin: [UInt8]) { distrust(queue(origin)) }
+
+  /// Does the same as `distrust` for all origins that the queue remembers.
+  func distrustAll() { for queue in origins { distrust(queue) } }
+
+  private func distrust(_ queue: OriginQueue) {
     queue.isDistrusted = true
     queue.keepsConnections = false
   }

@@ -33,6 +33,8 @@ package final class Transfer {
   /// The instant from which the request opens more connections, until one is established; `never`: it waits for its one
   /// connection.
   var connectsAgainFrom: Milliseconds
+  /// The instant at which the request fails if its server has not acknowledged it; `never`: it waits for its time-out.
+  var mustBeReceivedAt = Milliseconds.never
   /// Whether the request has opened more than one connection.
   var hasConnectedAgain = false
   /// Whether the dispatcher has queued the request again because the system had no file descriptor for it.
@@ -76,6 +78,12 @@ package final class Transfer {
 
   /// Whether the request is in flight, and has lost its permit or never had one.
   var isStalled: Bool { !isQueued && !hasPermit }
+
+  /// Whether the session repeats the request by itself if it gets no reply.
+  var isRepeatable: Bool {
+    if case .ssm(_, _, .teardown) = purpose { return true }
+    return isKeepAlive
+  }
 
   /// Whether the request is a heartbeat, or a renewal that keeps the session alive.
   var isKeepAlive: Bool {

@@ -271,6 +271,15 @@ final class Connections {
     return watches.contains { $0.isKept && $0.registered != 0 && $0.keptSince <= latest && $0.origin == origin }
   }
 
+  /// Drops the connections whose local address this machine no longer has: their requests fail at once, since no reply
+  /// can arrive.
+  func dropAddressless() {
+    for (index, watch) in watches.enumerated() where watch.wanted != 0 {
+      let socket = Int32(truncatingIfNeeded: index)
+      if platform_socket_lacks_address(socket) != 0 { platform_socket_drop(socket) }
+    }
+  }
+
   /// Ends reading on all idle connections. libcurl has no function that closes idle connections, but it drops a
   /// connection on which reading has ended.
   func endIdle() {

@@ -378,7 +378,10 @@ final class CurlTransport: Transport {
   func networkChanged() {
     names.forgetAll(now: platform_monotonic_ms())
     connections.endIdle()
+    connections.dropAddressless()
   }
+
+  func dropIdleConnections() { connections.endIdle() }
 
   /// When the transport must act next without I/O: for libcurl's timer, or because a request has waited too long for an
   /// address. Negative: no such instant.

@@ -8,10 +8,17 @@ import Testing
   /// A transport that counts how often each request was started, and never completes a request.
   private final class CountingTransport: Transport {
     private(set) var starts: [TransferID: Int] = [:]
+    /// The requests that used a new connection.
+    private(set) var fresh: Set<TransferID> = []
+    /// The requests that the server's system has acknowledged.
+    var received: Set<TransferID> = []
 
-    func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) { starts[id, default: 0] += 1 }
+    func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) {
+      starts[id, default: 0] += 1
+      if isFresh { fresh.insert(id) }
+    }
     func cancel(_ id: TransferID) -> Bool { true }
-    func isReceived(_ id: TransferID) -> Bool { false }
+    func isReceived(_ id: TransferID) -> Bool { received.contains(id) }
     func wait(until instant: Int64?) -> Bool { false }
     func read() -> Bool { true }
     func wake() {}
@@ -90,5 +97,42 @@ import Testing
     #expect(s.transport.starts[good] == 1)
     #expect(failed.contains { $0.transfer.origin != Array("good".utf8) })
     #expect(failed.count <= 4, "only as many as are needed: \(failed.count)")
+  }
+
+  /// The network changes while two keep-alives are in flight. The server has acknowledged only one of them: the other
+  /// one fails a second later, and the next request uses a new connection.
+  @Test func keepAlive_unacknowledgedWhenTheNetworkChanges_failsASecondLater() {
+    let s = Hanging(connectionsMax: 16)
+    let (acknowledged, lost) = (s.beat("server"), s.beat("server"))
+    s.transport.received = [acknowledged]
+    _ = s.pass(300)
+    s.dispatcher.networkChanged()
+    #expect(s.pass(999).isEmpty)
+    let failed = s.pass(1)
+    #expect(failed.count == 1)
+    guard case .failure(let failure)? = failed.first?.outcome else { return }
+    #expect(failure.status == .timeout && failure.mayHaveTakenEffect)
+    let next = s.beat("server")
+    #expect(s.transport.fresh.contains(next))
+    #expect(s.dispatcher.transfers[acknowledged] != nil && s.dispatcher.transfers[lost] == nil)
+  }
+
+  /// The network changes while a set-up is in flight. The session does not repeat a set-up, so the request keeps its
+  /// time-out.
+  @Test func setup_unacknowledgedWhenTheNetworkChanges_keepsItsTimeout() {
+    let s = Hanging(connectionsMax: 16)
+    s.dispatcher.send(request(), for: .ssm(1, 1, .setup))
+    s.dispatcher.networkChanged()
+    #expect(s.pass(9999).isEmpty)
+    #expect(s.pass(1).count == 1)
+  }
+
+  /// The I/O thread did not run for some time: the next request to each origin uses a new connection.
+  @Test func request_afterAStop_usesANewConnection() {
+    let s = Hanging(connectionsMax: 16)
+    let before = s.beat("server")
+    s.dispatcher.hasStopped()
+    let after = s.beat("server")
+    #expect(s.transport.fresh == [after] && before != after)
   }
 }

@@ -1,0 +1,325 @@
+"""A program that stops or moves a host while its items play, in the network namespaces of world.py, and prints what the
+host was told as one line of JSON.
+
+To start it, run the command of ``world.enter()`` followed by ``python moves.py KEY``; KEY is a key of ``CASES``. The
+head-end runs in this process, on the far side of the network, in real time; the host is a child process on the near
+side. If the library waited for an old connection, it would wait until the time-out of the heartbeat, which is longer
+than the lease; the host would be told of an error.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+from bad_network import Link  # noqa: E402
+from world import FAR, NAME, NameServer, World, run  # noqa: E402
+
+from usher.testing.headend import Fault, HeadEnd  # noqa: E402
+
+COUNT = 4
+PERIOD_S = 3.0
+STOP_S = 3 * PERIOD_S
+TIMEOUT_MS = 9000
+"""The time-out of a heartbeat: longer than the lease that the library assumes (two periods)."""
+PATIENCE_S = 40.0
+ELSEWHERE = "10.77.0.5"
+ROUTED = "10.79.0.2"
+SECOND_NAME_SERVER = "127.0.0.54"
+OTHER_SIDE = "10.80.0.1"
+
+
+def die_with_parent() -> None:
+    """Called in a child before it runs its program: the kernel kills it when the process that started it ends."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+class HostProcess:
+    """network_host.py as a child process, and a thread that reads its events.
+
+    Args:
+        config: the first line of its input.
+        take: called with each event.
+    """
+
+    def __init__(self, config: Mapping[str, Any], take: Callable[[dict[str, Any]], None]) -> None:
+        self._take = take
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "network_host.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=die_with_parent,
+        )
+        self.has_played = threading.Event()
+        self.has_ended = threading.Event()
+        self._reader = threading.Thread(target=self._read, args=(self.process.stdout,), daemon=True)
+        self._reader.start()
+        self.tell(json.dumps(config))
+
+    def _read(self, lines: IO[str] | None) -> None:
+        for line in lines or ():
+            event = json.loads(line)
+            if event["type"] == "PLAYING":
+                self.has_played.set()
+            elif event["type"] == "ENDED":
+                self.has_ended.set()
+            else:
+                self._take(event)
+
+    def tell(self, command: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+
+    def stop_for(self, seconds: float) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """Kills the process. Afterwards every event that it has written is taken."""
+        self.process.kill()
+        self.process.wait()
+        self._reader.join(10)
+
+
+def named(headend: HeadEnd) -> dict[str, str]:
+    """Returns the URLs of a head-end on the far side, with its name."""
+    port = headend.url.rsplit(":", 1)[1]
+    ours = {"license_url": headend.license_url("clearkey"), "ssm_url": headend.ssm_url}
+    return {key: f"http://{NAME}:{port}/" + url.split("/", 3)[3] for key, url in ours.items()}
+
+
+class Scene:
+    """The network, the head-end and a host whose items play."""
+
+    def __init__(self, address: str = FAR) -> None:
+        self.world = World()
+        self.world.name_server.addresses = [address]
+        if address == ROUTED:
+            self.world.far.run(lambda: run("ip", "address", "add", f"{ROUTED}/32", "dev", "far"))
+            self.route(is_there=True)
+        self.headend = self.world.far.run(
+            lambda: HeadEnd(host="0.0.0.0", limit=1, period_s=PERIOD_S, grace=8.0, control=False).start()
+        )
+        self.link = Link(self.world, int(self.headend.url.rsplit(":", 1)[1]))
+        self.told: list[dict[str, Any]] = []
+        self.before = 0
+        config = {
+            **named(self.headend),
+            "tokens": [self.headend.content_token(account=f"account-{index}") for index in range(COUNT)],
+            "context": {},
+            "delegate": {"keep_alive_timeout_ms": TIMEOUT_MS, "jitter_permille": 0xFFFF_FFFF},
+            "spread_s": 0.0,
+        }
+        self.host = HostProcess(config, self.told.append)
+        # After their first heartbeats, the connections are kept.
+        self.wait_for("KEPT_ALIVE")
+
+    def route(self, *, is_there: bool) -> None:
+        """Adds or removes the default route of the near side."""
+        run("ip", "route", "add" if is_there else "del", "default", "via", FAR)
+
+    def told_since(self) -> dict[int, list[dict[str, Any]]]:
+        """Returns what each playback was told since the trouble began."""
+        found: dict[int, list[dict[str, Any]]] = {index: [] for index in range(COUNT)}
+        for event in self.told[self.before :]:
+            found[event["index"]].append(event)
+        return found
+
+    def wait_for(self, kind: str) -> None:
+        """Waits until every playback was told this."""
+        self._wait(lambda: all(kind in [e["type"] for e in events] for events in self.told_since().values()), kind)
+
+    def wait_held(self) -> None:
+        """Waits until the head-end holds back a heartbeat of each playback."""
+        self._wait(lambda: self.headend.held == COUNT, "held heartbeats")
+
+    def _wait(self, holds: Callable[[], bool], what: str) -> None:
+        end = time.monotonic() + PATIENCE_S
+        while not holds():
+            if time.monotonic() > end:
+                raise TimeoutError(f"no {what} within {PATIENCE_S} s: {self.told}\n{self.headend.journal.dump()}")
+            time.sleep(0.02)
+
+    def hold_heartbeats(self) -> None:
+        """Waits until a heartbeat of each playback is in flight."""
+        self.headend.faults.add("heartbeat", Fault.stall("after"), times=COUNT)
+        self.wait_held()
+
+    def begin(self) -> None:
+        """Called when the trouble begins."""
+        self.before = len(self.told)
+
+    def outcome(self) -> str:
+        """Returns what the host was told until every session was alive again, in the words of docs/faults.md."""
+        self.wait_for("KEPT_ALIVE")
+        lines = set()
+        for events in self.told_since().values():
+            types = [f"{e['type']} {e['status']}" if e["status"] else e["type"] for e in events]
+            is_back = "RECOVERED" if "RECOVERED" in types else "KEPT_ALIVE"
+            lines.add(", ".join(types[: types.index(is_back) + 1]))
+        held = len(self.headend.sessions.active())
+        return " or ".join(sorted(lines)) + f"; {held} of {COUNT} kept"
+
+
+def stopped(scene: Scene) -> None:
+    """Meanwhile a router has forgotten the connections."""
+    scene.link.forget_connections()
+    scene.begin()
+    scene.host.stop_for(STOP_S)
+
+
+def slept(scene: Scene) -> None:
+    scene.link.forget_connections()
+    scene.begin()
+    scene.host.tell(f"slept {STOP_S * 1000:.0f}")
+
+
+def address_changed(scene: Scene) -> None:
+    scene.world.far_neighbour(ELSEWHERE)
+    scene.begin()
+    scene.world.move(ELSEWHERE)
+    scene.host.tell("moved")
+
+
+def address_changed_in_flight(scene: Scene) -> None:
+    scene.world.far_neighbour(ELSEWHERE)
+    scene.hold_heartbeats()
+    address_changed(scene)
+
+
+def namespace_changed(scene: Scene) -> None:
+    """The old namespace loses its link."""
+    side = scene.world.new_side(OTHER_SIDE)
+    scene.begin()
+    scene.world.link(up=False)
+    scene.host.tell(f"enter /proc/{os.getpid()}/task/{side.thread_id}/ns/net")
+
+
+def namespace_changed_in_flight(scene: Scene) -> None:
+    scene.hold_heartbeats()
+    namespace_changed(scene)
+
+
+def route_lost(scene: Scene) -> None:
+    """Until each session has tried in vain to send a heartbeat."""
+    scene.begin()
+    scene.route(is_there=False)
+    time.sleep(1.2 * PERIOD_S)
+    scene.route(is_there=True)
+    scene.host.tell("moved")
+
+
+def server_moved(scene: Scene) -> None:
+    """The old address of the server becomes silent."""
+    scene.world.far.run(lambda: run("ip", "address", "add", f"{ELSEWHERE}/24", "dev", "far"))
+    run("ip", "neighbour", "replace", ELSEWHERE, "lladdr", "02:00:00:00:00:02", "dev", "near", "nud", "permanent")
+    scene.world.name_server.addresses = [ELSEWHERE]
+    scene.begin()
+    scene.world.far.run(lambda: run("iptables", "-w", "-A", "INPUT", "-d", FAR, "-j", "DROP"))
+    scene.host.tell("moved")
+
+
+def server_moved_in_flight(scene: Scene) -> None:
+    """The old address of the server becomes silent, and heartbeats are sent there before the host notices."""
+    silent = ("iptables", "-w", "-A", "INPUT", "-d", FAR, "-j", "DROP")
+    scene.world.far.run(lambda: run(*silent))
+    time.sleep(1.2 * PERIOD_S)
+    server_moved(scene)
+
+
+def name_server_changed(scene: Scene) -> None:
+    """The old name server falls silent; all connections are dead."""
+    NameServer(SECOND_NAME_SERVER).addresses = [FAR]
+    scene.begin()
+    scene.world.name_server.is_mute = True
+    scene.world.use_names_of(SECOND_NAME_SERVER)
+    scene.link.forget_connections()
+    scene.host.tell("moved")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the page.
+
+    Attributes:
+        title: what happens, in the words of docs/faults.md.
+        act: causes it.
+        expected: the outcome.
+        address: the address of the head-end.
+    """
+
+    title: str
+    act: Callable[[Scene], None]
+    expected: str
+    address: str = FAR
+
+
+KEPT = f"KEPT_ALIVE; {COUNT} of {COUNT} kept"
+DOUBTFUL = f"SESSION_DOUBTFUL, {KEPT}"
+CASES: Mapping[str, Case] = {
+    "stopped": Case(
+        "the host is stopped for three periods (SIGSTOP); meanwhile a router forgets its connections",
+        stopped,
+        DOUBTFUL,
+    ),
+    "slept": Case("the machine sleeps for three periods; meanwhile a router forgets its connections", slept, DOUBTFUL),
+    "address": Case("the address of the machine changes, between two heartbeats", address_changed, KEPT),
+    "address, in flight": Case(
+        "the address of the machine changes, while heartbeats are in flight", address_changed_in_flight, KEPT
+    ),
+    "namespace": Case(
+        "the host moves to another network namespace (setns), between two heartbeats", namespace_changed, KEPT
+    ),
+    "namespace, in flight": Case(
+        "the host moves to another network namespace (setns), while heartbeats are in flight",
+        namespace_changed_in_flight,
+        KEPT,
+    ),
+    "route": Case("the default route is gone while a heartbeat is due, then it is back", route_lost, KEPT, ROUTED),
+    "server moved": Case(
+        "the name server gives a new address of the head-end; the old one is silent", server_moved, KEPT
+    ),
+    "server moved, in flight": Case(
+        "the name server gives a new address of the head-end; heartbeats are in flight to the old one, which is silent",
+        server_moved_in_flight,
+        KEPT,
+    ),
+    "name server": Case(
+        "the machine gets another name server, the old one is silent; all connections are dead",
+        name_server_changed,
+        KEPT,
+    ),
+}
+
+
+def main(key: str) -> None:
+    die_with_parent()
+    case = CASES[key]
+    scene = Scene(case.address)
+    case.act(scene)
+    found = scene.outcome()
+    scene.host.tell("end")
+    scene.host.has_ended.wait(PATIENCE_S)
+    left = len(scene.headend.sessions.active())
+    print(json.dumps({"outcome": found, "left": left}), flush=True)
+    os._exit(0)  # the threads of the far side and of the name servers never end
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
