@@ -9,8 +9,8 @@ ifneq ($(MAKECMDGOALS),built)
 .NOTPARALLEL:
 endif
 .PHONY: built
-.PHONY: help demo generate test lint format faults floods sanitize fuzz bench profile model simulate mutants release
-.PHONY: build clean
+.PHONY: help demo generate test lint format faults chaos floods sanitize fuzz bench profile model simulate mutants
+.PHONY: release build clean
 .PHONY: packages hosts host-packages player-packages
 .SECONDARY:
 
@@ -50,6 +50,7 @@ help:
 	@echo
 	@echo 'Slower tests:'
 	@echo '  make faults    every fault on every operation; writes docs/faults.md (minutes; needs network namespaces)'
+	@echo '  make chaos     50 items through a bad network for 20 minutes; writes into docs/faults.md (SECONDS=60 SEED=1)'
 	@echo '  make hosts     mpv, GStreamer and others with their plug-ins; writes docs/hosts.md (minutes)'
 	@echo '  make floods    servers that send without end, 5 s each: how late other heartbeats are (minutes; SECONDS=20)'
 	@echo '  make release   `swift build -c release`, which must work without a warning (minutes)'
@@ -100,6 +101,11 @@ faults: $(shipped) .venv/ready
 hosts: player-packages $(hosts) .venv/ready
 	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 3600 $(python) -m pytest -q --timeout 300 -p no:cacheprovider \
 	  --write-page Tests/hosts
+
+# Writes the last section of docs/faults.md if every goal is met.
+chaos: $(shipped) .venv/ready
+	@USHER_LIBRARY=$(abspath $(shipped)) $(python) scripts/chaos --seconds $(or $(SECONDS),1200) --seed $(or $(SEED),1) \
+	  $(if $(SECONDS),,--write-page)
 
 floods: $(shipped) .venv/ready
 	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 3600 $(python) -m pytest -q -s --timeout 300 -p no:cacheprovider \
