@@ -16,7 +16,7 @@ MOST_SESSIONS = 16
 SLOT_PAUSES_S = (0.1, 0.3, 0.9)
 """If all slots are taken, the check waits for these times, one after the other, and tries again after each."""
 MOST_REPLAYS = 40
-MOST_SHORTENING_S = 5.0
+MOST_SHORTENING_S = 3.0
 """How many times a failing story is played again while it is shortened, and for how long."""
 
 
