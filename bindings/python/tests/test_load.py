@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from pytest_usher import HeadEndFactory
 from usher.cli.main import main
 from usher.testing.headend import Fault, HeadEnd
-from usher.testing.pytest_plugin import HeadEndFactory
 
 KID, KEY = bytes(16), bytes.fromhex("00112233445566778899aabbccddeeff")
 
