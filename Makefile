@@ -11,7 +11,7 @@ endif
 .PHONY: built
 .PHONY: help demo generate test lint format faults chaos floods sanitize fuzz bench profile model simulate mutants
 .PHONY: release build clean
-.PHONY: packages hosts host-packages player-packages
+.PHONY: kills packages hosts host-packages player-packages
 .SECONDARY:
 
 PYTHON ?= python3
@@ -30,7 +30,7 @@ bench    := build/bench/beats_usher
 cpp      := build/examples-cpp/usher-minimal
 hosts    := build/hosts/stamp
 # The list includes the folders, because their dates change when a file is added or removed.
-core     := $(shell find Sources include) Package.swift scripts/build-library
+core     := $(shell find Sources include guardian) Package.swift scripts/build-library
 examples := $(shell find examples/c examples/cpp include)
 benches  := $(shell find benchmarks/c include)
 plug-ins := $(shell find hosts -mindepth 1) $(shell find include)
@@ -53,6 +53,7 @@ help:
 	@echo '  make chaos     50 items through a bad network for 20 minutes; writes into docs/faults.md (SECONDS=60 SEED=1)'
 	@echo '  make hosts     mpv, GStreamer and others with their plug-ins; writes docs/hosts.md (minutes)'
 	@echo '  make floods    servers that send without end, 5 s each: how late other heartbeats are (minutes; SECONDS=20)'
+	@echo '  make kills     kills hosts with a guardian at each of several hundred points; the server must hold nothing'
 	@echo '  make release   `swift build -c release`, which must work without a warning (minutes)'
 	@echo '  make model     every order of events in the state machines; writes docs/model.md (SECONDS=120)'
 	@echo '  make simulate  the engine in random stories: 10,000 screens for 24 hours of virtual time'
@@ -110,6 +111,10 @@ chaos: $(shipped) .venv/ready
 floods: $(shipped) .venv/ready
 	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 3600 $(python) -m pytest -q -s --timeout 300 -p no:cacheprovider \
 	  Tests/floods --flood-seconds $(or $(SECONDS),5)
+
+kills: $(shipped) $(checked) .venv/ready
+	@for library in $(shipped) $(checked); do USHER_LIBRARY=$(CURDIR)/$$library $(bounded) 3600 $(python) -m pytest -q \
+	  -s --timeout 300 -p no:cacheprovider --all-kills Tests/guardian || exit 1; done
 
 # The parts of sanitize.py call this Makefile to build the libraries that they need.
 sanitize: .venv/ready

@@ -13,6 +13,7 @@ import signal
 import sys
 from pathlib import Path
 
+import guardian
 import heartbeats
 import held
 import overhead
@@ -24,6 +25,7 @@ from measure import Run
 PARTS = {
     "heartbeats": heartbeats.measure,
     "tls": heartbeats.measure_tls,
+    "guardian": guardian.measure,
     "rates": rates.measure,
     "setups": setups.measure,
     "held": held.measure,

@@ -180,6 +180,18 @@ def largest(costs: Mapping[Key, float]) -> list[tuple[Key, float]]:
     return sorted(costs.items(), key=lambda item: -item[1])[:SHOWN]
 
 
+def guarded_section(ours: Cost, guarded: Cost) -> report.Section:
+    """What a heartbeat takes if the context has a guardian, for which the host writes a recovery record."""
+    words = f"With a guardian / without: {guarded.total / ours.total:.3f}."
+    rows = [
+        [name, f"{guarded.by_object[name]:,.0f}", f"{ours.by_object[name]:,.0f}"]
+        for name, _ in largest(guarded.by_object)
+        if guarded.by_object[name] + ours.by_object[name] >= 1
+    ]
+    rows.append(["all", f"{guarded.total:,.0f}", f"{ours.total:,.0f}"])
+    return report.Section("With a guardian", words, ["", "with a guardian", "without"], rows)
+
+
 def tables(ours: Cost, bare: Cost, our_calls: dict[str, float], bare_calls: dict[str, float]) -> list[report.Section]:
     objects = [
         name
@@ -224,8 +236,9 @@ def main() -> int:
         words = ["--base", server.base(), "--sessions", str(SESSIONS), "--warm-up", "1"]
         commands = [[str(told.programs.resolve() / name), *words] for name in ("beats_usher", "beats_multi")]
         ours, bare = (cost_of_beat(command, Path(folder)) for command in commands)
+        guarded = cost_of_beat([*commands[0], "--variant", "4"], Path(folder))
         our_calls, bare_calls = (syscalls(command) for command in commands)
-    sections = tables(ours, bare, our_calls, bare_calls)
+    sections = [*tables(ours, bare, our_calls, bare_calls), guarded_section(ours, guarded)]
     head = [
         "# Profile of a heartbeat",
         "",

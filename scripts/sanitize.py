@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import json
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -207,6 +208,37 @@ class Tool:
             is_python=True,
         )
 
+    def guardian(self) -> Part:
+        """Returns the part that runs usher-guardian under the tool. The hosts use the ordinary shipped library."""
+        name = f"{self.name}-guardian"
+        report = self.report(name)
+        LOGS.mkdir(parents=True, exist_ok=True)
+        wrapper = LOGS / f"{name}.wrapper"
+        words = [f"{key}={value}" for key, value in self.environment(report, in_python=False).items()]
+        command = [*words, *self.under(report), str(self.library.parent / "usher-guardian")]
+        # The library starts a program with few variables of the environment, so the wrapper sets them.
+        wrapper.write_text(f"#!/bin/sh\nexec /usr/bin/env {shlex.join(command)}\n", encoding="utf-8")
+        wrapper.chmod(0o755)
+        tests = [
+            PYTHON,
+            "-m",
+            "pytest",
+            "-v",
+            "--timeout",
+            str((HANG_S - 10) * self.patience),
+            "-p",
+            "no:cacheprovider",
+        ]
+        tests += [f"--junitxml={LOGS / name}.xml", "Tests/guardian", "-m", "not exact"]
+        environment = {
+            "USHER_LIBRARY": str(BUILD / "shipped" / "libusher.so"),
+            "USHER_TEST_GUARDIAN": str(wrapper),
+            "USHER_TEST_PATIENCE": str(self.patience),
+        }
+        title = f"{self.title}: the guardian"
+        needs = (*self.needs, "build-shipped")
+        return Sanitized(name, title, tests, count_xml, 900, ROOT, environment, LOGS, needs, running=running_pytest)
+
     def detects(self, *ways: str) -> Part:
         """Returns the part that runs the planted faults. The reports go to another folder and are not failures."""
         name = f"{self.name}-detects"
@@ -320,7 +352,9 @@ class Sanitizer(Tool):
         )
 
     def all_of(self) -> list[Part]:
-        return [*([self.swift()] if self.build.startswith("checked") else []), *super().all_of(), self.stories()]
+        swift = [self.swift()] if self.build.startswith("checked") else []
+        guardian = [self.guardian()] if self.build == "checked-address" else []
+        return [*swift, *super().all_of(), self.stories(), *guardian]
 
 
 class Valgrind(Tool):
@@ -351,6 +385,7 @@ class Valgrind(Tool):
             self.hosts("c", "C hosts", "c", "--seconds", "20"),
             self.hosts("cpp", "C++ hosts", "cpp"),
             self.stories(*VALGRIND_STORIES),
+            self.guardian(),
         ]
 
 

@@ -46,6 +46,7 @@ PYTEST_FOLDERS = (
     "Tests/seeds",
     "Tests/faults",
     "Tests/floods",
+    "Tests/guardian",
     "Tests/hosts",
     "Tests/runners",
 )
@@ -190,6 +191,16 @@ def all_parts() -> list[Part]:
             "Tests/seeds",
         ),
         python_tests("hosts", "players with plug-ins, a selection", SHIPPED, "Tests/hosts", "-m", "quick", cores=0.4),
+        python_tests("guardian-shipped", "hosts that die, with a guardian", SHIPPED, "Tests/guardian", cores=0.8),
+        python_tests(
+            "guardian-checked",
+            "hosts killed at chosen points, checked library",
+            CHECKED,
+            "Tests/guardian/test_kills.py",
+            "-k",
+            "EachPoint",
+            cores=1.2,
+        ),
         # This part measures how late heartbeats are, so only parts that mostly wait may run at the same time.
         python_tests("floods", "servers that send without end", SHIPPED, "Tests/floods", cores=1.9),
         python_tests(

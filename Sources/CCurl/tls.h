@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -189,6 +190,19 @@ static inline int curl_shim_check_file(const char *path) {
   close(fd);
   return is_good ? 0 : CURL_SHIM_TLS_INVALID;
 }
+/* Whether the text is a list of pins; otherwise it is the name of a file. */
+static inline int curl_shim_is_pin(const char *pin) { return strncmp(pin, "sha256//", 8) == 0; }
+/* Returns an absolute path of the same file, which the caller frees with curl_shim_free_text(); NULL if the path is
+ * absolute already, or if the system refuses. */
+static inline char *curl_shim_absolute(const char *path) {
+  char *folder, *whole;
+  if (path[0] == '/' || (folder = getcwd(NULL, 0)) == NULL) return NULL;
+  size_t size = strlen(folder) + strlen(path) + 2;
+  if ((whole = (char *)malloc(size)) != NULL) snprintf(whole, size, "%s/%s", folder, path);
+  free(folder);
+  return whole;
+}
+static inline void curl_shim_free_text(char *text) { free(text); }
 /* A pin is the name of a file with the public key, or a list: each element is "sha256//" and the base64 of 32 bytes. */
 static inline int curl_shim_check_pin(const char *pin) {
   static const char mark[] = "sha256//", digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -117,11 +117,17 @@ static inline void usher_record_end(void *area) { ((usher_record_header *)area)-
 static inline uint64_t usher_record_checksum(uint64_t sequence, const void *bytes, uint64_t length) {
   const uint8_t *at = (const uint8_t *)bytes;
   uint64_t sum = (sequence ^ USHER_RECORD_MAGIC) * 0x9E3779B97F4A7C15ull + length;
-  for (uint64_t done = 0; done < length; done += 8) {
-    uint64_t word;
-    memcpy(&word, at + done, 8);
-    sum = (sum ^ (sum >> 29) ^ word) * 0xBF58476D1CE4E5B9ull;
+  const uint8_t *end = at + (length & ~7ull);
+  /* Most of the time of a write; eight words in a round take a third fewer instructions. */
+#define USHER_RECORD_STEP(number) \
+  memcpy(&word, at + 8 * (number), 8), sum = (sum ^ (sum >> 29) ^ word) * 0xBF58476D1CE4E5B9ull
+  uint64_t word;
+  for (; end - at >= 64; at += 64) {
+    USHER_RECORD_STEP(0), USHER_RECORD_STEP(1), USHER_RECORD_STEP(2), USHER_RECORD_STEP(3);
+    USHER_RECORD_STEP(4), USHER_RECORD_STEP(5), USHER_RECORD_STEP(6), USHER_RECORD_STEP(7);
   }
+  for (; at < end; at += 8) USHER_RECORD_STEP(0);
+#undef USHER_RECORD_STEP
   return sum ^ (sum >> 32);
 }
 
@@ -131,6 +137,39 @@ static inline void usher_record_seal(void *copy, uint64_t sequence, uint64_t len
   head->sequence = sequence;
   head->length = length;
   head->checksum = usher_record_checksum(sequence, (const uint8_t *)copy + sizeof *head, length);
+}
+
+/* Writes a record again, with another token of the same length and a later end: the common case. `from` is the newest
+ * copy of the slot, `to` the other one; both have `copy_size` bytes. In the record, the token ends the first header
+ * line, which follows the URL. Returns 0 if this is not so; then `to` has not changed. Another process may write
+ * to the memory, so this function uses no length from it without a check. */
+static inline int usher_record_renew(const void *from, void *to, size_t copy_size, uint64_t sequence, const void *last,
+    const void *token, size_t size, int64_t expires_boot_ms, int64_t expires_wall_ms) {
+  const uint8_t *source = (const uint8_t *)from + sizeof(usher_record_copy);
+  uint8_t *body = (uint8_t *)to + sizeof(usher_record_copy);
+  usher_record_field url, line;
+  usher_record fixed;
+  uint64_t length;
+  memcpy(&length, (const uint8_t *)from + offsetof(usher_record_copy, length), sizeof length);
+  if (copy_size < sizeof(usher_record_copy) || length > copy_size - sizeof(usher_record_copy) || length % 8 != 0 ||
+      length < sizeof fixed + 2 * sizeof url)
+    return 0;
+  memcpy(&url, source + sizeof fixed, sizeof url);
+  size_t at = sizeof fixed + sizeof url + usher_record_padded(url.length);
+  if (at > length - sizeof line) return 0;
+  memcpy(&line, source + at, sizeof line);
+  at += sizeof line;
+  if (line.kind != USHER_FIELD_HEADER || line.length <= size || line.length > length - at) return 0;
+  at += line.length - 1 - size;
+  if (memcmp(source + at, last, size) != 0) return 0;
+  memcpy(body, source, (size_t)length);
+  memcpy(body + at, token, size);
+  memcpy(&fixed, source, sizeof fixed);
+  fixed.expires_boot_ms = expires_boot_ms;
+  fixed.expires_wall_ms = expires_wall_ms;
+  memcpy(body, &fixed, sizeof fixed);
+  usher_record_seal(to, sequence, length);
+  return 1;
 }
 
 /* Copies the record of a copy to `out`, which has room for `copy_size` bytes. Returns its length; 0 if the copy has no

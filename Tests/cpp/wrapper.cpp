@@ -55,6 +55,8 @@ void story() {
     options.keep_cookies = true;
     options.trace_context = true;
     options.timer_slack = 10ms;
+    options.guardian = usher::guardian_mode::if_possible;
+    options.close_at_exit = 1s;
     usher::context context(options);
     const uint64_t id = context.add_observer([&, w](const usher::event &event) {
       events++;

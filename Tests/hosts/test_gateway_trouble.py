@@ -18,7 +18,7 @@ from hosts.gateway import HOST, Start, ask, key_url, vlc
 from hosts.scene import PATIENCE_S, until, until_ended
 from hosts.terminal import Terminal
 
-from usher.testing.headend import Fault, HeadEnd, SessionState
+from usher.testing.headend import Fault, HeadEnd
 
 # ---- the head-end ----------------------------------------------------------------------------------------------------
 
@@ -160,25 +160,28 @@ READS = 'ffmpeg -v error -i "$0" -frames:v 1 -f null - </dev/null; echo ready >&
 """A player, as a shell script: it plays one picture, and then continues to run."""
 
 
-def test_gatewayDies_sessionExpires(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """SIGKILL ends the gateway; the session expires."""
+GUARDIAN = "nothing: the guardian tears the session down"
+
+
+def test_gatewayDies_slotIsFree(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
+    """SIGKILL ends the gateway; its guardian tears the session down."""
     gateway = start(film)
     assert ask(key_url(gateway.url())).status == 200
     gateway.process.kill()
-    until_ended(server, SessionState.EXPIRED)
-    row("ends", HOST, "SIGKILL", "the session, until two periods after the last keep-alive")
+    until_ended(server)
+    row("ends", HOST, "SIGKILL", GUARDIAN)
 
 
 def test_gatewayDies_playerEnds(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """SIGKILL ends a gateway that runs a player; the player gets SIGTERM, and the session expires."""
+    """SIGKILL ends a gateway that runs a player; the player gets SIGTERM, and the guardian of the gateway
+    tears the session down."""
     gateway = start(film, "--", "sh", "-c", f"trap 'echo ended >&2; exit 0' TERM; {READS}", "{clip}")
     until(lambda: "ready" in gateway.errors, "the player has the key")
     assert server.sessions.active()
     gateway.process.kill()
     until(lambda: "ended" in gateway.errors, "the player ends")
-    until_ended(server, SessionState.EXPIRED)
-    words = "the session, until two periods after the last keep-alive; the player ends"
-    row("ends", f"{HOST} with PLAYER", "SIGKILL to the gateway", words)
+    until_ended(server)
+    row("ends", f"{HOST} with PLAYER", "SIGKILL to the gateway", f"{GUARDIAN}; the player ends")
 
 
 def test_gatewayPlayerDies_slotIsFree(server: HeadEnd, start: Start, film: Path, row: Row) -> None:

@@ -2,7 +2,7 @@
  * beats_usher.c - heartbeats of libusher, with one playback per session. All heartbeats are due at once, on the manual
  * clock. Variant 0: no observer. Variant 1: an observer on callback threads receives each KEPT_ALIVE. Variant 2: the
  * same, pumped. Variant 3: no observer, and the journal is encrypted. With --journal the other variants have a journal
- * in clear. SPDX-License-Identifier: Apache-2.0
+ * in clear. Variant 4: no observer, but a guardian. SPDX-License-Identifier: Apache-2.0
  */
 #include "host.h"
 #include <stdatomic.h>
@@ -31,6 +31,7 @@ int main(int argc, char **argv) {
   usher_context_options context = USHER_CONTEXT_OPTIONS_INIT;
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
   context.clock = USHER_CLOCK_MANUAL;
+  if (options.variant == 4) context.guardian = USHER_GUARDIAN_REQUIRED;
   if (options.variant == 2) context.callbacks = USHER_CALLBACKS_PUMPED;
   const uint8_t key[32] = {1};
   context.journal_file = options.journal;

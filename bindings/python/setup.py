@@ -23,6 +23,8 @@ from setuptools.errors import SetupError
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "build-library"
 NAME = "libusher.so.0"
+GUARDIAN = "usher-guardian"
+"""A program that the library starts; the library looks for it in its own folder."""
 WITHOUT_LIBRARY = os.environ.get("USHER_PREBUILT") == "none"
 
 
@@ -60,13 +62,17 @@ class BuildWithLibrary(build_py):
         if self.editable_mode or WITHOUT_LIBRARY:
             return
         with tempfile.TemporaryDirectory() as folder:
-            target = Path(self.build_lib, "usher", NAME)
-            shutil.copyfile(built_library(Path(folder)), target)
-            target.chmod(0o755)
+            library = built_library(Path(folder))
+            for source, name in ((library, NAME), (library.resolve().parent / GUARDIAN, GUARDIAN)):
+                target = Path(self.build_lib, "usher", name)
+                if not source.is_file():
+                    raise SetupError(f"{source} is missing: it must be in the folder of the library")
+                shutil.copyfile(source, target)
+                target.chmod(0o755)
 
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
-        bundled = [] if self.editable_mode or WITHOUT_LIBRARY else [str(Path(self.build_lib, "usher", NAME))]
-        return [*super().get_outputs(include_bytecode), *bundled]
+        names = [] if self.editable_mode or WITHOUT_LIBRARY else [NAME, GUARDIAN]
+        return [*super().get_outputs(include_bytecode), *(str(Path(self.build_lib, "usher", name)) for name in names)]
 
 
 class PlatformWheel(bdist_wheel):

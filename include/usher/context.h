@@ -36,10 +36,18 @@ extern "C" {
     them. */
 #define USHER_LOG_TRACE 5
 
+/** No guardian. */
+#define USHER_GUARDIAN_OFF 0
+/** A guardian if the system can start it. Otherwise the log gets a warning with the reason, and the context works
+    without a guardian. */
+#define USHER_GUARDIAN_IF_POSSIBLE 1
+/** A guardian. If it cannot be started, usher_context_new() fails, and `refusal` and the log get the reason. */
+#define USHER_GUARDIAN_REQUIRED 2
+
 /**
  * Log sink: receives one line of the log.
- * Threads: a callback thread, one line at a time; the calling thread if usher_context_new() fails. May call: every
- * function whose comment says "In callbacks: yes".
+ * Threads: a callback thread, one line at a time; the calling thread for the lines of usher_context_new(). May call:
+ * every function whose comment says "In callbacks: yes".
  * Last call: before `log_destroy`.
  *
  * @param level      USHER_LOG_...
@@ -172,13 +180,27 @@ typedef struct usher_context_options {
   /** How long the first set-ups of the context wait for the teardowns of the sessions that a dead process left in the
       journal, ms. After this time the teardowns continue, and set-ups no longer wait. Default 3000. */
   uint32_t recovery_wait_ms;
+  /** USHER_GUARDIAN_...: whether a guardian watches this process: a small separate process, usher-guardian. If this
+      process ends without closing its sessions (SIGKILL, a crash, _exit(), exec), the guardian tears them down at once.
+      The guardian never touches a session while this process lives, except if this process closes the library's
+      descriptors. Sessions of customer SSM have no guardian: only the host knows how to tear them down.
+      docs/guardian.md has the details. Default: USHER_GUARDIAN_OFF. */
+  int32_t guardian;
+  /** How long the end of the process (exit(), or a return from main()) may wait for the teardown of the sessions that
+      this context still holds, ms. The library then closes all playbacks of the context in an exit handler. Default 0:
+      the end of the process does not wait, and nothing is torn down. _exit(), quick_exit(), abort() and signals run no
+      exit handlers; use a guardian for these. A child of fork() does nothing when it ends. */
+  uint32_t close_at_exit_ms;
+  /** Absolute path of the program usher-guardian. Default: usher-guardian in the folder of libusher.so, or in
+      ../libexec/usher or ../../libexec/usher as seen from this folder. */
+  const char *guardian_path;
 } usher_context_options;
 
 /** All defaults. */
 #define USHER_CONTEXT_OPTIONS_INIT \
   { \
     sizeof(usher_context_options), 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, \
-        NULL, 0, 0, 0, NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0 \
+        NULL, 0, 0, 0, NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, NULL \
   }
 
 /**
@@ -192,6 +214,9 @@ typedef struct usher_context_options {
  *         USHER_E_SYSTEM if the system has no thread or
  *         file descriptor for the context. If this function fails, it calls `log_destroy` before it returns, except if
  *         it refuses `struct_size`.
+ *         match; USHER_E_STATE if `wipe_freed_memory` comes too late; USHER_E_SYSTEM if the system has no thread or
+ *         file descriptor for the context, or if the guardian is required and cannot be started. If this function
+ *         fails, it calls `log_destroy` before it returns, except if it refuses `struct_size`.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_context_new(const usher_context_options *options, usher_context **out);

@@ -71,6 +71,14 @@ GROUPS = [
     ),
     Group("USHER_CLOCK_", "Clock", "clock_kind", "how time passes in a context.", False),
     Group("USHER_CALLBACKS_", "Callbacks", "callback_mode", "which threads run the callbacks of a context.", False),
+    Group(
+        "USHER_GUARDIAN_",
+        "Guardian",
+        "guardian_mode",
+        "whether a context has a guardian.",
+        False,
+        cpp_names={"OFF": "none"},
+    ),
     Group("USHER_LOG_", "LogLevel", "log_level", "how detailed the log is.", False, cpp_also={"standard": "0"}),
     Group("USHER_LICENSE_", "LicenseType", "license_type", "a first licence or a renewal."),
     Group(

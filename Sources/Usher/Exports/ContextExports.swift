@@ -29,6 +29,7 @@ public func usher_context_new(
         line.withCString { log(level.rawValue, $0, user) }
       }
     }
+    engine.superviseGuardian()
     let context = ContextObject(engine: engine, allowsInsecureHTTP: options?.pointee.allow_insecure_http == 1)
     out?.pointee = OpaquePointer(bitPattern: handles.give(context))
   }
@@ -42,12 +43,36 @@ private func tellRefusal(_ options: UnsafePointer<usher_context_options>, _ stat
   tell(options.pointee.log, options.pointee.log_user_data, USHER_LOG_WARNING, text)
 }
 
+/// Starts the guardian if the options ask for one.
+private func addGuardian(
+  to chosen: inout EngineOptions, _ options: UnsafePointer<usher_context_options>
+) throws(UsherError) {
+  let mode = options.pointee.guardian
+  guard mode != USHER_GUARDIAN_OFF else { return }
+  let path = try cString(options.pointee.guardian_path, "guardian_path")
+  do throws(UsherError) {
+    let guardian = try Guardian.start(path, chosen.transport)
+    chosen.guardian = guardian
+    chosen.recordKeeper = guardian.records
+  } catch {
+    if mode == USHER_GUARDIAN_REQUIRED { throw error }
+    guard chosen.logLevel >= USHER_LOG_WARNING else { return }
+    tell(options.pointee.log, options.pointee.log_user_data, USHER_LOG_WARNING, error.message)
+  }
+}
+
 private func startedEngine(_ options: UnsafePointer<usher_context_options>?) throws(UsherError) -> Engine {
   guard guardAgainstFork(), ensureCallbackMark() else { throw UsherError(.system) }
   // Initialise libcurl first, because contextOptions() calls OpenSSL to check the certificate files.
   try ensureCurl(wiping: try wipesFreedMemory(options))
-  let chosen = try contextOptions(options)
+  var chosen = try contextOptions(options)
+  if let options { try addGuardian(to: &chosen, options) }
+  if chosen.closeAtExit > 0 {
+    guard ClosingAtExit.prepare() else { throw UsherError(.system) }
+    chosen.onEnd = { ClosingAtExit.remove($0) }
+  }
   guard let engine = Engine.make(chosen), engine.start() else { throw UsherError(.system) }
+  if chosen.closeAtExit > 0 { ClosingAtExit.add(engine) }
   return engine
 }
 

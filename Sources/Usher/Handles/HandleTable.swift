@@ -95,6 +95,8 @@ private let forkGuard: Int32 = {
 /// Returns false if the system had no memory for the handler.
 func guardAgainstFork() -> Bool { forkGuard == 0 }
 
+func isForkedProcess() -> Bool { isForked.load(ordering: .acquiring) }
+
 /// Runs the body of an export and returns the status of the error that the body throws. If the function refuses a call,
 /// tells the host why.
 /// - Parameters:
@@ -105,7 +107,7 @@ func report(
   _ handle: OpaquePointer? = nil, owing destroy: usher_destroy_fn? = nil, _ user: UnsafeMutableRawPointer? = nil,
   _ body: () throws(UsherError) -> Void
 ) -> Int32 {
-  if isForked.load(ordering: .acquiring) {
+  if isForkedProcess() {
     destroy?(user)
     return Status.forked.rawValue
   }

@@ -53,6 +53,11 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   result.transport.proxy = try secretText(given.proxy, "proxy").map { url in
     Secret(count: url.count + 1) { target in url.withBytes { copy($0, into: target) } }
   }
+  result.closeAtExit = Milliseconds(given.close_at_exit_ms)
+  guard given.guardian >= USHER_GUARDIAN_OFF, given.guardian <= USHER_GUARDIAN_REQUIRED else {
+    throw refused("guardian", isUnknown)
+  }
+  if let path = given.guardian_path, path.pointee != 0x2F { throw refused("guardian_path: not an absolute path") }
   if let agent = try cString(given.user_agent, "user_agent") {
     guard agent.withUnsafeBufferPointer({ !hasControl($0.dropLast()) }) else {
       throw refused("user_agent: has a control character")

@@ -55,8 +55,19 @@ package final class RecordArea: RecordKeeper {
       clear(playback)
       return false
     }
+    KillPoint.pass("half a record")
     usher_record_seal(copy.baseAddress, write.sequence, UInt64(length))
     return true
+  }
+
+  package func renew(_ playback: PlaybackID, token: Secret, after last: Secret, lifetime: Milliseconds) -> Bool {
+    guard let old = slots.last(of: playback), token.count == last.count else { return false }
+    let new = RecordSlots.Write(slot: old.slot, sequence: old.sequence &+ 1)
+    let end = RecoveryRecord.end(of: lifetime)
+    let isDone = usher_record_renew(
+      copy(old.copy &+ 1).baseAddress, copy(new.copy &+ 1).baseAddress, copySize, new.sequence, last.address,
+      token.address, token.count, end.boot, end.wall)
+    return isDone != 0 && slots.next(of: playback) != nil
   }
 
   package func clear(_ playback: PlaybackID) {
@@ -70,14 +81,24 @@ package final class RecordArea: RecordKeeper {
     let body = body(of: copy)
     let used = min(Int(clamping: copy.load(as: usher_record_copy.self).length), body.count)
     usher_record_seal(copy.baseAddress, write.sequence, 0)
+    KillPoint.pass("half cleared")
     wipe(UnsafeMutableRawBufferPointer(rebasing: body[..<used]).bindMemory(to: UInt8.self))
   }
 
   /// How many records the area has.
   package var count: Int { slots.count }
 
-  /// Marks the area as ended: nobody may use its records any more.
-  package func end() { usher_record_end(memory.baseAddress) }
+  /// Marks the area as ended: nobody may use its records any more. Then removes their bytes.
+  package func end() {
+    usher_record_end(memory.baseAddress)
+    KillPoint.pass("area ended")
+    for playback in slots.sortedIDs { clear(playback) }
+    let settings = copy(0)
+    let body = body(of: settings)
+    let used = min(Int(clamping: settings.load(as: usher_record_copy.self).length), body.count)
+    usher_record_seal(settings.baseAddress, 2, 0)
+    wipe(UnsafeMutableRawBufferPointer(rebasing: body[..<used]).bindMemory(to: UInt8.self))
+  }
 
   /// - Parameter index: 0 for the settings; then the copies of the slots follow.
   private func copy(_ index: Int) -> UnsafeMutableRawBufferPointer {

@@ -26,6 +26,9 @@ struct RecordSlots {
   /// The playbacks that have a slot.
   var sortedIDs: [PlaybackID] { writes.sortedIDs }
 
+  /// The last write for a playback; nil if it has no slot.
+  func last(of playback: PlaybackID) -> Write? { writes[playback] }
+
   /// Returns the next write for a playback; nil if the playback has no slot and none is free.
   mutating func next(of playback: PlaybackID) -> Write? {
     guard let last = writes[playback] ?? take() else { return nil }

@@ -27,15 +27,21 @@ package struct RecoveryRecord {
     self.retries = retries
   }
 
+  /// When a lease that begins now ends: on CLOCK_BOOTTIME, and since 1970.
+  static func end(of lifetime: Milliseconds) -> (boot: Int64, wall: Int64) {
+    let life = Int64(clamping: lifetime)
+    return ((platform_boottime_ns() / 1_000_000) &+ life, platform_wall_clock_ms() &+ life)
+  }
+
   /// Writes the record behind the head of a copy.
   /// - Returns: the length of the record; nil if `target` is too small for it.
   func write(_ playback: PlaybackID, into target: UnsafeMutableRawBufferPointer) -> Int? {
-    let life = Int64(clamping: lifetime)
+    let end = Self.end(of: lifetime)
     let flags =
       (request.method == .post ? USHER_RECORD_POST : 0) | (request.endpoint.isLoopback ? USHER_RECORD_LOOPBACK : 0)
     let fixed = usher_record(
-      playback: playback, expires_boot_ms: (platform_boottime_ns() / 1_000_000) &+ life,
-      expires_wall_ms: platform_wall_clock_ms() &+ life, timeout_ms: UInt32(clamping: timeout), connect_timeout_ms: 0,
+      playback: playback, expires_boot_ms: end.boot, expires_wall_ms: end.wall, timeout_ms: UInt32(clamping: timeout),
+      connect_timeout_ms: 0,
       retries: retries, flags: flags)
     var writer = RecordWriter(fixed, into: target)
     request.endpoint.url.withUnsafeBytes { writer.add(USHER_FIELD_URL, $0) }

@@ -37,11 +37,15 @@ extension Engine {
     missingThreads.isReported = false
   }
 
-  /// Returns the instant at which the loop must run next: that of `timer`, or that of the next try to start threads if
-  /// it is earlier.
+  /// Returns the instant at which the loop must run next: that of `timer`, or that of the next try to start threads or
+  /// a guardian if it is earlier.
   func wakeUp(_ timer: Int64?) -> Int64? {
-    guard let retry = missingThreads.retryAt else { return timer }
-    return timer.map { min($0, retry) } ?? retry
+    earlier(earlier(timer, missingThreads.retryAt), guardian?.tendAt)
+  }
+
+  private func earlier(_ first: Int64?, _ second: Int64?) -> Int64? {
+    guard let first, let second else { return first ?? second }
+    return min(first, second)
   }
 
   // MARK: The end
@@ -50,6 +54,7 @@ extension Engine {
   package func end() {
     finishClosing()
     stop()
+    options.onEnd?(self)
   }
 
   /// Any thread: does the same as `end`, on a new thread. If the system does not start the thread, the I/O thread tries

@@ -26,6 +26,12 @@ package struct EngineOptions {
   package var recordKeeper: (any RecordKeeper)?
   /// The journal of the context; nil: it has none.
   package var journal: JournalOptions?
+  /// The process that tears the sessions down if this process dies; it has the records of `recordKeeper`. nil: none.
+  package var guardian: Guardian?
+  /// How long the end of the process may wait until the context is closed; 0: it does not close the context.
+  package var closeAtExit: Milliseconds = 0
+  /// Called when the engine has ended.
+  package var onEnd: ((Engine) -> Void)?
   /// Tells the host, on the calling thread, that a function refuses an argument.
   package var tellRefusal: ((Status, String) -> Void)?
   package init() {}
@@ -66,6 +72,11 @@ package final class Engine {
   let recordKeeper: (any RecordKeeper)?
   /// nil: the context has no journal.
   let recovery: Recovery?
+  let guardian: Guardian?
+  /// Whether the loop tends the guardian.
+  var supervisesGuardian = false
+  /// `Guardian.launches` when the transport began to watch the guardian.
+  var watchedLaunch = 0
   var missingThreads = MissingThreads()
   private var interruptions = InterruptionWatch()
 
@@ -106,6 +117,7 @@ package final class Engine {
     self.calls = calls
     recordKeeper = options.recordKeeper
     recovery = options.journal.map { Recovery(Journal($0)) }
+    guardian = options.guardian
     replies = ReplyReader(transport, clock)
     secrets = ContextSecrets(proxy: options.transport.proxy)
     events = EventSink(calls: calls, clock: clock, logLevel: options.logLevel)
@@ -194,19 +206,22 @@ package final class Engine {
       replies.handle(for: self)
       fireTimers()
       startMissingThreads()
+      if supervisesGuardian { tendGuardian() }
       if isStopping { break }
       if commands.hasTaken || hasCommands { replies.readAll(for: self) } else { waitForWork() }
     }
+    KillPoint.pass("loop ended")
     finish()
+    guardian?.end()
     transport.shutDown()
   }
 
   private func waitForWork() {
     idle.becameIdle(transfers: requests.transfers.count)
     let next = timers.next().map { $0.adding(options.timerSlack) }
-    // If a thread is missing, this wait may end before `next`, because the loop must try again to start the thread.
-    replies.wait(
-      until: wakeUp(next.flatMap { clock.bootTime(of: $0) }), missingThreads.retryAt == nil ? next : nil)
+    // This wait may end before `next`, because the loop must try again to start a thread or a guardian.
+    let isLimited = missingThreads.retryAt != nil || guardian?.tendAt != nil
+    replies.wait(until: wakeUp(next.flatMap { clock.bootTime(of: $0) }), isLimited ? nil : next)
     idle.becameBusy()
     noteInterruption(interruptions.afterWait(until: next, now: clock.now))
   }
@@ -246,6 +261,7 @@ package final class Engine {
         replies.readAll(for: self)
         continue
       }
+      KillPoint.pass("timer")
       guard !timers.postpone(dueAt: next, now: now), let target = timers.popDue(now: next) else { continue }
       switch target {
       case .session(let id): sessionTimerFired(id)
@@ -264,6 +280,7 @@ package final class Engine {
   /// Passes a reply to the owner of its request; does nothing for nil.
   func handle(_ reply: RequestDispatcher.Reply?) {
     guard let reply else { return }
+    KillPoint.pass("reply")
     if events.logs(.debug) { events.logReply(reply, playbacks) }
     if events.logs(.trace) { events.traceReply(reply) }
     let secrets = ReplySecrets.of(self, reply.transfer)
@@ -326,6 +343,7 @@ package final class Engine {
   /// Ends the I/O thread, waits until the queued callbacks have run, and ends their threads. Must not be called in a
   /// callback.
   package func stop() {
+    KillPoint.pass("stop")
     submit { self.isStopping = true }
     platform_thread_join(threadID)
     calls.shutDown()

@@ -26,6 +26,14 @@ package final class Wait<Value> {
 
   package var isEnded: Bool { monitor.locked { value != nil } }
 
+  /// Waits until the monotonic instant at most; nil: the instant has passed first.
+  package func wait(until instant: Int64) -> Value? {
+    monitor.locked {
+      while value == nil, monitor.wait(until: instant) {}
+      return value
+    }
+  }
+
   package func wait() -> Value {
     monitor.locked {
       while true {

@@ -66,6 +66,7 @@ extension Engine {
   }
 
   private func closeNow(_ entry: PlaybackEntry, _ ending: SSMSession.Ending?, _ status: Status) {
+    KillPoint.pass("close")
     // Publish the state first, so that all later callbacks see the playback as ended.
     entry.shared.publish(.ended)
     if !entry.machine.isClosing { endSetupWaits(entry, status) }
@@ -227,6 +228,14 @@ extension Engine {
   package func waitUntilClosed(atMost limit: Milliseconds) -> Int {
     waitForAllClosed(within: ContextClosing.limit(limit))
     return sync { self.closing.openCount }
+  }
+
+  /// Any thread, after `beginClosing`: does the same, at most until an instant of real time (monotonic milliseconds).
+  /// It does not run callbacks, and does not wait for them.
+  package func waitUntilClosed(until instant: Int64) {
+    let wait = Wait<Status>()
+    submit { self.closing.add(wait) }
+    _ = wait.wait(until: instant)
   }
 
   private func waitForAllClosed(within timeout: Milliseconds) {

@@ -14,6 +14,7 @@ extension Engine {
   private func performWaitingSteps() { while let next = steps.next() { next() } }
 
   private func stepNow(_ entry: PlaybackEntry, _ happen: (inout PlaybackMachine) -> [PlaybackMachine.Action]) {
+    KillPoint.pass("step")
     let before = entry.machine.standing()
     let actions = happen(&entry.machine)
     // Update the recovery record before the actions, which may take some time. If the host dies meanwhile, the record
@@ -25,7 +26,9 @@ extension Engine {
     // Update the ledger of slots first, because the step may have ended a teardown. If one of the actions sends a
     // set-up, the ledger must already count this teardown as ended.
     noteSlot(entry, from: before, to: after)
+    KillPoint.pass("actions")
     perform(actions, entry)
+    KillPoint.pass("performed")
     if before.isGivingBack, !after.isGivingBack {
       if entry.tearsDownLeft {
         entry.tearsDownLeft = false

@@ -123,6 +123,8 @@ final class PlaybackEntry {
   var nextLicense: LicenseID = 1
   /// What the playback's recovery record says; nil: the playback has no record.
   var recorded: SSMSession.Recoverable?
+  /// The addresses of the server in the recovery record.
+  var recordedAddresses: [UInt8]?
 
   init(
     id: PlaybackID, player: PlayerID, host: HostPlayback, item: PlaybackItem, shared: PlaybackShared,

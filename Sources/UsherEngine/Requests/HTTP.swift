@@ -180,6 +180,9 @@ package protocol Transport: AnyObject {
   /// The cookies that the transport sends to an endpoint's origin, as CURLINFO_COOKIELIST writes them, each
   /// NUL-terminated.
   func cookies(of endpoint: Endpoint) -> [Secret]
+  /// Calls `onEnd` in `wait` or `read` when the other end of a pair of sockets was closed, once. The caller may close
+  /// the descriptor in `onEnd`.
+  func watch(_ socket: Int32, onEnd: @escaping () -> Void)
   /// Ends all connections.
   func shutDown()
 }
@@ -192,6 +195,7 @@ extension Transport {
   package func dropIdleConnections() {}
   package func connectAgain(_ id: TransferID, isNetworkBack: Bool) {}
   package var longCount: Int { 0 }
+  package func watch(_ socket: Int32, onEnd: @escaping () -> Void) {}
   package func addresses(of endpoint: Endpoint) -> [UInt8]? { nil }
   package func cookies(of endpoint: Endpoint) -> [Secret] { [] }
 }

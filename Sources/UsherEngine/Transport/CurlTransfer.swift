@@ -251,6 +251,7 @@ final class CurlTransfer {
   /// libcurl tries to send the request again over another connection, although the server may already have acted on it.
   /// This function prevents that: only the machines decide whether to repeat a request.
   func maySend(localPort: Int32) -> Bool {
+    KillPoint.pass("sending")
     self.localPort = localPort
     attempts += 1
     wasStopped = attempts > 1 && handleOptions.isPost && curl_shim_request_size(easy) > 0
@@ -278,6 +279,7 @@ final class CurlTransfer {
       if tried.count > 1 { tried.removeFirst() }
       tried.append(curl_shim_copy_address(address))
     }
+    KillPoint.pass("connecting")
     if connectedSocket >= 0 {
       defer { connectedSocket = -1 }
       return connectedSocket
@@ -290,6 +292,7 @@ final class CurlTransfer {
   /// Called by libcurl with each part of the decoded body. Returns false if the body exceeds `max_response_bytes`; then
   /// libcurl stops reading.
   func takeBody(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    KillPoint.pass("body")
     guard reply.count + bytes.count <= limit else {
       isTooLarge = true
       return false

@@ -165,6 +165,7 @@ final class CurlTransport: Transport {
     running[place] = transfer
     watchdog.requestStarted()
     mustCheckKept = true
+    KillPoint.pass("request")
   }
 
   private func transfer(_ id: TransferID) -> CurlTransfer? {
@@ -245,6 +246,8 @@ final class CurlTransport: Transport {
   func addresses(of endpoint: Endpoint) -> [UInt8]? { endpoint.name.flatMap { names.known($0) } }
 
   func cookies(of endpoint: Endpoint) -> [Secret] { mayUseCurl() ? pool.cookies(of: endpoint) : [] }
+
+  func watch(_ socket: Int32, onEnd: @escaping () -> Void) { poller.watch(socket, onEnd: onEnd) }
 
   func wake() { platform_eventfd_signal(poller.wakeFD) }
 

@@ -32,6 +32,25 @@ final class Poller {
     platform_epoll_watch(epoll, descriptor, was, interest) == 0
   }
 
+  /// A pair of sockets whose other end may be closed, and what happens then; negative: there is none.
+  private var watched: Int32 = -1
+  private var onEnd: (() -> Void)?
+
+  func watch(_ socket: Int32, onEnd: @escaping () -> Void) {
+    watched = watch(socket, was: 0, PLATFORM_READABLE) ? socket : -1
+    self.onEnd = onEnd
+  }
+
+  private func watchedEnded() {
+    let body = onEnd
+    _ = watch(watched, was: PLATFORM_READABLE, 0)
+    watched = -1
+    onEnd = nil
+    // So that the loop makes a turn.
+    wasWoken = true
+    body?()
+  }
+
   /// Begins a turn of the loop, in which the timer must fire at `instant` (boot time in nanoseconds; nil: it need not
   /// fire).
   ///
@@ -79,6 +98,7 @@ final class Poller {
       case timerFD:
         platform_fd_drain(timerFD)
         timerFired()
+      case watched: watchedEnded()
       default:
         ready[sockets] = ready[index]
         sockets += 1
@@ -98,6 +118,7 @@ final class Poller {
   }
 
   func close() {
+    onEnd = nil
     platform_fd_close(epoll)
     platform_fd_close(wakeFD)
     platform_fd_close(timerFD)

@@ -1,4 +1,6 @@
 internal import CCurl
+internal import CGuard
+internal import CPlatform
 package import UsherCore
 
 /// Which servers a context trusts, and the certificate with which it identifies itself.
@@ -40,6 +42,22 @@ package final class TLSOptions {
   /// Sets the options of a libcurl handle.
   /// - Returns: false if libcurl refused one of them; then the handle must not be used.
   func set(_ easy: UnsafeMutableRawPointer) -> Bool { curl_shim_set_tls(easy, &texts, Self.hasAuthoritiesFile) == 0 }
+
+  /// Writes the options to a record. Paths become absolute, because another process has another working folder.
+  func write(to writer: inout RecordWriter) {
+    let fields = [
+      (USHER_FIELD_AUTHORITIES, texts.authorities), (USHER_FIELD_CERTIFICATE, texts.certificate),
+      (USHER_FIELD_KEY, texts.key), (USHER_FIELD_PHRASE, texts.phrase), (USHER_FIELD_PIN, texts.pin)
+    ]
+    for (kind, text) in fields {
+      guard let text else { continue }
+      let isPath = kind != USHER_FIELD_PHRASE && (kind != USHER_FIELD_PIN || curl_shim_is_pin(text) == 0)
+      let path = isPath ? curl_shim_absolute(text) : nil
+      let used = path.map { UnsafePointer($0) } ?? text
+      writer.add(kind, UnsafeRawBufferPointer(start: used, count: Int(platform_length(used)) + 1))
+      curl_shim_free_text(path)
+    }
+  }
 
   private static let hasAuthoritiesFile = curl_shim_has_authorities_file()
 

@@ -41,6 +41,7 @@ ENUMS: dict[str, type[Enum]] = {
     "USHER_CLOSE_": enums.CloseMode,
     "USHER_CLOCK_": enums.Clock,
     "USHER_CALLBACKS_": enums.Callbacks,
+    "USHER_GUARDIAN_": enums.Guardian,
     "USHER_LOG_": enums.LogLevel,
     "USHER_LICENSE_": enums.LicenseType,
     "USHER_RENEW_": enums.RenewType,

@@ -68,6 +68,9 @@ struct context_options {
   std::vector<uint8_t> journal_key;
   bool journal_in_clear = false;
   milliseconds recovery_wait{0};
+  guardian_mode guardian = guardian_mode::none;
+  milliseconds close_at_exit{0};
+  std::optional<std::string> guardian_path;
 };
 
 /** usher_pending. */
@@ -99,8 +102,8 @@ public:
     auto kept = std::make_shared<detail::faults>();
     detail::c_text ca(options.ca_file), pin(options.pinned_public_key), certificate(options.client_certificate_file),
         key(options.client_key_file), proxy(options.proxy), agent(options.user_agent),
-        passphrase(options.client_key_passphrase), journal(options.journal_file);
-    if (!detail::are_valid(ca, pin, certificate, key, proxy, agent, passphrase, journal))
+        passphrase(options.client_key_passphrase), journal(options.journal_file), guardian(options.guardian_path);
+    if (!detail::are_valid(ca, pin, certificate, key, proxy, agent, passphrase, journal, guardian))
       return detail::done(USHER_E_INVALID_ARGUMENT, context(nullptr, kept));
     usher_context_options raw = USHER_CONTEXT_OPTIONS_INIT;
     raw.clock = static_cast<int32_t>(options.clock);
@@ -130,6 +133,9 @@ public:
     raw.journal_key_size = options.journal_key.size();
     raw.journal_in_clear = options.journal_in_clear;
     raw.recovery_wait_ms = detail::ms32(options.recovery_wait);
+    raw.guardian = static_cast<int32_t>(options.guardian);
+    raw.close_at_exit_ms = detail::ms32(options.close_at_exit);
+    raw.guardian_path = guardian.c_str();
     raw.refusal = words::on_refusal;
     if (options.log) {
       auto *it = detail::boxed(std::move(options.log), kept);

@@ -133,6 +133,12 @@ enum class clock_kind : int32_t { system = USHER_CLOCK_SYSTEM, manual = USHER_CL
 
 enum class callback_mode : int32_t { threaded = USHER_CALLBACKS_THREADED, pumped = USHER_CALLBACKS_PUMPED };
 
+enum class guardian_mode : int32_t {
+  none = USHER_GUARDIAN_OFF,
+  if_possible = USHER_GUARDIAN_IF_POSSIBLE,
+  required = USHER_GUARDIAN_REQUIRED
+};
+
 enum class log_level : int32_t {
   standard = 0,
   error = USHER_LOG_ERROR,

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ._c.enums import EventType as EventType
     from ._c.enums import FPSRequest as FPSRequest
     from ._c.enums import FPSResponse as FPSResponse
+    from ._c.enums import Guardian as Guardian
     from ._c.enums import HeartbeatMissing as HeartbeatMissing
     from ._c.enums import HeartbeatStart as HeartbeatStart
     from ._c.enums import Hook as Hook
@@ -133,7 +134,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "_c.abi": "OFF",
-    "_c.enums": "AppendVersion Callbacks Clock CloseMode ContentIDRule EventType FPSRequest FPSResponse "
+    "_c.enums": "AppendVersion Callbacks Clock CloseMode ContentIDRule EventType FPSRequest FPSResponse Guardian "
     "HeartbeatMissing HeartbeatStart Hook KeepAlive KeySystem LicenseType LogLevel NoticeType Operation Origin Part "
     "RenewType Resetup Route SessionState Status Suspend TLSFault TokenKind URLEncode WireFormat",
     "_errors": "CallbackError ClosedError DeclinedError Explanation ForkedError FullError HTTPStatusError "

@@ -15,6 +15,7 @@ from ._c.enums import (
     ContentIDRule,
     FPSRequest,
     FPSResponse,
+    Guardian,
     HeartbeatMissing,
     HeartbeatStart,
     KeepAlive,
@@ -99,6 +100,17 @@ class ContextOptions(TypedDict, total=False):
     recovery_wait_ms: How long the first set-ups of the context wait for the teardowns of the sessions that a dead
         process left in the journal, ms. After this time the teardowns continue, and set-ups no longer wait. Default
         3000.
+    guardian: ``Guardian``: whether a guardian watches this process: a small separate process, usher-guardian. If this
+        process ends without closing its sessions (SIGKILL, a crash, _exit(), exec), the guardian tears them down at
+        once. The guardian never touches a session while this process lives, except if this process closes the library's
+        descriptors. Sessions of customer SSM have no guardian: only the host knows how to tear them down.
+        docs/guardian.md has the details. Default: Guardian.OFF.
+    close_at_exit_ms: How long the end of the process (exit(), or a return from main()) may wait for the teardown of the
+        sessions that this context still holds, ms. The library then closes all playbacks of the context in an exit
+        handler. Default 0: the end of the process does not wait, and nothing is torn down. _exit(), quick_exit(),
+        abort() and signals run no exit handlers; use a guardian for these. A child of fork() does nothing when it ends.
+    guardian_path: Absolute path of the program usher-guardian. Default: usher-guardian in the folder of libusher.so, or
+        in ../libexec/usher or ../../libexec/usher as seen from this folder.
     """
 
     clock: Clock | int | Literal["system", "manual"]
@@ -127,6 +139,9 @@ class ContextOptions(TypedDict, total=False):
     journal_key: bytes | None
     journal_in_clear: bool
     recovery_wait_ms: int
+    guardian: Guardian | int | Literal["off", "if_possible", "required"]
+    close_at_exit_ms: int
+    guardian_path: str | None
 
 
 class SSPOptions(TypedDict, total=False):
@@ -400,6 +415,7 @@ ENUMERATIONS: dict[str, type[IntEnum]] = {
     "callbacks": Callbacks,
     "clock": Clock,
     "content_id_rule": ContentIDRule,
+    "guardian": Guardian,
     "heartbeat_missing": HeartbeatMissing,
     "heartbeat_start": HeartbeatStart,
     "keep_alive": KeepAlive,

@@ -185,6 +185,9 @@ class ContextOptions(ctypes.Structure):
         ("journal_key_size", c_size_t),
         ("journal_in_clear", c_int32),
         ("recovery_wait_ms", c_uint32),
+        ("guardian", c_int32),
+        ("close_at_exit_ms", c_uint32),
+        ("guardian_path", c_char_p),
     ]
 
 

@@ -289,6 +289,18 @@ class Callbacks(IntEnum):
     """Callbacks run only inside usher_context_pump(), on the thread that calls it."""
 
 
+class Guardian(IntEnum):
+    """USHER_GUARDIAN_...: whether a context has a guardian."""
+
+    OFF = 0
+    """No guardian."""
+    IF_POSSIBLE = 1
+    """A guardian if the system can start it. Otherwise the log gets a warning with the reason, and the context works
+    without a guardian."""
+    REQUIRED = 2
+    """A guardian. If it cannot be started, usher_context_new() fails, and `refusal` and the log get the reason."""
+
+
 class LogLevel(IntEnum):
     """USHER_LOG_...: how detailed the log is."""
 

@@ -1,0 +1,166 @@
+internal import CPlatform
+package import UsherCore
+
+/// A process that tears down the sessions of a context if the host dies: usher-guardian. It shares memory with this
+/// process: the recovery records. The guardian acts only when this process has ended; until then it waits.
+///
+/// `start` runs on the thread that makes the context; later only the I/O thread uses the object.
+package final class Guardian {
+  /// A copy has room for the longest header lines that the library accepts (64 kB), and for URL, addresses and cookies.
+  /// The system gives memory only to the pages that a record uses.
+  private static var copySize: Int { 1 << 17 }
+  private static var slotCount: Int { 4096 }
+  private static var areaSize: Int { RecordArea.size(copySize: copySize, slotCount: slotCount) }
+  private static var nanosecondsPerSecond: Int64 { 1_000_000_000 }
+  /// How often the first process of a new guardian is asked whether it has ended.
+  private static var checkPeriod: Int64 { 50_000_000 }
+  /// If a guardian ends too early, this many new ones are started at most, after a second each.
+  private static var restartsMax: Int { 5 }
+
+  package let records: RecordArea
+  private let memory: UnsafeMutableRawPointer
+  private let descriptor: Int32
+  private let path: [UInt8]
+  /// This process's end of the channel to the guardian; negative: there is no guardian.
+  private(set) var channel: Int32 = -1
+  /// How many guardians were started.
+  private(set) var launches = 0
+  /// The first process of a guardian, which ends as soon as the guardian runs; 0: it has ended.
+  private var process: Int32 = 0
+  private var restarts = 0
+  /// When `tend` has something to do, in nanoseconds of the boot time; nil: nothing.
+  private(set) var tendAt: Int64?
+
+  /// - Parameter path: NUL-terminated.
+  private init(_ memory: UnsafeMutableRawPointer, _ descriptor: Int32, _ path: [UInt8]) {
+    self.memory = memory
+    self.descriptor = descriptor
+    self.path = path
+    records = RecordArea(
+      memory: UnsafeMutableRawBufferPointer(start: memory, count: Self.areaSize), copySize: Self.copySize,
+      slotCount: Self.slotCount)
+  }
+
+  deinit {
+    end()
+    platform_shared_memory_end(descriptor, memory, Self.areaSize)
+  }
+
+  /// Starts the guardian of a context.
+  /// - Parameters:
+  ///   - path: the program, NUL-terminated; nil: the program that was installed with the library.
+  ///   - settings: the options of all requests of the context.
+  package static func start(_ path: [UInt8]?, _ settings: TransportOptions) throws(UsherError) -> Guardian {
+    let program = path ?? installedProgram()
+    var memory: UnsafeMutableRawPointer?
+    let descriptor = platform_shared_memory_new(areaSize, &memory)
+    guard descriptor >= 0, let memory else { throw failure("memory for its records", platform_last_error()) }
+    let guardian = Guardian(memory, descriptor, program)
+    guard guardian.records.keepSettings({ settings.write(into: $0) }) else {
+      throw UsherError(.invalidArgument, message: "guardian: the options are too long for its records")
+    }
+    if let failure = guardian.launch(waits: true) { throw failure }
+    return guardian
+  }
+
+  private static func installedProgram() -> [UInt8] {
+    var path = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    path.withUnsafeMutableBytes { text in
+      "usher-guardian".withCString {
+        _ = platform_find_beside_library($0, text.baseAddress?.assumingMemoryBound(to: CChar.self))
+      }
+    }
+    return Array(path.prefix { $0 != 0 }) + [0]
+  }
+
+  // MARK: The process
+
+  /// Starts the process.
+  /// - Parameter waits: whether to wait until it runs. Otherwise `tend` finds out later.
+  /// - Returns: why it does not run.
+  private func launch(waits: Bool) -> UsherError? {
+    var newChannel: Int32 = -1
+    let error = path.withUnsafeBytes {
+      platform_guardian_start($0.baseAddress?.assumingMemoryBound(to: CChar.self), descriptor, &process, &newChannel)
+    }
+    guard error == 0 else { return Self.failure(programName, error) }
+    channel = newChannel
+    launches &+= 1
+    if waits { return whyNotStarted(waits: true) }
+    tendAt = platform_boottime_ns() &+ Self.checkPeriod
+    return nil
+  }
+
+  /// Asks whether the first process has ended, which it does when the guardian runs. If it has failed, the other end of
+  /// the channel is closed.
+  private func whyNotStarted(waits: Bool) -> UsherError? {
+    let result = platform_guardian_started(process, channel, waits ? 1 : 0)
+    guard result != PLATFORM_GUARDIAN_STARTS else { return nil }
+    process = 0
+    guard result != PLATFORM_GUARDIAN_RUNS else { return nil }
+    var line = LogLine("guardian: ")
+    line.add(programName)
+    line.add(result == 127 ? " cannot run: a library that it needs is missing; exit code " : " has failed; exit code ")
+    line.add(UInt64(clamping: result))
+    return UsherError(.system, message: line.text())
+  }
+
+  private var programName: String { String(decoding: path.dropLast(), as: UTF8.self) }
+
+  private static func failure(_ what: String, _ error: Int32) -> UsherError {
+    var text = [UInt8](repeating: 0, count: 128)
+    text.withUnsafeMutableBytes {
+      platform_write_error_text(error, $0.baseAddress?.assumingMemoryBound(to: CChar.self))
+    }
+    var line = LogLine("guardian: ")
+    line.add(what)
+    line.add(": ")
+    line.add(String(decoding: text.prefix { $0 != 0 }, as: UTF8.self))
+    return UsherError(.system, message: line.text())
+  }
+
+  /// Called when the other end of the channel was closed: the guardian has ended.
+  /// - Returns: the warning for the log.
+  func hasEnded() -> LogLine {
+    platform_fd_close(channel)
+    channel = -1
+    return planRestart(LogLine("the guardian has ended"))
+  }
+
+  private func planRestart(_ why: LogLine) -> LogLine {
+    var line = why
+    if restarts < Self.restartsMax {
+      tendAt = platform_boottime_ns() &+ Self.nanosecondsPerSecond
+      line.add("; a new one starts in a second")
+    } else {
+      tendAt = nil
+      line.add("; no new one is started: if this process dies, the slots of its sessions stay taken")
+    }
+    return line
+  }
+
+  /// Starts a new guardian, or looks whether a new one runs, if it is time.
+  /// - Returns: a warning for the log.
+  func tend() -> LogLine? {
+    guard let at = tendAt, at <= platform_boottime_ns() else { return nil }
+    tendAt = nil
+    // Ask even if the guardian has ended, because its first process must not stay a zombie.
+    let failure = process == 0 ? nil : whyNotStarted(waits: false)
+    if channel < 0 {
+      restarts += 1
+      return launch(waits: false).map { planRestart(LogLine($0)) }
+    }
+    if process != 0 { tendAt = platform_boottime_ns() &+ Self.checkPeriod }
+    return failure.map { LogLine($0) }
+  }
+
+  /// Marks the records as invalid, removes them, and ends the guardian.
+  func end() {
+    records.end()
+    platform_guardian_end(channel)
+    channel = -1
+    if process != 0 { _ = platform_guardian_started(process, -1, 1) }
+    process = 0
+    tendAt = nil
+  }
+}

@@ -1,0 +1,190 @@
+"""A host with a guardian as a separate process, which a test kills, and the session table of the head-end."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from usher.testing.headend import HeadEnd, KeySystem
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PATIENCE = int(os.environ.get("USHER_TEST_PATIENCE", "1"))
+LIMIT_S = 20.0 * PATIENCE
+"""The longest wait for anything. The tests of make kills also print how long it really takes."""
+UNDER_TOOL = os.environ.get("USHER_TEST_GUARDIAN")
+"""A program that runs the guardian under a sanitizer or valgrind (scripts/sanitize.py); None: the guardian itself."""
+SYSTEMS: dict[str, KeySystem] = {"v1": "widevine", "v2": "widevine", "enforced": "fairplay"}
+
+
+def library() -> Path:
+    return Path(os.environ["USHER_LIBRARY"]).resolve()
+
+
+def guardian() -> Path:
+    """The program that the library starts by default."""
+    return library().parent / "usher-guardian"
+
+
+MARK = 300_000 + os.getpid() % 500_000
+"""A limit of this process that its hosts and their guardians inherit: it tells these guardians from those of other test
+runs on the same machine."""
+resource.setrlimit(resource.RLIMIT_MSGQUEUE, (MARK, resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1]))
+
+
+def is_guardian(process: int) -> bool:
+    """Whether a process is a guardian of a host of these tests; false for a zombie. (A guardian is a child of process
+    1, which may need a moment to remove it.)"""
+    status = status_of(process)
+    if status["State"].startswith("Z"):
+        return False
+    limits = Path(f"/proc/{process}/limits").read_text(encoding="utf-8")
+    if not re.search(rf"^Max msgqueue size +{MARK} ", limits, re.M):
+        return False
+    if UNDER_TOOL and b"usher-guardian" in Path(f"/proc/{process}/cmdline").read_bytes():
+        return True
+    return status["Name"] == "usher-guardian"
+
+
+def build_host(folder: Path) -> Path:
+    program = folder / "host"
+    flags = ["-std=gnu99", "-Wall", "-Wextra", "-Werror", "-O1", f"-I{ROOT / 'include'}"]
+    linked = [str(library()), f"-Wl,-rpath,{library().parent},--allow-shlib-undefined"]
+    subprocess.run(["cc", *flags, str(HERE / "host.c"), *linked, "-o", str(program)], check=True, timeout=120)
+    return program
+
+
+def wait_until(condition: Callable[[], object], what: str, limit_s: float = LIMIT_S) -> float:
+    """Waits in real time. Returns how long it took, in seconds."""
+    begun = time.monotonic()
+    while not condition():
+        assert time.monotonic() - begun < limit_s, f"after {limit_s} s: {what}"
+        time.sleep(0.005)
+    return time.monotonic() - begun
+
+
+def parent_of(process: int) -> int:
+    return int(status_of(process)["PPid"])
+
+
+def status_of(process: int) -> dict[str, str]:
+    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def guardians() -> set[int]:
+    """Returns the processes of usher-guardian that run now, of all hosts."""
+    found = set()
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        with suppress(OSError):  # the process has ended
+            if is_guardian(int(name)):
+                found.add(int(name))
+    return found
+
+
+@dataclass
+class Host:
+    """A running host (host.c)."""
+
+    process: subprocess.Popen[str]
+    account: str
+    before: set[int]
+    lines: list[str] = field(default_factory=list)
+
+    def wait_line(self, wanted: str) -> None:
+        """Reads lines until one begins with `wanted`."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line.strip())
+            if line.startswith(wanted):
+                return
+        raise AssertionError(f"the host ended without {wanted!r}: {self.lines}, {self.rest()}")
+
+    def proceed(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def guardian(self) -> int:
+        """Returns the guardian of this host; there must be no other host that has started since."""
+        found = guardians() - self.before
+        assert len(found) == 1, f"{len(found)} guardians: {found}"
+        return found.pop()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(LIMIT_S)
+        self.rest()
+
+    def rest(self) -> str:
+        """Reads what the host has written until its end, and waits for the end. Returns its standard error."""
+        output, errors = self.process.communicate(timeout=LIMIT_S)
+        self.lines += output.split("\n")
+        return errors
+
+
+class Killing:
+    """Starts hosts, each with its own account."""
+
+    def __init__(self, headend: HeadEnd, program: Path) -> None:
+        self.headend = headend
+        self.program = program
+        self._count = 0
+
+    def command(self, way: str = "v1", account: str | None = None, **options: object) -> list[str]:
+        api = "v2" if way == "v2" else "v1"
+        headend = self.headend
+        self._count += 1
+        account = account or f"account-{self._count}"
+        tokens = [headend.content_token(account=account, max_sessions=5000) for _ in range(2)]
+        if UNDER_TOOL:
+            options.setdefault("guardian_path", UNDER_TOOL)
+        words = [f"{name}={value}" for name, value in options.items() if value is not None]
+        if headend.ca_file:
+            words.append(f"ca_file={headend.ca_file}")
+        url = headend.license_url(SYSTEMS[way], api=api)
+        return [str(self.program), way, url, headend.ssm_url, *tokens, *words]
+
+    def start(self, way: str = "v1", environment: dict[str, str] | None = None, **options: object) -> Host:
+        command = self.command(way, **options)
+        before = guardians()
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, "SWIFT_BACKTRACE": "enable=no", **(environment or {})},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        return Host(process, f"account-{self._count}", before)
+
+    @contextmanager
+    def playing(self, way: str = "v1", environment: dict[str, str] | None = None, **options: object) -> Iterator[Host]:
+        """Starts a host, and waits until it has played and waits."""
+        host = self.start(way, environment, stays=1, **options)
+        try:
+            host.wait_line("played")
+            yield host
+        finally:
+            if host.process.poll() is None:
+                host.process.kill()
+            host.rest()
+
+    def held(self, account: str) -> int:
+        return len(self.headend.sessions.active(account))
+
+    def wait_free(self, account: str) -> float:
+        """Waits until the account holds no session. Returns how long it took, in seconds."""
+        return wait_until(lambda: not self.held(account), f"{account} holds {self.held(account)}: {self.story()}")
+
+    def story(self) -> str:
+        return re.sub(r"\s+", " ", str(self.headend.journal))[-2000:]

@@ -1,0 +1,30 @@
+"""Measures what the guardian costs a heartbeat: the host writes a recovery record for each new token."""
+
+from __future__ import annotations
+
+from heartbeats import OURS, QUICK, SIXTY_FOUR, Load
+from measure import Goal, Program, Run, interleaved, ratio, spread
+from report import Section
+from server import Server
+
+GUARDED = "libusher, with a guardian"
+LOADS = (SIXTY_FOUR, Load("1,000 due at once", 1000, 0, 10, 1))
+MOST = 1.02
+
+
+def measure(run: Run) -> list[Section]:
+    rows, goals = [], []
+    with Server() as server:
+        for load in QUICK[1:2] if run.quick else LOADS:
+            base = ("--base", server.base(), "--sessions", load.sessions, "--warm-up", 2, "--rounds", load.rounds)
+            plain = Program(OURS, run.c("beats_usher", *base))
+            guarded = Program(GUARDED, run.c("beats_usher", *base, "--variant", 4))
+            # The difference is small, so measure it more often than other figures.
+            interleaved([plain, guarded], run.repetitions if run.quick else 3 * run.repetitions)
+            against = ratio(guarded.cpu_us, plain.cpu_us)
+            for program in (plain, guarded):
+                rows.append([f"{load.title}: {program.name}", spread(program.cpu_us).text(), ""])
+            rows[-1][-1] = against.text(2)
+            goals.append(Goal(f"{load.title}: CPU per heartbeat, with / without a guardian", against.median, MOST))
+    words = "`make profile` counts the instructions, which depend less on the load of the machine."
+    return [Section("Guardian", words, ["", "CPU µs per beat", "with / without"], rows, goals)]

@@ -1,0 +1,66 @@
+/* records.c - see records.h. SPDX-License-Identifier: Apache-2.0 */
+#include "records.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+bool records_open(struct records *records, int fd) {
+  struct stat is;
+  const usher_record_header *header = &records->header;
+  int seals = fcntl(fd, F_GET_SEALS);
+  /* Without these seals another process could make the area smaller, and a read beyond its end would be a SIGBUS. */
+  if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &is) != 0 || is.st_size < (off_t)sizeof *header) return false;
+  void *area = mmap(NULL, (size_t)is.st_size, PROT_READ, MAP_SHARED, fd, 0);
+  if (area == MAP_FAILED) return false;
+  memcpy(&records->header, area, sizeof records->header);
+  records->area = area;
+  return header->magic == USHER_RECORD_MAGIC && header->version == USHER_RECORD_VERSION &&
+         header->header_size >= sizeof *header && header->copy_size >= sizeof(usher_record_copy) &&
+         header->copy_size % 8 == 0 && header->header_size % 8 == 0 &&
+         usher_record_area_size(header->header_size, header->copy_size, header->slot_count) <= (size_t)is.st_size;
+}
+
+bool records_are_over(const struct records *records) {
+  usher_record_header now;
+  memcpy(&now, records->area, sizeof now);
+  return now.state != USHER_AREA_IN_USE;
+}
+
+bool records_read(const struct records *records, int64_t slot, struct record *out) {
+  const usher_record_header *header = &records->header;
+  const size_t copy_size = header->copy_size;
+  uint8_t *bytes = malloc(copy_size);
+  uint64_t sequence;
+  if (bytes == NULL) return false;
+  const uint8_t *at = records->area + usher_record_offset(header, slot < 0 ? 0 : 1 + 2 * (size_t)slot);
+  size_t length =
+      slot < 0 ? usher_record_read(at, copy_size, bytes, &sequence) : usher_record_newest(at, copy_size, bytes);
+  /* The buffer has the size of a copy; keep only what the record needs. */
+  uint8_t *kept = length > 0 ? realloc(bytes, length) : NULL;
+  if (kept == NULL) {
+    free(bytes);
+    return false;
+  }
+  memcpy(&out->fixed, kept, sizeof out->fixed);
+  out->length = length;
+  out->bytes = kept;
+  return true;
+}
+
+void record_free(struct record *record) {
+  if (record->bytes != NULL) explicit_bzero(record->bytes, record->length);
+  free(record->bytes);
+  record->bytes = NULL;
+}
+
+const char *record_text(const struct record *record, uint32_t kind) {
+  usher_record_field field;
+  size_t at = 0;
+  const uint8_t *bytes;
+  while ((bytes = usher_record_next(record->bytes, record->length, &at, &field)) != NULL)
+    if (field.kind == kind && kind != USHER_FIELD_BODY) return (const char *)bytes;
+  return NULL;
+}
