@@ -1,6 +1,6 @@
 # usher: `make demo` shows it, `make test` tests it. Each target first builds the files that it needs and that are not
-# up to date. It writes only to .venv and .venv-bench (Python), build/ (libraries, examples, logs) and .build*
-# (SwiftPM).
+# up to date. It writes only to .venv, .venv-bench and .venv-docs (Python), build/ (libraries, examples, logs) and
+# .build* (SwiftPM).
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -11,7 +11,7 @@ endif
 .PHONY: built
 .PHONY: help demo generate test lint format faults chaos floods sanitize fuzz bench profile model simulate mutants
 .PHONY: release build clean
-.PHONY: kills packages hosts host-packages player-packages
+.PHONY: docs kills packages hosts host-packages player-packages
 .SECONDARY:
 
 PYTHON ?= python3
@@ -46,6 +46,7 @@ help:
 	@echo '                 PARTS="docs examples": only these parts; scripts/test.py --list names them'
 	@echo '  make lint      checks layout and style of all source files; make test does it too (FILES="Sources include")'
 	@echo '  make format    lays out the source files that make lint complains about'
+	@echo '  make docs      build/site: the documentation as static pages, with a reference of each language'
 	@echo '  make generate  writes the files made from the headers: function table, Python declarations, constants'
 	@echo
 	@echo 'Slower tests:'
@@ -92,6 +93,9 @@ lint: .venv/ready
 
 format: .venv/ready
 	@$(python) scripts/format $(FILES)
+
+docs: $(shipped) .venv-docs/ready
+	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 900 .venv-docs/bin/python scripts/site
 
 # Writes docs/faults.md if every cell of the table has its expected outcome.
 faults: $(shipped) .venv/ready
@@ -182,6 +186,13 @@ player-packages:
 	  --requirement benchmarks/requirements.txt
 	@touch $@
 
+.venv-docs/ready: docs/site/requirements.txt bindings/python/pyproject.toml | packages
+	@echo 'usher: making .venv-docs'
+	@$(PYTHON) -m venv --clear .venv-docs
+	@$(bounded) 900 .venv-docs/bin/pip install --quiet --disable-pip-version-check \
+	  --requirement docs/site/requirements.txt --editable 'bindings/python[headend]'
+	@touch $@
+
 # If a build does not change the library, the library keeps its date, so that make does not link its dependants again.
 # The stamp file beside it records that the build ran.
 build/%/stamp: $(core) | packages
@@ -221,7 +232,7 @@ $(bench): $(benches) $(shipped) | packages
 
 clean:
 	rm -rf build .build .build-release
-	rm -rf .build-embedded .build-checked-* .build-shipped-* .venv .venv-bench .hypothesis .pytest_cache \
+	rm -rf .build-embedded .build-checked-* .build-shipped-* .venv .venv-bench .venv-docs .hypothesis .pytest_cache \
 	  bindings/python/build bindings/python/src/libusher.egg-info bindings/python/.hypothesis \
 	  bindings/pytest/build bindings/pytest/src/pytest_usher.egg-info \
 	  bindings/python/.mypy_cache bindings/python/.ruff_cache

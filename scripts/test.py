@@ -255,6 +255,20 @@ def all_parts() -> list[Part]:
             "README and docs: quotes, links and names are right",
             [PYTHON, str(ROOT / "Tests" / "docs" / "check.py")],
         ),
+        Part(
+            "tutorial",
+            "the commands of the tutorial play under a session",
+            [PYTHON, str(ROOT / "Tests" / "docs" / "tutorial.py")],
+            timeout_s=400,
+            cores=0.3,
+        ),
+        Part(
+            "site",
+            "make docs: the documentation site, without a warning",
+            ["make", "--no-print-directory", "docs"],
+            count_exit,
+            timeout_s=900,
+        ),
         Part("demo", "make demo", ["make", "--no-print-directory", "demo"], count_checklist, 600, cores=0.3),
         *(
             Part(

@@ -20,7 +20,7 @@ from headers import Headers  # noqa: E402
 PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
     *(ROOT / "benchmarks" / name for name in ("README.md",)),
-    *sorted((ROOT / "docs").rglob("*.md")),
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "site"),
     *sorted((ROOT / ".github").rglob("*.md")),
 ]
 QUOTED = {"c": "examples/c/minimal.c", "python": "examples/python/minimal.py"}

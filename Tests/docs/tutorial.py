@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Runs the commands of the pages in docs/tutorial, each page with a head-end of its own.
+
+    tutorial.py
+
+Takes the programs in `sh` from the page and from the parts that it includes, and runs them in the folder of the
+repository, without `make build`. Instead of /tmp/usher and port 8090 they use a temporary folder and a free port. Then
+the head-end must have seen the requests of one playback, in order, and must hold no session. Prints one line per claim,
+"ok - ..." or "not ok - ...". Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TUTORIAL = ROOT / "docs" / "tutorial"
+AT_MOST_S = 100
+ORDER = ["setup", "license", "teardown"]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def commands(page: Path) -> str:
+    text = re.sub(
+        r"^```\{include\} (\S+)\n```$", lambda found: (TUTORIAL / found[1]).read_text(), page.read_text(), flags=re.M
+    )
+    blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S)
+    return "\n".join(blocks).replace("make build\n", "")
+
+
+def asked(port: int, what: str) -> dict[str, object]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/_control/{what}", timeout=10) as reply:
+        answer: dict[str, object] = json.load(reply)
+        return answer
+
+
+def failures(page: Path, folder: Path) -> list[str]:
+    """Returns what was wrong with a page; nothing if all was right."""
+    port = free_port()
+    script = commands(page).replace("/tmp/usher", str(folder)).replace("8090", str(port))
+    # The script ends at once if a command fails. The head-end that it started in the background goes on.
+    done = subprocess.Popen(
+        ["bash", "-euc", script],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    output_file = folder / "output"
+    try:
+        # The head-end keeps the pipe open, so read until the script itself has ended.
+        os.set_blocking(done.stdout.fileno(), False)  # type: ignore[union-attr]
+        done.wait(AT_MOST_S)
+        output_file.write_text(done.stdout.read() or "")  # type: ignore[union-attr]
+        if done.returncode != 0:
+            return [f"exit code {done.returncode}", *output_file.read_text().splitlines()[-5:]]
+        journal, sessions = asked(port, "journal"), asked(port, "sessions")
+        routes = [entry["route"] for entry in journal["entries"]]  # type: ignore[attr-defined]
+        held = [one for one in sessions["sessions"] if one["state"] == "active"]  # type: ignore[attr-defined]
+        wrong = [] if [route for route in routes if route in ORDER] == ORDER else [f"the journal has {routes}"]
+        wrong += [] if not held else [f"the head-end still holds {len(held)} session"]
+        wrong += [] if "a licence of" in output_file.read_text() else output_file.read_text().splitlines()[-5:]
+        return wrong
+    finally:
+        os.killpg(done.pid, signal.SIGTERM)
+
+
+def main() -> int:
+    failed = 0
+    pages = sorted(page for page in TUTORIAL.glob("*.md") if page.stem != "index")
+    for page in pages:
+        with tempfile.TemporaryDirectory() as folder:
+            wrong = failures(page, Path(folder))
+        print(f"{'not ok' if wrong else 'ok'} - the commands of docs/tutorial/{page.name} play under a session")
+        for line in wrong:
+            print(f"    {line}")
+        failed += bool(wrong)
+    if not pages:
+        print("not ok - docs/tutorial has no pages")
+    return 1 if failed or not pages else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
