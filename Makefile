@@ -9,8 +9,8 @@ ifneq ($(MAKECMDGOALS),built)
 .NOTPARALLEL:
 endif
 .PHONY: built
-.PHONY: help demo generate test lint format faults chaos floods sanitize fuzz bench profile model simulate mutants
-.PHONY: release build clean
+.PHONY: help demo generate test lint format faults chaos floods load sanitize fuzz bench profile model simulate
+.PHONY: mutants release build clean
 .PHONY: docs kills packages hosts host-packages player-packages
 .SECONDARY:
 
@@ -55,6 +55,7 @@ help:
 	@echo '  make hosts     mpv, GStreamer and others with their plug-ins; writes docs/hosts.md (minutes)'
 	@echo '  make floods    servers that send without end, 5 s each: how late other heartbeats are (minutes; SECONDS=20)'
 	@echo '  make kills     kills hosts with a guardian at each of several hundred points; the server must hold nothing'
+	@echo '  make load      10,000 playbacks, then 1,000 accounts at their limit while Redis restarts (four minutes)'
 	@echo '  make release   `swift build -c release`, which must work without a warning (minutes)'
 	@echo '  make model     every order of events in the state machines; writes docs/model.md (SECONDS=120)'
 	@echo '  make simulate  the engine in random stories: 10,000 screens for 24 hours of virtual time'
@@ -111,6 +112,10 @@ hosts: player-packages $(hosts) .venv/ready
 chaos: $(shipped) .venv/ready
 	@USHER_LIBRARY=$(abspath $(shipped)) $(python) scripts/chaos --seconds $(or $(SECONDS),1200) --seed $(or $(SEED),1) \
 	  $(if $(SECONDS),,--write-page)
+
+# Redis and the head-end run on free ports of loopback.
+load: $(shipped) .venv/ready
+	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 900 $(python) scripts/load.py --html build/load.html
 
 floods: $(shipped) .venv/ready
 	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 3600 $(python) -m pytest -q -s --timeout 300 -p no:cacheprovider \

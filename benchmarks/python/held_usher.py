@@ -35,6 +35,7 @@ parser.add_argument(
     default=0,
     help="pump at intervals of so many ms; 0: when callbacks are due",
 )
+parser.add_argument("--slack", type=int, default=0, help="the context's timer_slack_ms")
 options = parser.parse_args()
 
 late: Counter[int] = Counter()
@@ -48,7 +49,7 @@ def on_event(event: usher.Event) -> None:
         failed.append(str(event.error))
 
 
-with usher.Context(callbacks="pumped") as context:
+with usher.Context(callbacks="pumped", timer_slack_ms=options.slack) as context:
     delegate = usher.SSPDelegate(
         context,
         license_url=f"{options.base}/licenses",

@@ -41,7 +41,8 @@ class RedisServer:
             TimeoutError: the server does not answer.
         """
         words = ["--bind", "127.0.0.1", "--port", str(self._port), "--dir", str(self._folder), "--save", ""]
-        words += ["--appendonly", "yes", "--appendfsync", "always", "--logfile", str(self._folder / "log")]
+        words += ["--appendonly", "yes", "--appendfsync", "always"]
+        words += ["--auto-aof-rewrite-percentage", "0", "--logfile", str(self._folder / "log")]
         self._process = subprocess.Popen([self._program, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + _START_S
         while not self._answers():
@@ -58,6 +59,11 @@ class RedisServer:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    def changes(self) -> bytes:
+        """Returns the log of all changes since the first start, as Redis writes it to its disk (append-only file)."""
+        files = (self._folder / "appendonlydir").glob("*.incr.aof")
+        return b"".join(file.read_bytes() for file in sorted(files, key=lambda file: int(file.name.split(".")[2])))
 
     def close(self) -> None:
         """Ends the server and deletes its data."""
