@@ -11,7 +11,7 @@ endif
 .PHONY: built
 .PHONY: help demo generate test lint format faults chaos floods load sanitize fuzz bench profile model simulate
 .PHONY: mutants release build clean
-.PHONY: docs kills packages hosts host-packages player-packages
+.PHONY: abi abi-hosts docs kills packages hosts host-packages player-packages
 .SECONDARY:
 
 PYTHON ?= python3
@@ -57,6 +57,8 @@ help:
 	@echo '  make kills     kills hosts with a guardian at each of several hundred points; the server must hold nothing'
 	@echo '  make load      10,000 playbacks, then 1,000 accounts at their limit while Redis restarts (four minutes)'
 	@echo '  make release   `swift build -c release`, which must work without a warning (minutes)'
+	@echo '  make abi       compares the binary interface of the headers with the recorded releases (docs/abi.md)'
+	@echo '  make abi-hosts a host built with these headers, with the library of the oldest recorded release (minutes)'
 	@echo '  make model     every order of events in the state machines; writes docs/model.md (SECONDS=120)'
 	@echo '  make simulate  the engine in random stories: 10,000 screens for 24 hours of virtual time'
 	@echo '                 (minutes; SEED=N repeats one story)'
@@ -143,6 +145,13 @@ endif
 
 model: packages
 	@SECONDS_TO_SEARCH=$(or $(SECONDS),120) scripts/model
+
+abi: packages
+	@$(PYTHON) scripts/abi
+
+abi-hosts: $(shipped) .venv/ready
+	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 3600 $(python) -m pytest -q --timeout 3000 -p no:cacheprovider \
+	  Tests/abi/old_libraries.py
 
 # This build uses a separate folder, so that SwiftPM compiles everything and repeats every warning.
 release: packages

@@ -49,6 +49,7 @@ PYTEST_FOLDERS = (
     "Tests/guardian",
     "Tests/hosts",
     "Tests/runners",
+    "Tests/abi",
 )
 """Folders whose Python files pytest runs. The other Python files under Tests are programs, which mypy checks."""
 
@@ -153,6 +154,7 @@ def all_parts() -> list[Part]:
         ),
         Part("api-shipped", "the table of functions, shipped library", gate("api.sh", SHIPPED)),
         Part("api-checked", "the table of functions, checked library", gate("api.sh", CHECKED)),
+        python_tests("abi", "the binary interface against the recorded releases", SHIPPED, "Tests/abi"),
         Part(
             "headers",
             "each header compiles alone: C99, C++11; usher.hpp: C++17, C++20",

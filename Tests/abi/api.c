@@ -3,8 +3,8 @@
  * last release at the same offsets as in that release. This program is not linked with libusher.
  *   api LIBUSHER [OTHER]       OTHER: another libcurl, which the host loads with RTLD_GLOBAL before libusher
  * api.sh writes two files, both with names without usher_. functions.h has FUNCTION(name) for each member, in the
- * order of the headers. recorded.h has RECORDED(name) for each function in the newest file of docs/abi, in the same
- * order.
+ * order of the headers. recorded.h has RECORDED(name) for each function of the newest release in Tests/abi/releases, in
+ * the same order.
  */
 #include <dlfcn.h>
 #include <stddef.h>

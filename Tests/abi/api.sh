@@ -1,6 +1,6 @@
 #!/bin/sh
-# api.sh LIBUSHER [INCLUDE]: compares the function table of usher_get_api() with the headers and with docs/abi; see
-# api.c. Then it does the same in a host that has loaded another libcurl.
+# api.sh LIBUSHER [INCLUDE]: compares the function table of usher_get_api() with the headers and with the
+# recorded releases; see api.c. Then it does the same in a host that has loaded another libcurl.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tell.sh"
@@ -11,10 +11,10 @@ headers=$here/../../scripts/headers.py
 members=$("$headers" --include "$include" members)
 functions=$("$headers" --include "$include" functions | sed 's/^usher_//' | grep -v '^get_api$')
 same "the table has the headers' functions" "$(echo "$functions" | sort)" "$(echo "$members" | sort)"
-for table in $(find "$here/../../docs/abi" -name '*.table' | sort -V); do
-  recorded=$(grep '^usher_' "$table" | sed 's/^usher_//')
+for release in $(find "$here/releases" -mindepth 1 -maxdepth 1 | sort -V); do
+  recorded=$("$headers" --include "$release/include" members)
   first=$(echo "$members" | head -n "$(echo "$recorded" | wc -l)")
-  same "the table begins with the functions of $(basename "$table" .table), in their order" "$recorded" "$first"
+  same "the table begins with the functions of $(basename "$release"), in their order" "$recorded" "$first"
 done
 for name in $recorded; do echo "RECORDED($name)"; done >"$work/recorded.h" # the newest record
 for name in $members; do echo "FUNCTION($name)"; done >"$work/functions.h"

@@ -1,22 +1,21 @@
-"""Writes docs/symbols.txt, the list of all public names, and docs/abi/*.table, the order of the table of functions."""
+"""Writes docs/symbols.txt, the list of all public names, and decides the order of the table of functions."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from headers import ROOT, TABLE, Headers
 
+from .sizes import RELEASES, releases
+
 SYMBOLS = ROOT / "docs" / "symbols.txt"
-ABI = ROOT / "docs" / "abi"
 NONE = "-"
 
 HEAD = """\
 # Every public name of libusher: C names as the headers have them, then names of usher.hpp (namespace usher).
 # scripts/generate adds new names, with the version in include/usher/base.h. Do not delete the line of a name that was
 # in a release: if you remove such a name from a header, write the version in the last column.
-# The order of the function table is in docs/abi/.
+# The headers of each release, and with them the order of the function table, are in Tests/abi/releases.
 #
 # name                                        since  deprecated  removed
 """
@@ -118,29 +117,24 @@ def check(headers: Headers) -> list[str]:
 # ---- the order of the table ------------------------------------------------------------------------------------------
 
 
-def records() -> list[Path]:
-    """Returns the files docs/abi/*.table, oldest first."""
-    return sorted(ABI.glob("*.table"), key=lambda path: [int(part) for part in re.findall(r"\d+", path.stem)])
-
-
-def recorded() -> list[str]:
-    """Returns the functions of the last recorded table, in order."""
-    files = records()
-    text = files[-1].read_text(encoding="utf-8") if files else ""
-    return [line for line in text.splitlines() if line and not line.startswith("#")]
+def recorded(headers: Headers) -> tuple[str, list[str]]:
+    """Returns the newest recorded release of this major version, and the functions of its table, in order."""
+    folders = releases(RELEASES, headers.version[0])
+    return (folders[-1].name, [*Headers(folders[-1] / "include").table]) if folders else ("none", [])
 
 
 def table_order(headers: Headers) -> list[str]:
     """Returns the recorded functions in their order, then the newer ones in the order of the headers."""
-    old = [name for name in recorded() if name in headers.functions]
+    _, before = recorded(headers)
+    old = [name for name in before if name in headers.functions]
     return old + [name for name in headers.functions if name not in old and name != "usher_get_api"]
 
 
 def check_table(headers: Headers) -> list[str]:
+    release, before = recorded(headers)
     return [
-        f"{name} is in {records()[-1].relative_to(ROOT)}, but no header declares it. Hosts of that release find "
-        "the members of the table by their offset, so keep the function (it may answer an error). If it is not out "
-        "yet, delete the line"
-        for name in recorded()
+        f"{name} is in the table of release {release}, but no header declares it. Hosts of that release find the "
+        "members of the table by their offset, so keep the function (it may answer an error)"
+        for name in before
         if name not in headers.functions
     ]

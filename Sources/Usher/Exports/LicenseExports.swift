@@ -148,16 +148,13 @@ public func usher_response_get(_ response: OpaquePointer!, _ out: UnsafeMutableP
   report(response) { () throws(UsherError) in
     let object = try borrow(response, as: ResponseObject.self)
     guard let out else { throw refused("out", isMissing) }
-    _ = try roomFor(UnsafeRawPointer(out), first: MemoryLayout<usher_response_info>.size)
-    object.message.withUnsafeBytes { message in
+    let info = object.message.withUnsafeBytes { message in
       // The host may keep these pointers: the array and the secret live as long as the response, and neither moves.
       let text = message.baseAddress?.assumingMemoryBound(to: CChar.self)
-      if let data = object.answer.data {
-        data.withBytes { out.pointee = mapResponse(object.answer, $0, text) }
-      } else {
-        out.pointee = mapResponse(object.answer, nil, text)
-      }
+      return object.answer.data?.withBytes { mapResponse(object.answer, $0, text) }
+        ?? mapResponse(object.answer, nil, text)
     }
+    try fill(out, info)
   }
 }
 

@@ -9,8 +9,7 @@ public func usher_context_metrics(_ context: OpaquePointer!, _ out: UnsafeMutabl
     let object = try borrow(context, as: ContextObject.self)
     guard let out else { throw refused("out", isMissing) }
     try refuseInCallbacks()
-    let size = try roomFor(UnsafeRawPointer(out), first: MemoryLayout<usher_metrics>.size)
-    out.pointee = usher_metrics(object.engine.metrics(), size)
+    try fill(out, usher_metrics(object.engine.metrics()))
   }
 }
 
@@ -21,18 +20,19 @@ public func usher_metrics_text(
   _ size: UnsafeMutablePointer<Int>!
 ) -> Int32 {
   report { () throws(UsherError) in
-    guard let metrics else { throw UsherError(.invalidArgument) }
-    _ = try roomFor(UnsafeRawPointer(metrics), first: MemoryLayout<usher_metrics>.size)
+    guard metrics != nil else { throw UsherError(.invalidArgument) }
+    let given = try options(metrics)
     let labels = try bytes(labels, most: 4096, "labels") ?? []
     guard labels.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { throw UsherError(.invalidArgument) }
-    try copy(metricsText(metrics.pointee, labels: labels), buffer, size)
+    try copy(metricsText(given, labels: labels), buffer, size)
   }
 }
 
 extension usher_metrics {
-  fileprivate init(_ metrics: Metrics, _ size: Int) {
+  fileprivate init(_ metrics: Metrics) {
     self.init(
-      struct_size: size, sessions_held: metrics.sessionsHeld, sessions_opened: metrics.sessionsOpened,
+      struct_size: MemoryLayout<usher_metrics>.size, sessions_held: metrics.sessionsHeld,
+      sessions_opened: metrics.sessionsOpened,
       sessions_lost: metrics.sessionsLost, setups_sent: metrics.sent.setups, heartbeats_sent: metrics.sent.heartbeats,
       teardowns_sent: metrics.sent.teardowns, licenses_sent: metrics.sent.licenses, others_sent: metrics.sent.others,
       retries: metrics.retries, keep_alives: metrics.lateness.count, lateness_ms: metrics.lateness.sum,

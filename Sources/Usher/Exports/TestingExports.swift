@@ -45,10 +45,12 @@ public func usher_context_pending(_ context: OpaquePointer!, _ out: UnsafeMutabl
     let object = try borrow(context, as: ContextObject.self)
     guard let out else { throw refused("out", isMissing) }
     try refuseInCallbacks()
-    let size = try roomFor(UnsafeRawPointer(out), first: MemoryLayout<usher_pending>.size)
     let pending = object.engine.pending()
-    out.pointee = usher_pending(
-      struct_size: size, transfers: UInt32(clamping: pending.transfers), callbacks: UInt32(clamping: pending.callbacks),
-      queued: UInt32(clamping: pending.queued), reserved: 0, next_timer_ms: pending.next ?? .max, now_ms: pending.now)
+    try fill(
+      out,
+      usher_pending(
+        struct_size: MemoryLayout<usher_pending>.size, transfers: UInt32(clamping: pending.transfers),
+        callbacks: UInt32(clamping: pending.callbacks), queued: UInt32(clamping: pending.queued), reserved: 0,
+        next_timer_ms: pending.next ?? .max, now_ms: pending.now))
   }
 }

@@ -11,42 +11,6 @@ var isTooLarge: StaticText { ": too large" }
 var isTooLateToTearDown: StaticText { ": the library no longer has the token of the session that was left" }
 private var isTooLong: StaticText { ": too long" }
 
-/// Reads the option struct behind a pointer. Throws if its size is smaller than that of the first release, or if the
-/// struct has bytes other than 0 after the last field that the library knows.
-func options<Options>(_ pointer: UnsafePointer<Options>?) throws(UsherError) -> Options {
-  guard let pointer else { throw refused("options or request", isMissing) }
-  try checkSize(UnsafeRawPointer(pointer), known: MemoryLayout<Options>.size)
-  return pointer.pointee
-}
-
-/// Returns `pointer` if the library can read the struct behind it, otherwise nil.
-func readable<Options>(_ pointer: UnsafePointer<Options>?) -> UnsafePointer<Options>? {
-  hasValidSize(pointer, known: MemoryLayout<Options>.size) ? pointer : nil
-}
-
-@inline(never)
-private func hasValidSize(_ raw: UnsafeRawPointer?, known: Int) -> Bool {
-  guard let raw else { return false }
-  do throws(UsherError) { try checkSize(raw, known: known) } catch { return false }
-  return true
-}
-
-@inline(never)
-func checkSize(_ raw: UnsafeRawPointer, known: Int) throws(UsherError) {
-  let size = raw.load(as: Int.self)
-  guard size >= known, size <= 1 << 16 else { throw refused("struct_size: not one of a release") }
-  for offset in known..<max(size, known) where raw.load(fromByteOffset: offset, as: UInt8.self) != 0 {
-    throw refused("struct_size: fields that this library does not know are set")
-  }
-}
-
-/// Returns how many bytes of a host's struct the library may fill.
-func roomFor(_ raw: UnsafeRawPointer, first: Int) throws(UsherError) -> Int {
-  let size = raw.load(as: Int.self)
-  guard size >= first, size <= 1 << 16 else { throw refused("struct_size: not one of a release") }
-  return size
-}
-
 /// Reads a C string without its NUL; returns nil for NULL.
 @inline(never)
 func bytes(_ text: UnsafePointer<CChar>?, most: Int = 1 << 16, _ field: StaticText) throws(UsherError) -> [UInt8]? {

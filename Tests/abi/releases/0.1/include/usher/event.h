@@ -1,0 +1,169 @@
+/** @file
+ * event.h - events: what the library reports to the host.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_EVENT_H
+#define USHER_EVENT_H
+
+#include "base.h"
+#include "error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The session was set up; `period_ms` is its keep-alive period (0: none). */
+#define USHER_EVENT_SESSION_STARTED 1
+/** Set-up failed: the playback gets no licence and must stop (OTVSSMSetupErrorNotification). */
+#define USHER_EVENT_SETUP_ERROR 2
+/** The library could not keep the session alive (OTVSSMHeartbeatErrorNotification). Stop playback; to continue, start
+    the same item again. Reported once per outage. */
+#define USHER_EVENT_HEARTBEAT_ERROR 3
+/** Teardown failed: the head-end holds the slot until the session expires (OTVSSMTeardownErrorNotification).
+    `must_stop` is 0, since the playback that the event names has stopped already. */
+#define USHER_EVENT_TEARDOWN_ERROR 4
+/** The server accepted a heartbeat, or a renewal that keeps the session alive. With customer SSM the callback
+    succeeded; if the host's answer was USHER_RENEW_HEARTBEAT and the delegate has no heartbeat callback, this event
+    comes each period although the library called nothing. */
+#define USHER_EVENT_KEPT_ALIVE 5
+/** The outage that USHER_EVENT_HEARTBEAT_ERROR reported is over: the session is alive. */
+#define USHER_EVENT_RECOVERED 6
+/** A keep-alive is overdue, e.g. after the machine slept: the session may have ended. KEPT_ALIVE or HEARTBEAT_ERROR
+    follows. */
+#define USHER_EVENT_SESSION_DOUBTFUL 7
+/** A renewal is due and the playback has no payload callback: call usher_playback_request_license() with
+    USHER_LICENSE_RENEWAL. Not reported with customer SSM. */
+#define USHER_EVENT_RENEWAL_DUE 8
+/** The library no longer holds the session: it tore the session down, or left it to expire (`left` = 1), or the server
+    had ended it. If the teardown failed, USHER_EVENT_TEARDOWN_ERROR comes first. With customer SSM and no teardown
+    callback, `left` is 0 although the session is still active at your servers. */
+#define USHER_EVENT_SESSION_ENDED 9
+/** A licence arrived: the first one or a renewal. */
+#define USHER_EVENT_LICENSE 10
+/** A licence request failed or could not be sent. Not reported for requests that a close or a zap ended. */
+#define USHER_EVENT_LICENSE_ERROR 11
+/** The playback is closed, and the teardown with its retries has ended. No event of the playback follows, unless you
+    later tear down a session that was left to expire (see usher_playback_close()). `error.status` is USHER_OK, or
+    USHER_E_REPLACED if a newer item was started before this one began. `error.orphan_possible` is 1 if the head-end may
+    hold a session whose token never reached the library. In threaded mode usher_playback_wait_closed() returns after
+    the observers have received this event; usher_context_close() waits for the observers at most one second. */
+#define USHER_EVENT_PLAYBACK_CLOSED 12
+
+/** SSP V2: the licence reply had no session token. Playback continues without a session: the library sends no
+    keep-alives and no teardown. Reported once per playback. If the reply to a later licence request has a session
+    token, USHER_EVENT_SESSION_STARTED follows. */
+#define USHER_EVENT_NO_SESSION 13
+/** A resource loader has registered the device: the licence server accepted a token that registers the device. Store
+    this fact, and set `device_registered` of usher_loader_options when the program starts again. */
+#define USHER_EVENT_DEVICE_REGISTERED 14
+/** The close that usher_context_begin_close() began has ended. `error.status` is USHER_OK if all playbacks are closed,
+    or USHER_E_TIMEOUT if the time limit has passed; usher_context_free() then closes the other playbacks. The event
+    belongs to no playback; observers on other threads may still receive events of playbacks after it. */
+#define USHER_EVENT_CONTEXT_CLOSED 15
+/** The server refused set-up because the account has too many sessions, and the library repeats the set-up (option
+    `slot_wait_ms` of the delegate). `error` has the refusal, with `must_stop` = 0. SESSION_STARTED or SETUP_ERROR
+    follows, unless you close the playback before. */
+#define USHER_EVENT_WAITING_FOR_SLOT 16
+
+/** One event. The struct and everything it points to live until the observer returns. */
+typedef struct usher_event {
+  /** Size of this struct in the library. A newer library may have fields after those that your header knows. */
+  size_t struct_size;
+  /** USHER_EVENT_... */
+  int32_t type;
+  /** 1 in a SESSION_ENDED event: the library did not tear the session down, but left it to expire on purpose, or the
+   * customer SSM delegate has no teardown callback. If the playback was closed during set-up, it had no SESSION_STARTED
+   * event. */
+  int32_t left;
+  /** The number of this event, in the order in which the events of the context happened; the first event has 1. */
+  uint64_t sequence;
+  /** When the event happened: milliseconds on the context's clock, which starts at 0. */
+  uint64_t time_ms;
+  /** The playback; NULL in CONTEXT_CLOSED. Not owned; you may have freed it already. */
+  usher_playback *playback;
+  /** The player; NULL in CONTEXT_CLOSED. Not owned; you may have freed it already. */
+  usher_player *player;
+  /** The `tag` of the playback's options. */
+  uint64_t tag;
+  /** SESSION_STARTED: the keep-alive period in milliseconds. */
+  uint64_t period_ms;
+  /** KEPT_ALIVE: how late the keep-alive was sent, in milliseconds. */
+  uint64_t lateness_ms;
+  /** The error. Its `status` is USHER_OK in events that report no error. */
+  usher_error error;
+} usher_event;
+
+/**
+ * Observer: receives every event of a context.
+ * Threads: a callback thread; in order for one playback, in parallel for different playbacks. May call: every function
+ * whose comment says "In callbacks: yes". Last call: before `destroy` of its `user_data`.
+ *
+ * @param event      valid until the callback returns.
+ * @param user_data  as usher_context_add_observer() received it.
+ */
+typedef void (*usher_event_fn)(const usher_event *event, void *user_data);
+
+/* Notices: what a viewer must know about the item that a player plays (see usher_player_add_observer()). */
+/** The item may play: its first licence has arrived, or the wait for another session has ended well. */
+#define USHER_NOTICE_READY 1
+/** Too many devices play on the account. The library repeats the set-up (option `slot_wait_ms`). READY, REFUSED or LOST
+    follows, unless you stop the item before. */
+#define USHER_NOTICE_WAITING 2
+/** The item cannot play: set-up, the first licence, or a keep-alive before the first licence has failed. READY may
+    follow: if you request a licence again and get one, or if the session recovers. */
+#define USHER_NOTICE_REFUSED 3
+/** The item was ready and must stop: the session is lost, or a further licence was refused. RECOVERED may follow. */
+#define USHER_NOTICE_LOST 4
+/** The item may play again: the session is alive, or the licence has arrived. */
+#define USHER_NOTICE_RECOVERED 5
+/** The item is closed, and the head-end no longer holds its slot. */
+#define USHER_NOTICE_TORN_DOWN 6
+/** The item is closed. It never had a session, or its session was left to expire, or its teardown failed: then `error`
+    says why, and the head-end may hold the slot until the session expires. */
+#define USHER_NOTICE_ENDED 7
+
+/** One notice. The struct and everything it points to live until the observer returns. */
+typedef struct usher_notice {
+  /** Size of this struct in the library. A newer library may have fields after those that your header knows. */
+  size_t struct_size;
+  /** USHER_NOTICE_... */
+  int32_t type;
+  /** The playback. Not owned; you may have freed it already. */
+  usher_playback *playback;
+  /** The player. Not owned. */
+  usher_player *player;
+  /** The `tag` of the playback's options. */
+  uint64_t tag;
+  /** What has happened, in a sentence for the viewer: the summary of usher_error_explain() for `error`. Static
+      storage. */
+  const char *summary;
+  /** What the viewer can do. Static storage. */
+  const char *advice;
+  /** WAITING, REFUSED, LOST: why; ENDED: why the teardown failed. Otherwise its `status` is USHER_OK. */
+  usher_error error;
+} usher_notice;
+
+/**
+ * Observer of a player: receives the notices of the item that the player plays.
+ * Threads: a callback thread, in order with the item's other callbacks. May call: every function whose comment says "In
+ * callbacks: yes". Last call: before `destroy` of its `user_data`.
+ *
+ * @param notice     valid until the callback returns.
+ * @param user_data  as usher_player_add_observer() received it.
+ */
+typedef void (*usher_notice_fn)(const usher_notice *notice, void *user_data);
+
+/**
+ * Returns the name of an event type, e.g. "SESSION_STARTED".
+ *
+ * @param type  USHER_EVENT_...
+ * @return static storage; "UNKNOWN" for an unknown value.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API const char *usher_event_name(int32_t type);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* USHER_EVENT_H */
