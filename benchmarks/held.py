@@ -92,8 +92,8 @@ def hold_in_python(run: Run) -> Section:
     for name, (every, slack) in PUMPING.items():
         with Server(period_s=period_s) as server:
             words = ("--base", server.base(), "--sessions", sessions, "--spread", period_s, "--every", every)
-            words += ("--slack", slack)
-            command = [sys.executable, PYTHON / "held_usher.py", *words, "--seconds", PERIODS * period_s]
+            seconds = ("--slack", slack, "--seconds", PERIODS * period_s)
+            command = [sys.executable, PYTHON / "held_usher.py", *words, *seconds]
             told = told_by([*map(str, command)], timeout_s=(1 + PERIODS) * period_s + 120)
         if told["active"] != sessions or told["errors"]:
             raise RuntimeError(f"{told['active']} of {sessions} sessions active at the end: {told['errors']}")

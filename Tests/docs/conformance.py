@@ -35,6 +35,7 @@ PYTHON = {
     "security": ROOT / "Tests" / "security",
     "floods": ROOT / "Tests" / "floods",
     "seeds": ROOT / "Tests" / "seeds",
+    "guardian": ROOT / "Tests" / "guardian",
 }
 """The folder of each kind of Python test."""
 RESULTS = {
@@ -46,6 +47,7 @@ RESULTS = {
     "seeds": "seeds-*.xml",
     "faults": "faults*.xml",
     "floods": "floods*.xml",
+    "guardian": "guardian-*.xml",
     "C": "c-*.log",
     "C++": "cpp-*.log",
     "gate": "shipped.log",

@@ -55,12 +55,13 @@ class Runs(Scene["subprocess.Popen[bytes]"]):
         return (self.folder / f"out-{self.started.index(process)}").read_text(errors="replace")
 
     def child(self, process: subprocess.Popen[bytes]) -> int:
-        """Waits until the player runs. Returns its process id."""
+        """Waits until the player runs. Returns its process id. Before the player, `usher run` has another child for a
+        moment: the process that starts the guardian."""
 
         def find() -> int:
             assert process.poll() is None, self.text(process)
             listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-            return int(listed[0]) if listed else 0
+            return int(listed[0]) if listed and self.server.sessions.active() else 0
 
         found: int = until(find, "the player runs")
         return found

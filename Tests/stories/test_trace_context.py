@@ -90,14 +90,20 @@ def test_requests_byDefault_haveNoTraceContext(stage: Stage) -> None:
 
 
 def test_timerSlack_onTheSystemClock_heartbeatsWaitForEachOther(stage_factory: StageFactory) -> None:
-    """With a slack of 50 ms a heartbeat is sent 50 ms after it is due, if nothing else wakes the library."""
+    """With a slack of 50 ms a heartbeat is sent 50 ms after it is due, if nothing else wakes the library. On a busy
+    machine something else may wake it before one heartbeat, but not before each of them."""
     stage = stage_factory(
         headend={"clock": "system", "period_s": 0.3, "grace": 20.0, "beat_tolerance_ms": 60_000},
         clock="system",
         timer_slack_ms=50,
     )
     stage.play()
-    assert stage.events.wait(E.KEPT_ALIVE).lateness_ms >= 49
+    for beats in range(1, 6):
+        stage.headend.journal.wait_for(beats, route="heartbeat")
+        if any(event.lateness_ms >= 49 for event in stage.events.all(E.KEPT_ALIVE)):
+            return
+    lateness = [event.lateness_ms for event in stage.events.all(E.KEPT_ALIVE)]
+    raise AssertionError(f"no heartbeat waited for the slack: {lateness} ms late")
 
 
 @pytest.mark.parametrize("option", [{"timer_slack_ms": 51}, {"trace_context": 2}])

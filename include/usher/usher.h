@@ -61,10 +61,10 @@
  * OPTION STRUCTS
  * Each begins with `size_t struct_size` and has a ..._INIT macro. If a field is 0 or NULL, the library uses the default
  * that the field's comment states. USHER_OFF means "none" in the fields that allow it. Later releases add fields at
- * the end; a field that the host's struct does not have is 0. If `struct_size` is smaller than in the first release, or if
- * the struct has bytes other than 0 after the last field that the library knows, the function returns
- * USHER_E_INVALID_ARGUMENT. A function that fills a struct writes at most `struct_size` bytes, and sets `struct_size` to
- * the number of bytes that it wrote.
+ * the end; a field that the host's struct does not have is 0. If `struct_size` is smaller than in the first release, or
+ * if the struct has bytes other than 0 after the last field that the library knows, the function returns
+ * USHER_E_INVALID_ARGUMENT. A function that fills a struct writes at most `struct_size` bytes, and sets `struct_size`
+ * to the number of bytes that it wrote.
  *
  * WHAT IT DOES TO YOUR PROCESS
  * Signals: the library installs no signal handler and raises no signal; its threads block all signals and have names
