@@ -13,6 +13,8 @@ import Testing
       addresses: addresses.map { Array($0.utf8) + [0] }, cookies: [], lifetime: 40_000, timeout: 1000, retries: 3)
   }
 
+  private func secret(_ text: String) -> Secret { Secret(Array(text.utf8)) }
+
   @Test func record_thatWasKept_isReadAsAWhole() {
     let memory = RecordMemory()
     #expect(memory.read(0) == nil)
@@ -23,6 +25,57 @@ import Testing
           playback: 7, retries: 3,
           fields: ["1 https://head-end/teardown", "2 t: s1", "3 {}", "4 h:443:192.0.2.1"]))
     #expect(memory.read(1) == nil)
+  }
+
+  @Test func record_renewed_hasTheNewTokenAndAllElse() {
+    let memory = RecordMemory()
+    #expect(memory.area.keep(record("s1", addresses: "h:443:192.0.2.1"), of: 7))
+    let before = memory.read(0)?.fields
+    for (last, next) in [("s1", "s2"), ("s2", "s3"), ("s3", "s4")] {
+      #expect(memory.area.renew(7, token: secret(next), after: secret(last), lifetime: 50_000))
+      #expect(memory.read(0)?.fields == before.map { $0.map { $0 == "2 t: s1" ? "2 t: \(next)" : $0 } })
+    }
+  }
+
+  @Test func record_thatHasAnotherToken_isNotRenewed() {
+    let memory = RecordMemory()
+    #expect(!memory.area.renew(7, token: secret("s2"), after: secret("s1"), lifetime: 50_000))
+    #expect(memory.area.keep(record("s1"), of: 7))
+    for (last, next) in [("s0", "s2"), ("s1", "s22"), ("t: s1", "t: s2"), ("x: t: s1", "x: t: s2")] {
+      let isSame = last == "t: s1"
+      #expect(memory.area.renew(7, token: secret(next), after: secret(last), lifetime: 50_000) == isSame)
+      if isSame { #expect(memory.area.keep(record("s1"), of: 7)) }
+    }
+    #expect(memory.read(0)?.fields.contains("2 t: s1") == true)
+  }
+
+  @Test func renewal_writtenOnlyInPart_leavesTheOneBefore() {
+    let memory = RecordMemory()
+    let slot = memory.slot(0)
+    #expect(memory.area.keep(record("s1"), of: 7))
+    #expect(memory.area.renew(7, token: secret("s2"), after: secret("s1"), lifetime: 50_000))
+    let before = Array(slot)
+    #expect(memory.area.renew(7, token: secret("s3"), after: secret("s2"), lifetime: 60_000))
+    let after = Array(slot)
+    for cut in before.indices.filter({ before[$0] != after[$0] }).dropFirst() {
+      slot.copyBytes(from: after[..<cut] + before[cut...])
+      #expect(memory.read(0)?.fields.contains("2 t: s2") == true, "cut at byte \(cut)")
+    }
+  }
+
+  /// A hostile process writes lengths into the copy that a renewal reads.
+  @Test func renewal_afterAnyLengths_writesNothingBeyondTheCopy() {
+    for claim: UInt64 in [0, 8, 47, 64, 200, 488, 496, 1 << 32, .max] {
+      for offset in [16, 24 + 48 + 4, 24 + 48 + 8 + 32 + 4] {
+        let memory = RecordMemory()
+        #expect(memory.area.keep(record("s1"), of: 7))
+        let copy = UnsafeMutableRawBufferPointer(rebasing: memory.slot(0)[memory.copySize...])
+        withUnsafeBytes(of: claim) { copy[offset..<(offset + 4)].copyBytes(from: $0[..<4]) }
+        let other = Array(memory.slot(1))
+        _ = memory.area.renew(7, token: secret("s2"), after: secret("s1"), lifetime: 50_000)
+        #expect(Array(memory.slot(1)) == other, "\(claim) at \(offset)")
+      }
+    }
   }
 
   /// The host dies while it writes a record: wherever the write stops, the reader finds the record before.
