@@ -163,11 +163,12 @@ def test_log_ofAPlayback_hasItsTag_theHttpStatusAndTheCode(stage: Stage) -> None
 
 
 def test_threads_ofTheLibrary_haveNames(stage: Stage) -> None:
-    """The library names its threads, so that a debugger shows which threads belong to it."""
+    """The library names its threads, so that a debugger shows which threads belong to it. A thread names itself when it
+    first runs, which may be later than the first playback."""
     stage.play()
     stage.settle()
-    names = {path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")}
-    assert {"usher-io", "usher-watchdog", "usher-callback"} <= names
+    wanted = {"usher-io", "usher-watchdog", "usher-callback"}
+    stage.until(lambda: wanted <= {path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")})
 
 
 @pytest.mark.parametrize(
