@@ -83,7 +83,7 @@ def test_contextFreed_whileTheHeadEndIsMute_endsInTheTimeThatTheHostStates(
     assert time.monotonic() - began < SOON_S
     assert stage.events.types("a")[-3:] == ["TEARDOWN_ERROR", "SESSION_ENDED", "PLAYBACK_CLOSED"]
     assert stage.events.error(E.TEARDOWN_ERROR, "a").orphan_possible
-    stage.headend.release()
+    stage.headend.wait_held(0)
 
 
 @pytest.mark.leaves_session
@@ -98,7 +98,7 @@ def test_contextFreed_afterACloseThatTimedOut_doesNotWaitAgain(stage_factory: St
     stage.context.close(timeout_ms=None)
     assert time.monotonic() - began < SOON_S
     assert stage.events.types("a")[-3:] == ["TEARDOWN_ERROR", "SESSION_ENDED", "PLAYBACK_CLOSED"]
-    stage.headend.release()
+    stage.headend.wait_held(0)
 
 
 @pytest.mark.leaves_session
@@ -120,7 +120,7 @@ def test_contextFreed_withoutAClose_endsInTheTimeOfItsTeardowns(stage_factory: S
     took = time.monotonic() - began
     assert 0.4 < took < SOON_S, took
     assert stage.events.types("a")[-3:] == ["TEARDOWN_ERROR", "SESSION_ENDED", "PLAYBACK_CLOSED"]
-    stage.headend.release()
+    stage.headend.wait_held(0)
 
 
 def test_beginClose_returnsAtOnce_andAnEventFollowsTheLastTeardown(stage: Stage) -> None:
