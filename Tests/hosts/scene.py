@@ -1,5 +1,5 @@
-"""Parts that the tests of all players share: a head-end with a token file, waits with a time limit, and a web
-server."""
+"""Parts that the tests of all players share: a head-end with a token file, functions that wait with a time
+limit, and a web server."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ final class JournalScene {
       lifetime: lifetime, timeout: 1000, retries: 3)
   }
 
-  /// A context with these sessions that dies: `tokens` are the tokens of one session, in order.
+  /// Plays a context that dies while it holds one session. `tokens` are the tokens that this session had, in order.
   func die(with tokens: String...) {
     let journal = open()
     for token in tokens { _ = journal.keep(record(token), of: 7) }

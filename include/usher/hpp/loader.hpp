@@ -51,9 +51,9 @@ namespace detail {
 inline void no_server(usher_completion id) { usher_complete_server(id, nullptr, nullptr); }
 } // namespace detail
 
-/** The library's question to the host: which server gets the SPC? See usher_server_fn. The object has a copy of the
-    bytes, and the destructor wipes this copy. If you refuse the question, the loading request fails with
-    USHER_E_CALLBACK. */
+/** The library's question to the host: which server gets the SPC? See usher_server_fn. The object copies the URL and
+    the content identifiers of the question; the destructor wipes these copies. If you refuse the question, the loading
+    request fails with USHER_E_CALLBACK. */
 class server_request : public detail::refusable_question<detail::no_server> {
 public:
   server_request(const usher_server_request &request, detail::shared_faults kept)
