@@ -21,6 +21,7 @@ import sys
 import tempfile
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TUTORIAL = ROOT / "docs" / "tutorial"
@@ -42,9 +43,10 @@ def commands(page: Path) -> str:
     return "\n".join(blocks).replace("make build\n", "")
 
 
-def asked(port: int, what: str) -> dict[str, object]:
+def asked(port: int, what: str) -> dict[str, Any]:
+    """Returns what the head-end's control endpoint says."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/_control/{what}", timeout=10) as reply:
-        answer: dict[str, object] = json.load(reply)
+        answer: dict[str, Any] = json.load(reply)
         return answer
 
 
@@ -52,33 +54,30 @@ def failures(page: Path, folder: Path) -> list[str]:
     """Returns what was wrong with a page; nothing if all was right."""
     port = free_port()
     script = commands(page).replace("/tmp/usher", str(folder)).replace("8090", str(port))
-    # The script ends at once if a command fails. The head-end that it started in the background goes on.
-    done = subprocess.Popen(
-        ["bash", "-euc", script],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
     output_file = folder / "output"
+    with output_file.open("wb") as output:
+        # bash ends at once if a command fails. The head-end that the script starts in the background goes on.
+        script_run = subprocess.Popen(
+            ["bash", "-euc", script],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
     try:
-        # The head-end keeps the pipe open, so read until the script itself has ended.
-        os.set_blocking(done.stdout.fileno(), False)  # type: ignore[union-attr]
-        done.wait(AT_MOST_S)
-        output_file.write_text(done.stdout.read() or "")  # type: ignore[union-attr]
-        if done.returncode != 0:
-            return [f"exit code {done.returncode}", *output_file.read_text().splitlines()[-5:]]
-        journal, sessions = asked(port, "journal"), asked(port, "sessions")
-        routes = [entry["route"] for entry in journal["entries"]]  # type: ignore[attr-defined]
-        held = [one for one in sessions["sessions"] if one["state"] == "active"]  # type: ignore[attr-defined]
+        code = script_run.wait(AT_MOST_S)
+        told = output_file.read_text(encoding="utf-8", errors="replace")
+        if code != 0:
+            return [f"exit code {code}", *told.splitlines()[-5:]]
+        routes = [entry["route"] for entry in asked(port, "journal")["entries"]]
+        held = [one for one in asked(port, "sessions")["sessions"] if one["state"] == "active"]
         wrong = [] if [route for route in routes if route in ORDER] == ORDER else [f"the journal has {routes}"]
-        wrong += [] if not held else [f"the head-end still holds {len(held)} session"]
-        wrong += [] if "a licence of" in output_file.read_text() else output_file.read_text().splitlines()[-5:]
+        wrong += [f"the head-end still holds {len(held)} session"] if held else []
+        wrong += [] if "a licence of" in told else told.splitlines()[-5:]
         return wrong
     finally:
-        os.killpg(done.pid, signal.SIGTERM)
+        os.killpg(script_run.pid, signal.SIGTERM)
 
 
 def main() -> int:
