@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import aiohttp
 from aiohttp import web
 
-from ..doors import Loop
 from .format import Cassette, Exchange
 from .naming import TokenNames, exchange, operation_of
+from .serving import LocalServer
 
 _OF_ONE_CONNECTION = frozenset(
     {"connection", "content-encoding", "content-length", "host", "keep-alive", "transfer-encoding", "upgrade"}
@@ -20,7 +20,7 @@ _OF_ONE_CONNECTION = frozenset(
 _MAX_BODY = 16 * 1024 * 1024
 
 
-class Recorder:
+class Recorder(LocalServer):
     """A recording proxy; ``with Recorder(url) as recorder`` starts and stops it.
 
     Args:
@@ -38,28 +38,12 @@ class Recorder:
             raise ValueError("the URL of the head-end begins with http:// or https:// and has a host")
         self._target, self._header = f"{parts.scheme}://{parts.netloc}", token_header
         self._tls = ssl.create_default_context(cafile=ca_file) if parts.scheme == "https" else None
-        self._port = port
+        super().__init__("usher-recorder", port, _MAX_BODY)
         self._names = TokenNames()
         self._exchanges: dict[int, Exchange] = {}
         self._count = 0
         self._start = time.monotonic()
-        self._work: Loop | None = None
-        self._runner: web.AppRunner | None = None
         self._client: aiohttp.ClientSession | None = None
-
-    def __enter__(self) -> Recorder:
-        self._work = Loop("usher-recorder")
-        try:
-            self._work.call(self._open())
-        except BaseException:
-            self._work.stop()
-            raise
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        assert self._work is not None
-        self._work.call(self._close())
-        self._work.stop()
 
     def url(self, address: str) -> str:
         """The proxy's address, which a player uses instead of the head-end's."""
@@ -71,20 +55,14 @@ class Recorder:
 
     async def _open(self) -> None:
         self._client = aiohttp.ClientSession(auto_decompress=True, cookie_jar=aiohttp.DummyCookieJar())
-        app = web.Application(client_max_size=_MAX_BODY)
-        app.router.add_route("*", "/{anything:.*}", self._pass)
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.1)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
-        self._port = int(self._runner.addresses[0][1])
+        await super()._open()
 
     async def _close(self) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await super()._close()
         if self._client is not None:
             await self._client.close()
 
-    async def _pass(self, request: web.Request) -> web.StreamResponse:
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
         assert self._client is not None
         self._count += 1
         number, began = self._count, time.monotonic()

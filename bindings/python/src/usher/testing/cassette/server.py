@@ -8,15 +8,15 @@ from typing import Any, Literal, get_args
 
 from aiohttp import web
 
-from ..doors import Loop
 from .format import TOKEN_MEMBER, Cassette, Exchange
 from .naming import TokenNames, operation_of
+from .serving import LocalServer
 
 Order = Literal["strict", "lenient"]
 _LARGEST_BODY = 1024 * 1024
 
 
-class ReplayServer:
+class ReplayServer(LocalServer):
     """A server that plays a cassette; ``with ReplayServer(cassette) as server`` starts and stops it.
 
     It never waits: each reply goes out at once, so a player on virtual time plays an hour in a second.
@@ -40,27 +40,12 @@ class ReplayServer:
         if order not in get_args(Order):
             raise ValueError(f"order: {order!r} is neither strict nor lenient")
         self._left = list(enumerate(cassette.exchanges, start=1))
-        self._order, self._header, self._port = order, token_header, port
+        super().__init__("usher-replay", port, _LARGEST_BODY)
+        self._order, self._header = order, token_header
         self._names = TokenNames()
         self._found: list[str] = []
         self._requests = 0
         self._lock = threading.Lock()
-        self._work: Loop | None = None
-        self._runner: web.AppRunner | None = None
-
-    def __enter__(self) -> ReplayServer:
-        self._work = Loop("usher-replay")
-        try:
-            self._work.call(self._open())
-        except BaseException:
-            self._work.stop()
-            raise
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        assert self._work is not None and self._runner is not None
-        self._work.call(self._runner.cleanup())
-        self._work.stop()
 
     @property
     def url(self) -> str:
@@ -85,14 +70,6 @@ class ReplayServer:
             if not missing:
                 return list(self._found)
             return [*self._found, f"these requests of the cassette never came: {', '.join(missing)}"]
-
-    async def _open(self) -> None:
-        app = web.Application()
-        app.router.add_route("*", "/{anything:.*}", self._answer)
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.1)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
-        self._port = int(self._runner.addresses[0][1])
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         await request.read()
