@@ -5,8 +5,9 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tell.sh"
 library=$1
-most_bytes=699000 # 17,000 of them are the guardian and the close at exit
-glibc_floor=2.34 # the newest GLIBC_ version it may need
+most_bytes=680000
+glibc_floor=2.34 # the newest GLIBC_ version that its functions may need
+relocations=1000 # bytes of its relative relocations; glibc reads the packed form since 2.36, older than libcurl 7.87
 dynamic=$(readelf -dW "$library")
 segments=$(readelf -lW "$library")
 tag() { printf '%s\n' "$dynamic" | sed -n "s/.*($1).*\[\(.*\)\].*/\1/p"; }
@@ -49,6 +50,8 @@ else
   not_ok "$what: newer than $glibc_floor"
   nm -D --undefined-only "$library" | grep "@GLIBC_$newest" | sed 's/^/    /'
 fi
+packed=$(readelf -SW "$library" | sed 's/\[ *//' | awk '$2 == ".relr.dyn" { print $6 }')
+claim "relative relocations are packed" [ $((0x${packed:-ffff})) -le $relocations ]
 # The library starts one program, the guardian, with posix_spawn().
 changes='posix_spawnp|vfork|clone|signal|sigaction|setlocale|setenv|putenv|chdir|umask|exit|_exit|system|popen|fork|execve?'
 same "calls nothing that changes signals, locale or environment, ends the process or starts another" "" \
