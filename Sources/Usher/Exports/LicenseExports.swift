@@ -66,75 +66,6 @@ private func license(
   }
 }
 
-/// Implements `usher_playback_request_certificate`; contract in `include/usher/license.h`.
-@_cdecl("usher_playback_request_certificate") @implementation
-public func usher_playback_request_certificate(
-  _ playback: OpaquePointer!, _ fn: usher_license_fn!, _ user_data: UnsafeMutableRawPointer!,
-  _ destroy: usher_destroy_fn!
-) -> Int32 {
-  startRequest(playback, fn, user_data, destroy) { caller throws(UsherError) in
-    try certificate(caller, timeout: nil)
-  }
-}
-
-/// Implements `usher_playback_get_certificate`; contract in `include/usher/license.h`.
-@_cdecl("usher_playback_get_certificate") @implementation
-public func usher_playback_get_certificate(
-  _ playback: OpaquePointer!, _ timeout_ms: UInt32, _ out: UnsafeMutablePointer<OpaquePointer?>!
-) -> Int32 {
-  waitForRequest(playback, out) { caller throws(UsherError) in
-    try certificate(caller, timeout: milliseconds(timeout_ms, default: standardTimeout))
-  }
-}
-
-private func certificate(_ caller: RequestCaller, timeout: Milliseconds?) throws(UsherError) -> RequestStart {
-  try caller.refuseToWait()
-  let playback = caller.playback
-  guard playback.delegate.certificates.canSupply else { throw refused("delegate", ": has no certificate", .state) }
-  try caller.refuseIfClosed()
-  return { isBlocking, complete in
-    playback.engine.requestCertificate(playback.shared, timeout: timeout, isBlocking: isBlocking, complete: complete)
-  }
-}
-
-/// Implements `usher_playback_request_content_id`; contract in `include/usher/license.h`.
-@_cdecl("usher_playback_request_content_id") @implementation
-public func usher_playback_request_content_id(
-  _ playback: OpaquePointer!, _ url: UnsafePointer<UInt8>!, _ url_size: Int, _ fn: usher_license_fn!,
-  _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!
-) -> Int32 {
-  startRequest(playback, fn, user_data, destroy) { caller throws(UsherError) in
-    try contentID(url, url_size, caller, timeout: standardTimeout)
-  }
-}
-
-/// Implements `usher_playback_get_content_id`; contract in `include/usher/license.h`.
-@_cdecl("usher_playback_get_content_id") @implementation
-public func usher_playback_get_content_id(
-  _ playback: OpaquePointer!, _ url: UnsafePointer<UInt8>!, _ url_size: Int, _ timeout_ms: UInt32,
-  _ out: UnsafeMutablePointer<OpaquePointer?>!
-) -> Int32 {
-  waitForRequest(playback, out) { caller throws(UsherError) in
-    try contentID(url, url_size, caller, timeout: milliseconds(timeout_ms, default: standardTimeout))
-  }
-}
-
-private func contentID(
-  _ url: UnsafePointer<UInt8>?, _ size: Int, _ caller: RequestCaller, timeout: Milliseconds
-) throws(UsherError) -> RequestStart {
-  let text = try neededIdentifier(url, size, "url")
-  try caller.refuseToWait()
-  try caller.refuseIfClosed()
-  let playback = caller.playback
-  return { isBlocking, complete in
-    playback.engine.requestContentID(
-      playback.shared, url: text, timeout: timeout, isBlocking: isBlocking, complete: complete)
-  }
-}
-
-/// The default time limit of a request for a certificate or a content identifier.
-private let standardTimeout: Milliseconds = 10_000
-
 /// Returns the content identifier by which the token map finds the token of an asset; empty for a delegate without a
 /// map.
 private func contentID(_ assetID: [UInt8], _ delegate: LicenseDelegate) -> [UInt8] {
@@ -142,26 +73,94 @@ private func contentID(_ assetID: [UInt8], _ delegate: LicenseDelegate) -> [UInt
   return sspContentID(assetID) ?? assetID
 }
 
-/// Implements `usher_response_get`; contract in `include/usher/license.h`.
-@_cdecl("usher_response_get") @implementation
-public func usher_response_get(_ response: OpaquePointer!, _ out: UnsafeMutablePointer<usher_response_info>!) -> Int32 {
-  report(response) { () throws(UsherError) in
-    let object = try borrow(response, as: ResponseObject.self)
-    guard let out else { throw refused("out", isMissing) }
-    let info = object.message.withUnsafeBytes { message in
-      // The host may keep these pointers: the array and the secret live as long as the response, and neither moves.
-      let text = message.baseAddress?.assumingMemoryBound(to: CChar.self)
-      return object.answer.data?.withBytes { mapResponse(object.answer, $0, text) }
-        ?? mapResponse(object.answer, nil, text)
-    }
-    try fill(out, info)
+// Each request has two functions in C: one returns at once and calls a completion later, the other waits for the
+// answer.
+
+/// Starts a checked request; `complete` receives its answer. Returns false if the host has asked to close the playback.
+typealias RequestStart = (_ isBlocking: Bool, _ complete: @escaping (RequestResult) -> Void) -> Bool
+
+/// The playback that a request is for, and whether the calling function waits.
+struct RequestCaller {
+  let playback: PlaybackObject
+  fileprivate let isBlocking: Bool
+
+  /// Throws if the calling function waits for work that only the calling thread can do.
+  func refuseToWait() throws(UsherError) {
+    if isBlocking { try Usher.refuseToWait(playback.engine) }
+  }
+
+  func refuseIfClosed() throws(UsherError) {
+    if !playback.engine.isOpen(playback.shared) { throw UsherError(.closed) }
   }
 }
 
-/// Implements `usher_response_free`; contract in `include/usher/license.h`.
-@_cdecl("usher_response_free") @implementation
-public func usher_response_free(_ response: OpaquePointer!) -> Int32 {
-  report(response) { () throws(UsherError) in
-    _ = try release(response, as: ResponseObject.self)
+/// For the functions that call a completion later: checks the request, starts it and returns.
+@inline(never)
+func startRequest(
+  _ playback: OpaquePointer?, _ fn: usher_license_fn?, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?,
+  check: (RequestCaller) throws(UsherError) -> RequestStart
+) -> Int32 {
+  report(playback, owing: destroy, user) { () throws(UsherError) in
+    let object = try owned(playback, user, destroy, as: PlaybackObject.self)
+    let reference = hostReference(object.engine, lane: object.id, user, destroy)
+    guard let fn else { throw refused("fn", isMissing) }
+    let start = try check(RequestCaller(playback: object, isBlocking: false))
+    try begin(start, playback, object.tag, fn, user, reference)
+  }
+}
+
+/// Starts the request. This is a separate function, because the compiler copies `startRequest` for each of its callers.
+@inline(never)
+private func begin(
+  _ start: RequestStart, _ playback: OpaquePointer?, _ tag: UInt64, _ fn: @escaping usher_license_fn,
+  _ user: UnsafeMutableRawPointer?, _ reference: HostReference
+) throws(UsherError) {
+  try reference.accept()
+  let isStarted = start(false) { answer in
+    withResponse(answer) { fn(playback, $0, tag, user) }
+    // Runs `destroy` directly after `fn`, so that it comes before PLAYBACK_CLOSED.
+    reference.end()
+  }
+  if isStarted { return }
+  reference.end()
+  throw UsherError(.closed)
+}
+
+/// For the functions that wait: checks the request, starts it, waits, and gives the host a response.
+@inline(never)
+func waitForRequest(
+  _ playback: OpaquePointer?, _ out: UnsafeMutablePointer<OpaquePointer?>?,
+  check: (RequestCaller) throws(UsherError) -> RequestStart
+) -> Int32 {
+  out?.pointee = nil
+  return report(playback) { () throws(UsherError) in
+    let object = try borrow(playback, as: PlaybackObject.self)
+    let start = try check(RequestCaller(playback: object, isBlocking: true))
+    try waitForAnswer(start, object, out)
+  }
+}
+
+@inline(never)
+private func waitForAnswer(
+  _ start: RequestStart, _ object: PlaybackObject, _ out: UnsafeMutablePointer<OpaquePointer?>?
+) throws(UsherError) {
+  let wait = Wait<RequestResult>()
+  guard start(true, { wait.end($0) }) else { throw UsherError(.closed) }
+  try giveResponse(wait.wait(), object.context, out)
+}
+
+/// Gives the host a response, if the host wants one. Throws the error of the answer; this error is not a refusal of the
+/// call.
+@inline(never)
+func giveResponse(
+  _ answer: RequestResult, _ context: ContextObject, _ out: UnsafeMutablePointer<OpaquePointer?>?
+) throws(UsherError) {
+  if let out {
+    out.pointee = OpaquePointer(bitPattern: try context.give(ResponseObject(context: context, answer: answer)))
+  }
+  guard answer.error.status == .ok else {
+    var error = answer.error
+    error.isAlreadyReported = true
+    throw error
   }
 }
