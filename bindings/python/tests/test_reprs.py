@@ -29,19 +29,27 @@ STATES = {"Context", "Delegate", "Observer", "Part", "Playback", "Player", "Reso
 """Classes whose repr says in which state the object is."""
 
 
+def _shown_fields(kind: type[object]) -> list[tuple[str, str]]:
+    """The names and types of the fields that repr() of a data class or of a named tuple shows."""
+    if dataclasses.is_dataclass(kind):
+        return [(field.name, str(field.type)) for field in dataclasses.fields(kind) if field.repr]
+    return [(name, str(kind.__annotations__.get(name))) for name in getattr(kind, "_fields", ())]
+
+
 def test_dataclasses_showOnlyFieldsThatAreKnownToBePublic() -> None:
-    """If a data class has a field of text or bytes, repr() does not show this field, unless PUBLIC lists it."""
+    """If a data class or named tuple has a field of text or bytes, repr() does not show this field, unless PUBLIC
+    lists it."""
     checked = 0
     for module in pkgutil.walk_packages(usher.__path__, "usher."):
         if module.name.startswith(("usher.testing", "usher.aio.testing")):
             continue
         for name, kind in vars(importlib.import_module(module.name)).items():
-            if not (isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__module__.startswith("usher")):
+            if not (isinstance(kind, type) and kind.__module__.startswith("usher")):
                 continue
-            for field in dataclasses.fields(kind):
+            for field, shown in _shown_fields(kind):
                 checked += 1
-                if field.repr and ("str" in str(field.type) or "bytes" in str(field.type)):
-                    assert field.name in PUBLIC.get(name, ()) or field.name == "key_ids", f"{name}.{field.name}"
+                if "str" in shown or "bytes" in shown:
+                    assert field in PUBLIC.get(name, ()) or field == "key_ids", f"{name}.{field}"
     assert checked > 30
 
 

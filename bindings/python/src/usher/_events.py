@@ -14,8 +14,10 @@ from ._c.layout import reader
 from .event import Event
 
 if TYPE_CHECKING:
+    from ._callbacks import HostFunction
     from ._errors import UsherError
-    from .playback import Playback
+    from .playback import Item, Playback
+    from .player import Player
 
 _unpack, _at = reader(
     abi.Event,
@@ -23,8 +25,6 @@ _unpack, _at = reader(
     "left",
     "sequence",
     "time_ms",
-    "playback",
-    "player",
     "tag",
     "period_ms",
     "lateness_ms",
@@ -33,8 +33,7 @@ _unpack, _at = reader(
 )
 _TYPES = {int(member): member for member in EventType}
 _get = registry.get
-_new = object.__new__
-_set = object.__setattr__
+_new = tuple.__new__
 
 
 def _pass_event(address: int, number: int | None) -> None:
@@ -42,44 +41,49 @@ def _pass_event(address: int, number: int | None) -> None:
     if listener is None:
         return
     try:
-        kind, left, sequence, time_ms, handle, player_handle, tag_number, period, lateness, status, orphan = _unpack(
-            _at(address)
-        )
+        kind, left, sequence, time_ms, tag_number, period, lateness, status, orphan = _unpack(_at(address))
         item = _get(tag_number)
-        playback = tag = player = context = None
-        if item is not None:
-            tag = item.tag
-            playback = item.reference()
-        if playback is None:
-            context = listener.context()
-            if context is not None:  # the teardown of a session that the playback had left
-                playback = context._playbacks.get(handle)
-                tag = tag if playback is None else playback.tag
-        elif not playback._handle:
-            playback._adopt(abi.PlaybackHandle(handle))
-        if playback is not None:
+        if item is not None and (playback := item.reference()) is not None and playback._is_adopted:
             player = playback.player
-        elif context is not None:
-            player = context._players.get(player_handle)
-        values = {
-            "type": _TYPES.get(kind) or EventType(kind),
-            "left": left != 0,
-            "sequence": sequence,
-            "time_ms": time_ms,
-            "playback": playback,
-            "player": player,
-            "tag": tag,
-            "period_ms": period,
-            "lateness_ms": lateness,
-            "error": _error(address, playback) if status else None,
-        }
-        if orphan:  # otherwise the class has the value; a larger dictionary would take another 100 ns
-            values["orphan_possible"] = True
-        event = _new(Event)
-        _set(event, "__dict__", values)
-        listener.function(event)
+            tag = item.tag
+        else:
+            playback, player, tag = _subject(address, listener, item)
+        listener.function(
+            _new(
+                Event,
+                (
+                    _TYPES.get(kind) or EventType(kind),
+                    left != 0,
+                    sequence,
+                    time_ms,
+                    playback,
+                    player,
+                    tag,
+                    period,
+                    lateness,
+                    _error(address, playback) if status else None,
+                    orphan != 0,
+                ),
+            )
+        )
     except BaseException as error:
         listener.failed(error)
+
+
+def _subject(address: int, listener: HostFunction, item: Item | None) -> tuple[Playback | None, Player | None, object]:
+    """Finds playback, player and tag of an event if `item` does not lead to a playback that has its handle."""
+    raw = abi.Event.from_address(address)
+    tag = None if item is None else item.tag
+    playback = None if item is None else item.playback(raw.playback)
+    if playback is not None:
+        return playback, playback.player, tag
+    context = listener.context()
+    if context is None:
+        return None, None, tag
+    playback = context._playbacks.get(raw.playback.value or 0)
+    if playback is None:
+        return None, context._players.get(raw.player.value or 0), tag
+    return playback, playback.player, playback.tag  # the teardown of a session that the playback had left
 
 
 def _error(address: int, playback: Playback | None) -> UsherError | None:
@@ -89,13 +93,9 @@ def _error(address: int, playback: Playback | None) -> UsherError | None:
     return error
 
 
-def changed_event(kind: type[Any], event: Event, changes: dict[str, Any]) -> Any:
+def changed_event(kind: type[Any], event: Event, **changes: Any) -> Any:
     """Returns a copy of an event, of class `kind` and with other values of some fields."""
-    copy = _new(kind)
-    # Do not call the constructor: that of a frozen dataclass sets each field with a separate call, which takes more
-    # than a microsecond.
-    _set(copy, "__dict__", {**vars(event), **changes})
-    return copy
+    return kind._make((event._asdict() | changes).values())
 
 
 # The callback takes addresses as numbers and not as pointers: ctypes would make an object for each pointer.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ._c.enums import EventType, KeySystem, NoticeType, Operation, Origin, SessionState
 from ._errors import UsherError
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Event", "EventType", "KeySystem", "Notice", "NoticeType", "Operation", "Origin", "SessionState"]
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """One event. It is a plain value; you may keep it.
 
     Attributes:

@@ -58,6 +58,8 @@ class Playback(Loads, Part):
         self.player = player
         self.tag = tag
         self._causes = Causes()
+        self._is_adopted = False
+        """Whether `_handle` has a value. Each event reads this attribute, which is faster than reading the handle."""
         self._has_handle = True
 
     # ---- session -----------------------------------------------------------------------------------------------------
@@ -318,6 +320,7 @@ class Playback(Loads, Part):
         if not self._handle.value:
             self._handle = abi.PlaybackHandle(handle.value)
             self.context._playbacks[handle.value or 0] = self
+            self._is_adopted = True
 
 
 PayloadCallback = Callable[[PayloadRequest], Reply[bytes]]

@@ -203,8 +203,8 @@ class Context:
             return resolve(self._closed_event, None)
         play = original.tag if isinstance(original.tag, Play) else None
         player = None if original.player is None else self._players.get(original.player._handle.value or 0)
-        changed = {"playback": play and play.playback(), "player": player, "tag": play and play.tag}
-        event = changed_event(Event, original, changed)
+        playback, tag = (None, None) if play is None else (play.playback(), play.tag)
+        event = changed_event(Event, original, playback=playback, player=player, tag=tag)
         if play is not None:
             if original.type in (EventType.SESSION_STARTED, EventType.NO_SESSION):
                 play.set_up(None)

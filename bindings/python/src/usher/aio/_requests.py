@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind", bound=Question[Any])
 
 
-@dataclasses.dataclass(frozen=True)
 class Event(_event.Event):
     """The ``usher.Event`` of usher.aio: its `playback` and `player` are objects of usher.aio."""
 
+    __slots__ = ()
     playback: Playback | None  # type: ignore[assignment]  # no subclass of usher.Playback: its methods are awaited
     player: Player | None  # type: ignore[assignment]
 
