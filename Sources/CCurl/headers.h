@@ -21,6 +21,8 @@ struct curl_shim_headers {
   /* 1: the body has a coding that the library did not ask for, or more than one. libcurl must not decode it: a few
    * bytes with several codings can keep libcurl busy for minutes. */
   int32_t is_bad;
+  /* How many idle seconds the reply's `Keep-Alive: timeout=` allows the connection; -1: it does not say. */
+  int32_t idle_seconds;
   /* The handle of the transfer; only curl_shim_count_cookie() uses it. */
   CURL *easy;
   /* The flags of the process's TLS connections, and the flag of this transfer's newest connection (see tls.h). */
@@ -66,6 +68,21 @@ static __attribute__((noinline, unused)) void curl_shim_note_coding(
   }
 }
 
+/* Reads the line `Keep-Alive: timeout=5, max=100`. */
+static __attribute__((noinline, unused)) void curl_shim_note_idle_time(
+    struct curl_shim_headers *headers, const char *line, size_t size) {
+  static const char name[] = "keep-alive:", word[] = "timeout=";
+  if (!curl_shim_is_header(line, size, name, sizeof name - 1)) return;
+  for (size_t at = sizeof name - 1; at < size; at++) {
+    if (!curl_shim_is_header(line + at, size - at, word, sizeof word - 1)) continue;
+    int32_t seconds = -1;
+    for (at += sizeof word - 1; at < size && line[at] >= '0' && line[at] <= '9' && seconds < 1000000; at++)
+      seconds = (seconds < 0 ? 0 : seconds * 10) + (line[at] - '0');
+    headers->idle_seconds = seconds;
+    return;
+  }
+}
+
 /* libcurl passes each header line to this function. `data` is a struct curl_shim_headers. */
 static __attribute__((noinline, unused)) size_t curl_shim_count_header(
     char *line, size_t size, size_t count, void *data) {
@@ -73,6 +90,7 @@ static __attribute__((noinline, unused)) size_t curl_shim_count_header(
   const size_t bytes = size * count;
   headers->left -= (int64_t)bytes + CURL_SHIM_HEADER_LINE_COST;
   if (bytes > 17 && (line[16] == ':' || line[17] == ':')) curl_shim_note_coding(headers, line, bytes);
+  if (bytes > 11 && line[10] == ':') curl_shim_note_idle_time(headers, line, bytes);
   return headers->left < 0 || headers->is_bad ? 0 : bytes;
 }
 /* Makes a transfer fail with CURLE_WRITE_ERROR in two cases: its header lines have more bytes than `left` allows

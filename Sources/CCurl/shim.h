@@ -30,8 +30,10 @@ static inline CURLcode curl_shim_set_prerequest_callback(CURL *e, curl_shim_prer
   return curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, v);
 }
 /* Sets what the callbacks of a handle get: `data`, and the callback for header lines `headers`. libcurl writes error
-   texts to `error_text`, which has room for CURL_ERROR_SIZE bytes. Returns 0 if libcurl refused one of the options. */
-static inline int curl_shim_set_callback_data(CURL *e, void *data, void *headers, char *error_text) {
+   texts to `error_text`, which has room for CURL_ERROR_SIZE bytes. The handle uses the TLS sessions in `share`, which
+   may be NULL. Returns 0 if libcurl refused one of the options. */
+static inline int curl_shim_set_callback_data(CURL *e, void *data, void *headers, char *error_text, CURLSH *share) {
+  curl_easy_setopt(e, CURLOPT_SHARE, share);
   return curl_easy_setopt(e, CURLOPT_PREREQDATA, data) == CURLE_OK &&
          curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, data) == CURLE_OK &&
          curl_easy_setopt(e, CURLOPT_WRITEDATA, data) == CURLE_OK &&
@@ -71,6 +73,14 @@ static inline void curl_shim_free_lines(struct curl_slist *list) { curl_slist_fr
 static inline CURLcode curl_shim_set_body(CURL *e, const void *bytes, int64_t size) {
   CURLcode result = curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
   return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_POSTFIELDS, bytes == NULL ? "" : bytes) : result;
+}
+
+/* Returns a store of TLS sessions for handles that only one thread uses; NULL if libcurl has no memory. Without it,
+   each handle would keep its own TLS sessions, and each new connection would need a full handshake. */
+static inline CURLSH *curl_shim_new_share(void) {
+  CURLSH *share = curl_share_init();
+  if (share != NULL) curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
+  return share;
 }
 
 typedef int (*curl_shim_socket_callback)(CURL *, curl_socket_t, int, void *, void *);

@@ -39,7 +39,7 @@ package final class Endpoint {
 /// One HTTP request. It is a class, so that the dispatcher and the transport share one object. No code changes the
 /// request after it was sent.
 package final class HTTPRequest {
-  package enum Method { case get, post }
+  package enum Method { case get, head, post }
   package let method: Method
   package let endpoint: Endpoint
   /// The header lines: complete lines "Name: value", each NUL-terminated.
@@ -57,6 +57,9 @@ package final class HTTPRequest {
   /// Whether the request repeats a keep-alive that failed. Such a request uses a kept connection only if the server has
   /// answered on that connection within the last two seconds.
   package var isRetry = false
+  /// The request uses a kept connection only if it was idle for at most this many seconds. The dispatcher changes this
+  /// limit if the server has said how long it keeps connections.
+  package var idleSecondsMost: Int
   /// The header line `traceparent`, NUL-terminated; nil: the request has none. It is no secret.
   package var traceParent: TraceParent?
 
@@ -72,7 +75,14 @@ package final class HTTPRequest {
     self.tokens = tokens
     self.replyHeader = replyHeader
     self.opensSession = opensSession
+    idleSecondsMost = isUrgent ? Self.longestIdleSeconds : Self.usualIdleSeconds
   }
+
+  /// If a connection was idle for a long time, the server may be about to close it, or the network may no longer
+  /// forward its packets. Urgent requests may use such a connection, because the session repeats them if they fail. All
+  /// other requests use only connections that were used a short time ago. libcurl counts whole seconds.
+  package static var longestIdleSeconds: Int { 118 }
+  package static var usualIdleSeconds: Int { 15 }
 }
 
 extension HTTPRequest {
@@ -209,4 +219,6 @@ package struct FinishedTransfer {
   package var wasOnKeptConnection = false
   /// Whether the engine may need some time to handle the reply.
   package var isLong = false
+  /// How many seconds the server keeps an idle connection, as the reply says; nil: the reply does not say it.
+  package var idleSeconds: Int?
 }

@@ -100,6 +100,7 @@ final class RequestDispatcher {
     // If the system had no file descriptor for the first attempt, the meter has counted the request already.
     if !transfer.lacksDescriptor { meter.sent(transfer) }
     transfer.request.traceParent = traceContext?.line(of: transfer)
+    if let seconds = queue.usableIdleSeconds(transfer.origin) { transfer.request.idleSecondsMost = max(seconds, 1) }
     onStart?(transfer)
     transport.start(id, transfer.request, isFresh: needsNewConnection(transfer))
   }
@@ -110,9 +111,9 @@ final class RequestDispatcher {
     let origin = transfer.origin
     if queue.isDistrusted(origin) { return true }
     // If the system has no file descriptor for a new connection, use a kept connection.
-    guard transfer.request.opensSession, !transfer.lacksDescriptor, !queue.keepsConnections(origin) else {
-      return false
-    }
+    guard transfer.request.opensSession, !transfer.lacksDescriptor else { return false }
+    if queue.usableIdleSeconds(origin) == 0 { return true }
+    guard !queue.keepsConnections(origin) else { return false }
     return !transport.hasLastingConnection(to: origin)
   }
 
@@ -197,7 +198,7 @@ final class RequestDispatcher {
       let isGood = (200..<300).contains(response.status)
       let wasDistrusted = queue.answered(
         transfer.origin, after: isGood ? finished.microseconds : nil, onKeptConnection: finished.wasOnKeptConnection,
-        now: now)
+        idleSeconds: finished.idleSeconds, now: now)
       if wasDistrusted { networkIsBack(transfer.origin, now) }
       if queue.connectionsMax < connectionsMax { limitConnections(queue.connectionsMax + 1) }
     case .failure(let failure):
@@ -417,4 +418,15 @@ final class RequestDispatcher {
 
   /// Makes all requests to an origin use new connections, until the origin has answered one of them.
   func distrust(_ origin: [UInt8]) { queue.distrust(origin) }
+
+  /// For how long a connection to the origin may have been idle before a request that must not be repeated uses it.
+  func idleTime(_ origin: [UInt8]) -> Milliseconds {
+    Milliseconds(1000 &* (queue.usableIdleSeconds(origin) ?? HTTPRequest.usualIdleSeconds))
+  }
+
+  /// When the origin last answered, if a request that must not be repeated could use one of its kept connections;
+  /// otherwise nil.
+  func readySince(_ origin: [UInt8]) -> Milliseconds? {
+    queue.isDistrusted(origin) || !transport.hasLastingConnection(to: origin) ? nil : queue.answeredAt(origin)
+  }
 }

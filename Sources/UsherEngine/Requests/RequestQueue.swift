@@ -39,6 +39,8 @@ struct RequestQueue {
     /// Whether the origin has replied twice over the same connection, and no request has failed since. Some servers
     /// close each connection after one reply, and do not announce this in the reply.
     var keepsConnections = false
+    /// How many seconds the origin keeps an idle connection, as its last reply that said it; nil: no reply said it.
+    var idleSeconds: Int?
 
     init(origin: [UInt8], limit: Int) {
       self.origin = origin
@@ -164,12 +166,15 @@ struct RequestQueue {
   /// - Parameters:
   ///   - microseconds: the time from sending to the reply; nil if that time says nothing about the origin.
   ///   - isKept: whether an earlier request had received a reply over the same connection.
+  ///   - idleSeconds: how long the origin keeps an idle connection; nil: the reply does not say it.
   /// - Returns: whether this is the first reply of the origin after a request to it failed.
   @discardableResult
   mutating func answered(
-    _ origin: [UInt8], after microseconds: Int64?, onKeptConnection isKept: Bool = false, now: Milliseconds
+    _ origin: [UInt8], after microseconds: Int64?, onKeptConnection isKept: Bool = false, idleSeconds: Int? = nil,
+    now: Milliseconds
   ) -> Bool {
     guard let queue = find(origin) else { return false }
+    if let idleSeconds { queue.idleSeconds = idleSeconds }
     let wasDistrusted = queue.isDistrusted
     queue.answeredAt = now
     queue.isDistrusted = false
@@ -190,6 +195,16 @@ struct RequestQueue {
     let pace = queue.answers < 8 ? queue.quickest : queue.typical
     queue.limit = max(queue.limit, min(queue.limit + 2, most, Int(clamping: pace / Self.share)))
   }
+
+  /// For how many seconds a connection to the origin may have been idle before a request uses it, as the origin has
+  /// said. Two seconds less than the origin keeps it: libcurl counts whole seconds, and the origin's time began before
+  /// its reply arrived. nil: the origin has not said it.
+  mutating func usableIdleSeconds(_ origin: [UInt8]) -> Int? {
+    find(origin)?.idleSeconds.map { min(max($0 - 2, 0), HTTPRequest.longestIdleSeconds) }
+  }
+
+  /// When the origin last answered a request; nil: it has not answered any.
+  mutating func answeredAt(_ origin: [UInt8]) -> Milliseconds? { find(origin)?.answeredAt }
 
   /// Called when a request takes so long that it loses its permit. If urgent requests are queued, the limit grows by
   /// two, as after a reply, because a teardown that waits in the queue frees no slot. If only other requests are

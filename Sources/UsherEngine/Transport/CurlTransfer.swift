@@ -53,9 +53,9 @@ final class CurlTransfer {
 
   /// The options that the handle still has from its previous request, or from the template.
   private struct HandleOptions {
-    var isPost = true
+    var method = HTTPRequest.Method.post
     var isFresh = false
-    var maxIdleSeconds = CurlTransfer.maxIdleSeconds
+    var maxIdleSeconds = HTTPRequest.longestIdleSeconds
     var addresses: [UInt8]?
     /// `NameTable.version` when `addresses` was set.
     var version: UInt32 = 0
@@ -77,7 +77,8 @@ final class CurlTransfer {
     headers.initialize(
       to:
         curl_shim_headers(
-          left: Self.headersMost, codings: 0, is_bad: 0, easy: easy, handshakes: Self.handshakes, asked: nil))
+          left: Self.headersMost, codings: 0, is_bad: 0, idle_seconds: -1, easy: easy, handshakes: Self.handshakes,
+          asked: nil))
   }
 
   deinit {
@@ -87,29 +88,26 @@ final class CurlTransfer {
     curl_shim_free_lines(addressList)
   }
 
-  /// The most urgent requests use a kept connection only if it was idle for at most this many seconds.
-  private static var maxIdleSeconds: Int { 118 }
-
   /// Sets the options that never change. All other handles are copies of the template. Returns false if libcurl refused
   /// an option.
   static func setOptions(template: UnsafeMutableRawPointer) -> Bool {
     limitHeaders(template) && curl_shim_set_string(template, CURLOPT_ACCEPT_ENCODING, "gzip, deflate") == CURLE_OK
       && curl_shim_set_long(template, CURLOPT_POST, 1) == CURLE_OK
-      && curl_shim_set_long(template, CURLOPT_MAXAGE_CONN, maxIdleSeconds) == CURLE_OK
+      && curl_shim_set_long(template, CURLOPT_MAXAGE_CONN, HTTPRequest.longestIdleSeconds) == CURLE_OK
   }
 
   private static func limitHeaders(_ template: UnsafeMutableRawPointer) -> Bool {
     curl_shim_limit_headers(template) == CURLE_OK
   }
 
-  /// Lets the callbacks of the handle find this transfer. Returns false if libcurl refused; then the handle must not be
-  /// used.
-  func setCallbackData() -> Bool {
-    curl_shim_set_callback_data(easy, Unmanaged.passUnretained(self).toOpaque(), headers, errorText) != 0
+  /// Lets the callbacks of the handle find this transfer, and lets the handle use the TLS sessions in `share`. Returns
+  /// false if libcurl refused; then the handle must not be used.
+  func setCallbackData(_ share: UnsafeMutableRawPointer?) -> Bool {
+    curl_shim_set_callback_data(easy, Unmanaged.passUnretained(self).toOpaque(), headers, errorText, share) != 0
   }
 
   /// Frees the handle and takes a new one. Returns false if libcurl has no memory; then there is no handle any more.
-  func renew(template: UnsafeMutableRawPointer) -> Bool {
+  func renew(template: UnsafeMutableRawPointer, _ share: UnsafeMutableRawPointer?) -> Bool {
     // Free the old handle first, so that the new handle can use the same memory.
     curl_easy_cleanup(easy)
     guard let copy = curl_easy_duphandle(template) else { return false }
@@ -118,7 +116,7 @@ final class CurlTransfer {
     endpoint = nil
     handleOptions = HandleOptions()
     moreTimeToConnect = 0
-    if setCallbackData() { return true }
+    if setCallbackData(share) { return true }
     curl_easy_cleanup(copy)
     return false
   }
@@ -136,6 +134,7 @@ final class CurlTransfer {
     headers.pointee.left = Self.headersMost
     headers.pointee.codings = 0
     headers.pointee.is_bad = 0
+    headers.pointee.idle_seconds = -1
     attempts = 0
     localPort = 0
     wasStopped = false
@@ -182,12 +181,13 @@ final class CurlTransfer {
   }
 
   private func setMethod(_ request: HTTPRequest) -> Bool {
-    let isPost = request.method == .post
-    if handleOptions.isPost != isPost {
-      guard curl_shim_set_long(easy, isPost ? CURLOPT_POST : CURLOPT_HTTPGET, 1) == CURLE_OK else { return false }
-      handleOptions.isPost = isPost
+    let method = request.method
+    if handleOptions.method != method {
+      let option = method == .post ? CURLOPT_POST : method == .get ? CURLOPT_HTTPGET : CURLOPT_NOBODY
+      guard curl_shim_set_long(easy, option, 1) == CURLE_OK else { return false }
+      handleOptions.method = method
     }
-    guard isPost else { return true }
+    guard method == .post else { return true }
     // libcurl does not copy the body. The request keeps the body alive.
     let body = request.body.flatMap { $0.count > 0 ? $0.address : nil }
     return curl_shim_set_body(easy, body, Int64(request.body?.count ?? 0)) == CURLE_OK
@@ -202,10 +202,7 @@ final class CurlTransfer {
       guard curl_shim_set_long(easy, CURLOPT_FORBID_REUSE, 0) == CURLE_OK else { return false }
       handleOptions.isUsedUp = false
     }
-    // If a connection was idle for a long time, the server may be about to close it, or the network may no longer
-    // forward its packets. Urgent requests may use such a connection, because the session repeats them if they fail.
-    // All other requests use only connections that were used a short time ago. libcurl counts whole seconds.
-    let maxIdleSeconds = request.isRetry ? 1 : request.isUrgent ? Self.maxIdleSeconds : 15
+    let maxIdleSeconds = request.isRetry ? 1 : request.idleSecondsMost
     if handleOptions.maxIdleSeconds != maxIdleSeconds {
       guard curl_shim_set_long(easy, CURLOPT_MAXAGE_CONN, maxIdleSeconds) == CURLE_OK else { return false }
       handleOptions.maxIdleSeconds = maxIdleSeconds
@@ -254,7 +251,7 @@ final class CurlTransfer {
     KillPoint.pass("sending")
     self.localPort = localPort
     attempts += 1
-    wasStopped = attempts > 1 && handleOptions.isPost && curl_shim_request_size(easy) > 0
+    wasStopped = attempts > 1 && handleOptions.method == .post && curl_shim_request_size(easy) > 0
     return !wasStopped
   }
 
@@ -315,7 +312,7 @@ final class CurlTransfer {
   func release(keepsHandle: Bool) {
     if keepsHandle {
       _ = curl_shim_set_list(easy, CURLOPT_HTTPHEADER, nil)
-      if handleOptions.isPost { _ = curl_shim_set_body(easy, nil, 0) }
+      if handleOptions.method == .post { _ = curl_shim_set_body(easy, nil, 0) }
     }
     request = nil
     reply = SecretBuffer()
@@ -449,6 +446,9 @@ final class CurlTransfer {
   private var hasNoLength: Bool {
     curl_shim_was_http2(easy) == 0 && header("Content-Length") == nil && header("Transfer-Encoding") == nil
   }
+
+  /// How many seconds the server keeps an idle connection, as the reply says; nil: the reply does not say it.
+  var idleSeconds: Int? { headers.pointee.idle_seconds < 0 ? nil : Int(headers.pointee.idle_seconds) }
 
   private func retryAfter() -> Milliseconds? {
     guard let text = header("Retry-After") else { return nil }

@@ -468,7 +468,7 @@ final class CurlTransport: Transport {
       remove(easy)
       let ended = FinishedTransfer(
         id: transfer.id, outcome: outcome, microseconds: microseconds, wasOnKeptConnection: code == CURLE_OK && !isNew,
-        isLong: transfer.isReplyLong)
+        isLong: transfer.isReplyLong, idleSeconds: code == CURLE_OK ? transfer.idleSeconds : nil)
       if ended.isLong { long.append(ended) } else { finished.append(ended) }
       if code == CURLE_OK { pool.recycle(transfer) } else { pool.discard(transfer) }
     }

@@ -18,6 +18,9 @@ final class TransferPool {
   /// How many handles the pool keeps: at most one for each connection that libcurl may keep.
   private let keptMax: Int
   private var idle: [CurlTransfer] = []
+  /// The TLS sessions of all handles: a new connection to a server continues an earlier one's session, so its handshake
+  /// is shorter.
+  private let share: UnsafeMutableRawPointer?
   /// A handle with the options that never change; it sends no request. nil: no request has needed it yet.
   private var template: UnsafeMutableRawPointer?
 
@@ -27,6 +30,7 @@ final class TransferPool {
     cookies = options.keepsCookies ? .allocate(capacity: 1) : nil
     cookies?.initialize(to: curl_shim_jars(first: nil, left: 64))
     self.keptMax = keptMax
+    share = curl_shim_new_share()
   }
 
   deinit { cookies?.deallocate() }
@@ -47,7 +51,7 @@ final class TransferPool {
 
   private func takeRenewed() -> CurlTransfer? {
     guard let transfer = idle.popLast() else { return make() }
-    guard let template, transfer.renew(template: template) else { return nil }
+    guard let template, transfer.renew(template: template, share) else { return nil }
     return transfer
   }
 
@@ -68,6 +72,7 @@ final class TransferPool {
     idle.removeAll()
     if let template { curl_easy_cleanup(template) }
     template = nil
+    if let share { curl_share_cleanup(share) }
     if let cookies { curl_shim_free_jars(cookies) }
   }
 
@@ -93,7 +98,7 @@ final class TransferPool {
     guard let template, let easy = curl_easy_duphandle(template) else { return nil }
     let transfer = CurlTransfer(
       easy: easy, limit: options.maxResponseBytes, cookies: cookies, watchdog: connections.watchdog)
-    if transfer.setCallbackData() { return transfer }
+    if transfer.setCallbackData(share) { return transfer }
     curl_easy_cleanup(easy)
     return nil
   }

@@ -33,6 +33,18 @@ extension RequestQueue {
     #expect(found == [false, false, true, true, false, false])
   }
 
+  @Test func idleTime_thatTheOriginNames_isUsableLessTwoSeconds() {
+    var queue = RequestQueue(least: 2, most: 2)
+    _ = queue.admit(1, request())
+    #expect(queue.usableIdleSeconds(origin) == nil)
+    for (named, usable) in [(60, 58), (3, 1), (2, 0), (0, 0), (1_000_000, 118)] {
+      queue.answered(origin, after: 300, idleSeconds: named, now: 0)
+      queue.answered(origin, after: 300, now: 0)
+      let found = queue.usableIdleSeconds(origin)
+      #expect(found == usable)
+    }
+  }
+
   @Test func origins_unusedForLong_areForgotten() {
     var queue = RequestQueue(least: 2, most: 2)
     queue.distrust(origin)
