@@ -102,6 +102,7 @@ FUNCTION(usher_default_delegate_new, STATUS, HANDLE, (
 FUNCTION(usher_delegate_set_http_header, STATUS, HANDLE, (ARG_HANDLE(usher_delegate), ARG_TEXT, ARG_TEXT))
 FUNCTION(usher_delegate_set_token_callback, STATUS, HANDLE, (
     ARG_HANDLE(usher_delegate), ARG_CALLBACK(usher_token_fn), ARG_USER_DATA, ARG_DESTROY))
+FUNCTION(usher_delegate_connect_ahead, STATUS, HANDLE, (ARG_HANDLE(usher_delegate), ARG_NUMBER(uint32_t)))
 FUNCTION(usher_delegate_free, STATUS, FREES, (ARG_HANDLE(usher_delegate)))
 FUNCTION(usher_complete_token, STATUS, NOTHING, (ARG_COMPLETION, ARG_TEXT))
 FUNCTION(usher_common_delegate_new, STATUS, HANDLE, (ARG_HANDLE(usher_context), ARG_OPTIONS(usher_default_options),

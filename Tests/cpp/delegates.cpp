@@ -22,6 +22,7 @@ void default_delegate() {
   usher::context context;
   auto delegate = context.new_default_delegate(free_server());
   delegate.set_http_header("X-Story", "default");
+  delegate.connect_ahead();
   delegate.set_http_header("X-Gone", "gone");
   delegate.clear_http_header("X-Gone");
   auto player = context.new_player();

@@ -133,11 +133,17 @@ typedef struct usher_customer_options {
   int32_t suspend;
   /** Sends heartbeats; the library takes the return as success. Set this or `heartbeat`, not both. Default: none. */
   usher_customer_heartbeat_fn simple_heartbeat;
+  /** 1: a zap to an item of this delegate does not wait for the answer of the teardown callback: the library calls
+      `license` for the next item as soon as the host requests its licence. If `license` fails with
+      the code 1007 because the earlier session still exists, the library waits for the teardown, at most
+      `teardown_timeout_ms`, and calls `license` once more. Default 0: `license` waits for the answer of the teardown
+      callback. */
+  int32_t zap_without_waiting;
 } usher_customer_options;
 
 /** All defaults. */
 #define USHER_CUSTOMER_OPTIONS_INIT \
-  { sizeof(usher_customer_options), NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, NULL }
+  { sizeof(usher_customer_options), NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0 }
 
 /** The callbacks of a customer SSM delegate (OTVCustomerSSMCallback), as in usher_customer_options. */
 typedef struct usher_customer_callbacks {

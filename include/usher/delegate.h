@@ -191,13 +191,19 @@ typedef struct usher_ssp_options {
       wait too: if the `timeout_ms` of a request passes during this wait, the request's time limit begins again. Default
       0: the refusal fails set-up at once. */
   uint32_t slot_wait_ms;
+  /** 1: a zap to an item of this delegate does not wait for the teardown of the earlier item's session: the teardown
+      and the set-up (SSP V2: the licence request that opens the session) go out at the same time, the teardown first.
+      So the next licence comes one round trip earlier, but for a moment both sessions may exist. If the server refuses
+      the set-up because the account has too many sessions (code 1007), the library waits for the teardown, at most
+      `teardown_timeout_ms`, and tries once more. Default 0: the set-up waits for the teardown. */
+  int32_t zap_without_waiting;
 } usher_ssp_options;
 
 /** All defaults; you must still set `license_url`. */
 #define USHER_SSP_OPTIONS_INIT \
   { \
     sizeof(usher_ssp_options), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, \
-        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
   }
 
 /**
@@ -323,6 +329,29 @@ USHER_API int32_t usher_delegate_set_http_header(usher_delegate *delegate, const
  */
 USHER_API int32_t usher_delegate_set_token_callback(
     usher_delegate *delegate, usher_token_fn fn, void *user_data, usher_destroy_fn destroy);
+
+/**
+ * Opens connections to the servers of a delegate, so that the first play needs no time for name look-ups, TCP and TLS:
+ * to the SSM server and the licence server. With the option `zap_without_waiting` the library opens two connections to
+ * the SSM server, because a zap then uses two at once. The call takes no slot and needs no token.
+ *
+ * libcurl opens a connection only for a request. So the library sends `HEAD /` to each server, without tokens and
+ * without `extra_headers`; the server may reply with any status. While `keep_ms` has not passed, the library sends such
+ * a request again whenever a connection has been idle for three quarters of the time for which it may be used again: 15
+ * s, or the time that the server's `Keep-Alive: timeout=` allows.
+ *
+ * A failure has no event: the request that needs the connection opens one itself, and reports its own error. The log
+ * has each of these requests at the level debug. The call does nothing for servers that the library does not know:
+ * those of a customer SSM delegate, and a licence server whose URL comes from a hook.
+ *
+ * @param delegate  the delegate whose servers the host will need.
+ * @param keep_ms   how long the library keeps the connections ready, ms on the context's clock, counted from this call;
+ *                  also after usher_delegate_free(). A later call for the same server replaces this time. 0: the
+ *                  library opens the connections once, and does not keep them ready.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE, or USHER_E_CLOSED after usher_context_close() began.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_delegate_connect_ahead(usher_delegate *delegate, uint32_t keep_ms);
 
 /**
  * Frees the handle. The delegate itself exists as long as playbacks or the context use it. NULL is a no-op.

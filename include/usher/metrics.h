@@ -36,7 +36,8 @@ typedef struct usher_metrics {
   uint64_t teardowns_sent;
   /** Licence requests that the library sent for players and for renewals, repeated ones included. */
   uint64_t licenses_sent;
-  /** All other requests that the library sent: for certificates, for entitlements and to key servers. */
+  /** All other requests that the library sent: for certificates, for entitlements, to key servers, and those of
+      usher_delegate_connect_ahead(). */
   uint64_t others_sent;
   /** Heartbeats, renewals and teardowns that the library repeated, because the one before had no good reply. The
       counters of requests above include them. */

@@ -85,10 +85,12 @@ USHER_API int32_t usher_player_new(usher_context *context, usher_player **out);
 /**
  * Starts the next item on a player; if another item plays there, this is a zap. The library first closes the earlier
  * playback and tears down its session, and waits for that teardown at most `teardown_timeout_ms`. Then it sets up the
- * session of the new item, if its delegate has an SSM. With customer SSM the library calls the teardown callback and
- * waits for its answer. Without that callback it does not wait, and your servers may refuse the next session (1007)
- * because they still hold the earlier one. USHER_EVENT_SESSION_STARTED or USHER_EVENT_SETUP_ERROR reports the result.
- * If the player gets a newer item before this one could start, the library closes this one with USHER_E_REPLACED.
+ * session of the new item, if its delegate has an SSM. With the option `zap_without_waiting` of the new item's delegate
+ * it does not wait: it sends the teardown and then, at once, the set-up. With customer SSM the library calls the
+ * teardown callback and waits for its answer. Without that callback it does not wait, and your servers may refuse the
+ * next session (1007) because they still hold the earlier one. USHER_EVENT_SESSION_STARTED or USHER_EVENT_SETUP_ERROR
+ * reports the result. If the player gets a newer item before this one could start, the library closes this one with
+ * USHER_E_REPLACED.
  *
  * Returns at once. With a sync delegate (option `sync_setup_teardown`) this function first waits for set-up as
  * usher_playback_wait_session() does, and returns USHER_OK whether set-up succeeded or failed. It does not wait if the

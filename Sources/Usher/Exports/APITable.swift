@@ -92,6 +92,7 @@ private nonisolated(unsafe) let table: UnsafePointer<usher_api> = {
       complete_server: usher_complete_server,
       complete_entitlement: usher_complete_entitlement,
       player_add_observer: usher_player_add_observer,
+      delegate_connect_ahead: usher_delegate_connect_ahead,
       context_metrics: usher_context_metrics,
       metrics_text: usher_metrics_text))
   return UnsafePointer(storage)

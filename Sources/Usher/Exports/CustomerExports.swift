@@ -65,6 +65,7 @@ private func customerPolicy(_ given: usher_customer_options) throws(UsherError) 
   try checkPermille(policy)
   policy.failuresMax = choice(given.keep_alive_failures_max, default: 10)
   policy.suspend = try suspendRule(given.suspend)
+  policy.zapsAtOnce = given.zap_without_waiting == 1
   return policy
 }
 

@@ -70,6 +70,16 @@ public func usher_delegate_set_http_header(
   }
 }
 
+/// Implements `usher_delegate_connect_ahead`; contract in `include/usher/delegate.h`.
+@_cdecl("usher_delegate_connect_ahead") @implementation
+public func usher_delegate_connect_ahead(_ delegate: OpaquePointer!, _ keep_ms: UInt32) -> Int32 {
+  report(delegate) { () throws(UsherError) in
+    let object = try borrow(delegate, as: DelegateObject.self)
+    try object.context.refuseIfClosing()
+    object.context.engine.connectAhead(object.delegate, keepingFor: Milliseconds(keep_ms))
+  }
+}
+
 /// Implements `usher_delegate_free`; contract in `include/usher/delegate.h`.
 @_cdecl("usher_delegate_free") @implementation
 public func usher_delegate_free(_ delegate: OpaquePointer!) -> Int32 {

@@ -162,6 +162,7 @@ private func sspPolicy(_ given: usher_ssp_options, hasSSM: Bool) throws(UsherErr
   policy.failuresMax = choice(given.keep_alive_failures_max, default: 10)
   policy.tokenWait = choice(given.token_wait_ms, default: 5000).map { Milliseconds($0) } ?? 0
   policy.slotWait = Milliseconds(given.slot_wait_ms)
+  policy.zapsAtOnce = given.zap_without_waiting == 1
   policy.suspend = try suspendRule(given.suspend)
   switch given.heartbeat_missing {
   case USHER_HEARTBEAT_MISSING_ERROR: policy.missingPeriod = .error

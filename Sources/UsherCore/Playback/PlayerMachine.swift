@@ -14,14 +14,17 @@ package struct PlayerMachine<Item: Equatable> {
   package init() {}
 
   /// Called when the host plays an item; if another item plays, this is a zap.
-  package mutating func play(_ item: Item) -> [Action] {
+  /// - Parameter waits: whether the item waits until the other one has ended. If not, it starts at once, after the
+  ///   action that closes the other item.
+  package mutating func play(_ item: Item, waits: Bool = true) -> [Action] {
     guard let playing = current else {
       current = item
       return [.start(item)]
     }
     let replaced = waiting
     waiting = item
-    return (replaced.map { [.replace($0)] } ?? []) + [.close(playing)]
+    let closing = (replaced.map { [.replace($0)] } ?? []) + [Action.close(playing)]
+    return waits ? closing : closing + nextMayStart(after: playing)
   }
 
   /// Called when the item has ended or its teardown takes too long: the waiting item may start.

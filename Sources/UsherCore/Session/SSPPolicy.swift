@@ -55,6 +55,9 @@ package struct SSPPolicy: Sendable {
   package var periodFallback: Milliseconds = 60_000
   /// Whether a zap tears the session down, even if a stop of the player would leave the session to expire.
   package var zapTearsDown = true
+  /// Whether a zap to an item of this delegate starts the item at once, while the teardown of the other item's session
+  /// is in flight.
+  package var zapsAtOnce = false
   /// Whether closing leaves the session to expire if the host does not say what to do.
   package var leavesByDefault = false
 

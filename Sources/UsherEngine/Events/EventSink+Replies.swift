@@ -26,6 +26,7 @@ extension EventSink {
     case .ssm(let playback, _, .teardown): return (playback, "teardown")
     case .license(let playback, _, _): return (playback, "licence")
     case .certificate: return (nil, "certificate")
+    case .connection: return (nil, "connection")
     case .load(let playback, _, .entitlement): return (playback, "entitlement")
     case .load(let playback, _, .key): return (playback, "key")
     case .recovery: return (nil, "teardown")

@@ -59,7 +59,7 @@ final class Meter {
     case .ssm(_, _, .heartbeat): counts.sent.heartbeats &+= 1
     case .ssm(_, _, .teardown), .recovery: counts.sent.teardowns &+= 1
     case .license: counts.sent.licenses &+= 1
-    case .certificate, .load: counts.sent.others &+= 1
+    case .certificate, .connection, .load: counts.sent.others &+= 1
     }
   }
 

@@ -67,6 +67,8 @@ package final class Engine {
   var secrets: ContextSecrets
   var playbacks = PlaybackTable()
   var players = IDTable<PlayerMachine<PlaybackID>>()
+  /// The servers to which the host wants connections before a request needs them.
+  var readyOrigins: [ReadyOrigin] = []
   private var isStopping = false
   private let replies: ReplyReader
   let recordKeeper: (any RecordKeeper)?
@@ -273,6 +275,7 @@ package final class Engine {
       case .token(let id): tokenWaitEnded(id)
       case .load(let id, let job): loadTimedOut(id, job)
       case .recovery(let session): recoveryTimerFired(session)
+      case .connection(let origin): tend(origin)
       }
     }
   }
@@ -290,6 +293,7 @@ package final class Engine {
       ssmReplied(playback, request, call, decoded, queueDelay: reply.transfer.queueDelay)
     case .license(let playback, let request, let license):
       licenseReplied(playback, request, license, reply.outcome, hiding: secrets)
+    case .connection(let origin): originAnswered(origin)
     case .certificate(let source): certificateReplied(source, reply.outcome, hiding: secrets)
     case .load(let playback, let job, let step): loadReplied(playback, job, step, reply.outcome, hiding: secrets)
     case .recovery(let session, let request):

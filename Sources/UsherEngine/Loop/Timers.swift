@@ -12,12 +12,13 @@ enum TimerTarget {
   case token(PlaybackID)
   case load(PlaybackID, LoadingJob)
   case recovery(LeftSession)
+  case connection(ReadyOrigin)
 
   /// Whether the timer limits how long the host waits for a server's reply.
   var isLimitOfReply: Bool {
     switch self {
     case .license, .certificate, .load: return true
-    case .session, .transfer, .ask, .wait, .token, .recovery: return false
+    case .session, .transfer, .ask, .wait, .token, .recovery, .connection: return false
     }
   }
 }

@@ -57,7 +57,7 @@ package enum ReplySecrets {
       switch transfer.purpose {
       case .ssm(let id, _, _), .license(let id, _, _), .load(let id, _, _): engine.playbacks[id]?.addSecrets(to: hidden)
       case .certificate(let source): for id in source.playbacks { engine.playbacks[id]?.addSecrets(to: hidden) }
-      case .recovery: break
+      case .connection, .recovery: break
       }
       return hidden
     }

@@ -211,6 +211,7 @@ extension Engine {
   package func beginClosing(within limit: Milliseconds? = nil) {
     submit(noting: { closing.noteRequest(within: limit) }) {
       guard self.closing.begin() else { return }
+      self.endConnectingAhead()
       self.requests.withoutStartingQueued {
         // First close the playbacks that wait to start, so that none of them starts when the playback before it ends.
         let entries = self.playbacks.sortedIDs.compactMap { self.playbacks[$0] }

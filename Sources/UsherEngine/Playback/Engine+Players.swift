@@ -71,7 +71,7 @@ extension Engine {
       if self.events.logs(.trace) { self.events.tracePlay(entry) }
       self.closing.playbackAdded(teardown: entry.delegate.policy.teardownTimeout)
       if self.closing.hasBegun || self.players[player] == nil { return self.close(entry, nil, .closed) }
-      self.perform(self.players[player]?.play(id) ?? [])
+      self.perform(self.players[player]?.play(id, waits: !entry.delegate.policy.zapsAtOnce) ?? [])
     }
   }
 

@@ -6,6 +6,8 @@ package final class Transfer {
     case ssm(PlaybackID, RequestID, SSMSession.Call)
     case license(PlaybackID, RequestID, LicenseID)
     case certificate(CertificateSource)
+    /// The request has no other use than to open a connection.
+    case connection(ReadyOrigin)
     case load(PlaybackID, LoadingJob, LoadingJob.Step)
     case recovery(LeftSession, RequestID)
   }
@@ -90,7 +92,7 @@ package final class Transfer {
     switch purpose {
     case .ssm(_, _, let call): return call == .heartbeat
     case .license: return request.isUrgent
-    case .certificate, .load, .recovery: return false
+    case .certificate, .connection, .load, .recovery: return false
     }
   }
 }

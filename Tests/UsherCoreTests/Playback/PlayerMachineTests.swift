@@ -30,6 +30,28 @@ import Testing
     #expect(player.current == 2)
   }
 
+  @Test func zap_thatDoesNotWait_closesTheOldItemAndStartsAtOnce() {
+    var player = PlayerMachine<Int>()
+    _ = player.play(1)
+    let step1 = words(player.play(2, waits: false))
+    #expect(step1 == ["close 1", "start 2"])
+    #expect(player.current == 2 && player.waiting == nil)
+    let step2 = words(player.nextMayStart(after: 1))
+    #expect(step2 == [])
+    #expect(player.current == 2)
+  }
+
+  @Test func zap_thatDoesNotWait_replacesTheItemThatWaits() {
+    var player = PlayerMachine<Int>()
+    _ = player.play(1)
+    _ = player.play(2)
+    let step1 = words(player.play(3, waits: false))
+    #expect(step1 == ["replace 2", "close 1", "start 3"])
+    let step2 = words(player.nextMayStart(after: 2))
+    #expect(step2 == [])
+    #expect(player.current == 3)
+  }
+
   @Test func zaps_inQuickSuccession_newestWinsAndThoseBetweenAreReplaced() {
     var player = PlayerMachine<Int>()
     _ = player.play(1)

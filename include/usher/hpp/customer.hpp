@@ -144,6 +144,7 @@ struct customer_options {
   /** USHER_OFF: none. */
   uint32_t jitter_permille = 0, retry_permille = 0, keep_alive_failures_max = 0;
   suspend_rule suspend = suspend_rule::keep;
+  bool zap_without_waiting = false;
 };
 
 namespace detail {
@@ -183,6 +184,7 @@ inline usher_customer_options raw_customer(const customer_options &options) noex
   raw.retry_permille = options.retry_permille;
   raw.keep_alive_failures_max = options.keep_alive_failures_max;
   raw.suspend = static_cast<int32_t>(options.suspend);
+  raw.zap_without_waiting = options.zap_without_waiting;
   return raw;
 }
 } // namespace detail

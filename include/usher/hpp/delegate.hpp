@@ -90,6 +90,10 @@ public:
     return detail::done(header.is_valid() ? usher_delegate_set_http_header(handle_, header.c_str(), nullptr)
                                           : USHER_E_INVALID_ARGUMENT);
   }
+  /** Calls usher_delegate_connect_ahead(). In callbacks: yes. */
+  outcome<void> connect_ahead(milliseconds keep = milliseconds{0}) const {
+    return detail::done(usher_delegate_connect_ahead(handle_, detail::ms32(keep)));
+  }
   /** Calls usher_delegate_set_hooks(). In callbacks: yes. */
   outcome<void> set_hooks(delegate_hooks hooks) const {
     detail::raw_hooks raw(hooks);

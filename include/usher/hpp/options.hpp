@@ -42,6 +42,7 @@ struct ssp_options {
   milliseconds keep_alive_timeout{0};
   /** Zero: the library does not wait for a slot. */
   milliseconds slot_wait{0};
+  bool zap_without_waiting = false;
 };
 
 /** usher_ssp_v2_options. */
@@ -113,6 +114,7 @@ public:
     raw_.suspend = static_cast<int32_t>(options.suspend);
     raw_.keep_alive_timeout_ms = ms32(options.keep_alive_timeout);
     raw_.slot_wait_ms = ms32(options.slot_wait);
+    raw_.zap_without_waiting = options.zap_without_waiting;
   }
   bool is_valid() const noexcept {
     return detail::are_valid(license_, certificate_, ssm_, version_, setup_, heartbeat_, teardown_, renewal_, header_,

@@ -218,6 +218,12 @@ class SSPOptions(TypedDict, total=False):
         fails at once. EventType.SESSION_STARTED or EventType.SETUP_ERROR follows; a close or a zap ends the wait.
         Licence requests wait too: if the `timeout_ms` of a request passes during this wait, the request's time limit
         begins again. Default 0: the refusal fails set-up at once.
+    zap_without_waiting: True: a zap to an item of this delegate does not wait for the teardown of the earlier item's
+        session: the teardown and the set-up (SSP V2: the licence request that opens the session) go out at the same
+        time, the teardown first. So the next licence comes one round trip earlier, but for a moment both sessions may
+        exist. If the server refuses the set-up because the account has too many sessions (code 1007), the library waits
+        for the teardown, at most `teardown_timeout_ms`, and tries once more. Default False: the set-up waits for the
+        teardown.
     """
 
     license_url: Required[str]
@@ -256,6 +262,7 @@ class SSPOptions(TypedDict, total=False):
     suspend: Suspend | int | Literal["keep", "pause"]
     keep_alive_timeout_ms: int
     slot_wait_ms: int
+    zap_without_waiting: bool
 
 
 class SSPV2Options(SSPOptions, total=False):
@@ -333,6 +340,11 @@ class CustomerOptions(TypedDict, total=False):
         library retries. Default 1000.
     keep_alive_failures_max: As in ``SSPOptions``. Default 10.
     suspend: ``Suspend``. Default KEEP.
+    zap_without_waiting: True: a zap to an item of this delegate does not wait for the answer of the teardown callback:
+        the library calls `license` for the next item as soon as the host requests its licence. If `license` fails with
+        the code 1007 because the earlier session still exists, the library waits for the teardown, at most
+        `teardown_timeout_ms`, and calls `license` once more. Default False: `license` waits for the answer of the
+        teardown callback.
     """
 
     license_timeout_ms: int
@@ -343,6 +355,7 @@ class CustomerOptions(TypedDict, total=False):
     retry_permille: int
     keep_alive_failures_max: int
     suspend: Suspend | int | Literal["keep", "pause"]
+    zap_without_waiting: bool
 
 
 class LoaderOptions(TypedDict, total=False):

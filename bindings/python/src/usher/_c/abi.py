@@ -236,6 +236,7 @@ class SSPOptions(ctypes.Structure):
         ("suspend", c_int32),
         ("keep_alive_timeout_ms", c_uint32),
         ("slot_wait_ms", c_uint32),
+        ("zap_without_waiting", c_int32),
     ]
 
 
@@ -398,6 +399,7 @@ class CustomerOptions(ctypes.Structure):
         ("keep_alive_failures_max", c_uint32),
         ("suspend", c_int32),
         ("simple_heartbeat", CustomerHeartbeatFn),
+        ("zap_without_waiting", c_int32),
     ]
 
 
@@ -744,6 +746,8 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     # int32_t usher_delegate_set_token_callback(
     #   usher_delegate *delegate, usher_token_fn fn, void *user_data, usher_destroy_fn destroy);
     "usher_delegate_set_token_callback": (c_int32, (DelegateHandle, TokenFn, c_void_p, DestroyFn)),
+    # int32_t usher_delegate_connect_ahead(usher_delegate *delegate, uint32_t keep_ms);
+    "usher_delegate_connect_ahead": (c_int32, (DelegateHandle, c_uint32)),
     # int32_t usher_delegate_free(usher_delegate *delegate);
     "usher_delegate_free": (c_int32, (DelegateHandle,)),
     # int32_t usher_complete_token(usher_completion completion, const char *token);

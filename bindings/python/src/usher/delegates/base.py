@@ -41,6 +41,23 @@ class Delegate(Part):
         """Frees the delegate. Playbacks that use it continue. A second call does nothing."""
         super().close()
 
+    def connect_ahead(self, keep_ms: int = 0) -> None:
+        """Opens connections to the SSM server and the licence server, so that the first play needs no time for that.
+
+        Takes no slot and needs no token: the library sends ``HEAD /`` without tokens to each server, which may reply
+        with any status. A failure has no event: the request that needs the connection opens one itself. Does nothing
+        for servers that the library does not know: those of a customer delegate, and a licence server that
+        license_url() names.
+
+        Args:
+            keep_ms: how long the library keeps the connections ready, milliseconds on the context's clock; it then
+                sends such a request again whenever a connection becomes too old. Default: it opens them once.
+
+        Raises:
+            InvalidHandleError, InvalidArgumentError, ClosedError.
+        """
+        ffi.lib.usher_delegate_connect_ahead(self._handle, ffi.integer(keep_ms, 32, "keep_ms"))
+
     def _fill(self, structure: type[ffi.Structure], options: Mapping[str, Any], own: str = "") -> ffi.Structure:
         """Makes an option structure for the options that are its fields. `own`: names of further arguments of the
         class, separated by blanks."""

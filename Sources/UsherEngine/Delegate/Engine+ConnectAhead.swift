@@ -1,0 +1,99 @@
+package import UsherCore
+
+/// A server to which the library keeps connections ready, before a request needs them.
+package final class ReadyOrigin {
+  /// The root of the server: scheme, host and port.
+  let endpoint: Endpoint
+  /// How many connections to keep ready.
+  fileprivate var count = 1
+  /// How many requests for connections are in flight.
+  fileprivate var asked = 0
+  /// Until when the library keeps the connections ready.
+  fileprivate var until: Milliseconds = 0
+  fileprivate var timer: UInt64?
+
+  fileprivate init(_ endpoint: Endpoint) { self.endpoint = endpoint }
+}
+
+/// Connections that are open before the first request needs them.
+///
+/// libcurl cannot open a connection for later requests without sending a request. So the engine sends `HEAD /`, without
+/// tokens, and ignores the reply. This has two advantages: the reply shows that the server keeps the connection open,
+/// so a request that must not be repeated may use it; and further such requests keep the connection from becoming idle.
+extension Engine {
+  /// Any thread: opens connections to the servers of a delegate, and keeps them ready for `time`.
+  package func connectAhead(_ delegate: LicenseDelegate, keepingFor time: Milliseconds) {
+    submit { self.connectNow(delegate, keepingFor: time) }
+  }
+
+  func connectNow(_ delegate: LicenseDelegate, keepingFor time: Milliseconds) {
+    let servers = delegate.endpoints
+    var seen: [ReadyOrigin] = []
+    for case let endpoint? in [servers.setup, servers.teardown, servers.license] {
+      let origin = readyOrigin(of: endpoint)
+      // A zap that does not wait sends a teardown and another request at the same time.
+      if endpoint === servers.teardown { origin.count = delegate.policy.zapsAtOnce ? 2 : 1 }
+      if !seen.contains(where: { $0 === origin }) { seen.append(origin) }
+    }
+    for origin in seen {
+      origin.until = clock.now.adding(time)
+      if origin.asked == 0 { tend(origin) }
+    }
+  }
+
+  private func readyOrigin(of endpoint: Endpoint) -> ReadyOrigin {
+    if let known = readyOrigins.first(where: { $0.endpoint.origin == endpoint.origin }) { return known }
+    readyOrigins.removeAll { $0.asked == 0 && $0.until <= clock.now }
+    let new = ReadyOrigin(endpoint.root)
+    readyOrigins.append(new)
+    return new
+  }
+
+  /// Opens the connections to a server, unless other requests have used them a short time ago.
+  func tend(_ origin: ReadyOrigin) {
+    timers.cancel(origin.timer)
+    guard !closing.hasBegun else { return }
+    if origin.count == 1, let last = requests.readySince(origin.endpoint.origin),
+      clock.now < last.adding(pause(origin))
+    {
+      return schedule(origin, at: last.adding(pause(origin)))
+    }
+    origin.asked = origin.count
+    for _ in 0..<origin.count {
+      let head = HTTPRequest(
+        method: .head, endpoint: origin.endpoint, headers: [], body: nil, isUrgent: false, tokens: [])
+      requests.send(head, for: .connection(origin))
+    }
+  }
+
+  /// Called when a request for a connection has ended. A failure changes nothing: the request that needs the connection
+  /// opens one itself, and reports its error.
+  func originAnswered(_ origin: ReadyOrigin) {
+    origin.asked -= 1
+    if origin.asked == 0 { schedule(origin, at: clock.now.adding(pause(origin))) }
+  }
+
+  private func schedule(_ origin: ReadyOrigin, at instant: Milliseconds) {
+    if instant < origin.until, !closing.hasBegun { origin.timer = timers.set(at: instant, .connection(origin)) }
+  }
+
+  /// Called when the context begins to close.
+  func endConnectingAhead() { for origin in readyOrigins { timers.cancel(origin.timer) } }
+
+  /// The time after which the engine uses an idle connection again, so that it stays ready.
+  private func pause(_ origin: ReadyOrigin) -> Milliseconds {
+    max(requests.idleTime(origin.endpoint.origin) * 3 / 4, 2000)
+  }
+}
+
+extension Endpoint {
+  /// The root of the same server. The URL of an endpoint has a scheme and a host.
+  fileprivate var root: Endpoint {
+    var slashes = 0
+    let base = url.prefix { byte in
+      if byte == 0x2F { slashes += 1 }
+      return slashes < 3 && byte != 0x3F && byte != 0x23 && byte != 0
+    }
+    return Endpoint(url: base + [0x2F, 0], origin: origin, isLoopback: isLoopback, name: name)
+  }
+}
