@@ -11,7 +11,7 @@ endif
 .PHONY: built
 .PHONY: help demo generate test lint format faults chaos floods load sanitize fuzz bench profile model simulate
 .PHONY: mutants release build clean
-.PHONY: abi abi-hosts docs kills packages hosts host-packages player-packages
+.PHONY: abi abi-hosts docs kills packages hosts host-packages player-packages packaging-packages debs
 .SECONDARY:
 
 PYTHON ?= python3
@@ -47,6 +47,7 @@ help:
 	@echo '  make lint      checks layout and style of all source files; make test does it too (FILES="Sources include")'
 	@echo '  make format    lays out the source files that make lint complains about'
 	@echo '  make docs      build/site: the documentation as static pages, with a reference of each language'
+	@echo '  make debs      build/debs: Debian packages of the commit HEAD (docs/packaging.md)'
 	@echo '  make generate  writes the files made from the headers: function table, Python declarations, constants'
 	@echo
 	@echo 'Slower tests:'
@@ -85,7 +86,7 @@ generate:
 
 # Most steps of the Swift builds use one processor core, so two targets are built at the same time. Only one process may
 # install packages, so this comes first.
-test: packages host-packages
+test: packages packaging-packages
 	@$(MAKE) --no-print-directory --jobs=2 built
 	@$(python) scripts/test.py $(PARTS)
 
@@ -160,6 +161,9 @@ release: packages
 	@! grep -E '^/.*(warning|error): ' build/release.log
 	@echo 'swift build -c release: no warning'
 
+debs: packaging-packages $(shipped)
+	@scripts/build-debs --prebuilt $(dir $(shipped))
+
 fuzz: packages
 	@$(PYTHON) Tests/fuzz/run --seconds $(or $(SECONDS),60) $(TARGETS)
 
@@ -185,6 +189,10 @@ host-packages:
 
 player-packages:
 	@scripts/install-packages players
+
+# These contain the packages of `host-packages`.
+packaging-packages:
+	@scripts/install-packages packaging
 
 .venv/ready: bindings/python/pyproject.toml bindings/python/setup.py bindings/pytest/pyproject.toml | packages
 	@echo 'usher: making .venv'

@@ -173,6 +173,13 @@ def all_parts() -> list[Part]:
             [str(ROOT / "Tests" / "install" / "run"), str(EMBEDDED)],
             timeout_s=600,
         ),
+        Part(
+            "debs",
+            "the Debian packages: lintian, and their contents",
+            [str(ROOT / "Tests" / "packages" / "debs"), str(SHIPPED)],
+            timeout_s=900,
+            cores=0.7,
+        ),
         *hosts(),
         python_tests("headend", "the head-end", None, "bindings/python/tests/headend", cores=0.85),
         python_tests("cli", "the command usher", SHIPPED, "Tests/cli", cores=0.4),

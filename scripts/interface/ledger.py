@@ -95,6 +95,14 @@ def write(headers: Headers) -> str:
     return "".join(parts)
 
 
+def debian_symbols(headers: Headers) -> str:
+    """Returns the symbols file of the Debian package: for each function, the version that a program which calls it
+    needs. "~" includes the packages that are made before this version is released."""
+    lines = sorted(f" {name}@USHER_0 {each.labels['Since']}~" for name, each in headers.functions.items())
+    head = "libusher.so.0 libusher0 #MINVER#\n* Build-Depends-Package: libusher-dev\n"
+    return head + "".join(f"{line}\n" for line in lines)
+
+
 def check(headers: Headers) -> list[str]:
     """Returns the differences between ledger and headers that a person must correct."""
     now = {name for names in public(headers).values() for name in names}
