@@ -144,6 +144,8 @@ FUNCTION(usher_complete_call, STATUS, NOTHING, (ARG_COMPLETION, ARG_NUMBER(int32
 FUNCTION(usher_player_new, STATUS, HANDLE, (ARG_HANDLE(usher_context), ARG_OUT_HANDLE(usher_player)))
 FUNCTION(usher_player_play, STATUS, HANDLE, (
     ARG_HANDLE(usher_player), ARG_OPTIONS(usher_playback_options), ARG_OUT_HANDLE(usher_playback)))
+FUNCTION(usher_player_prepare, STATUS, HANDLE, (
+    ARG_HANDLE(usher_player), ARG_OPTIONS(usher_playback_options), ARG_NUMBER(uint32_t)))
 FUNCTION(usher_player_add_observer, STATUS, HANDLE, (
     ARG_HANDLE(usher_player), ARG_CALLBACK(usher_notice_fn), ARG_USER_DATA, ARG_DESTROY, ARG_OUT(uint64_t)))
 FUNCTION(usher_player_stop, STATUS, HANDLE, (ARG_HANDLE(usher_player), ARG_NUMBER(int32_t)))

@@ -26,6 +26,7 @@ void default_delegate() {
   delegate.set_http_header("X-Gone", "gone");
   delegate.clear_http_header("X-Gone");
   auto player = context.new_player();
+  player.prepare(item_of(delegate, 0, free_token()));
   auto playback = player.play(item_of(delegate, 0, free_token()));
   tell(playback.get_license(fairplay).data().text().substr(0, 4) == "CKC1",
       "default delegate: a licence without a session");

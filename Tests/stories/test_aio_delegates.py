@@ -329,6 +329,28 @@ async def test_customer_coroutineThatRaises_failed(stage: AioStage) -> None:
     assert (error.status, type(error.__cause__)) == (usher.Status.SESSION, usher.SessionError)
 
 
+# ---- before the play -------------------------------------------------------------------------------------------------
+
+
+@story()
+async def test_preparedItem_inAsyncio_hasItsToken(stage: AioStage) -> None:
+    """The connection is open and the token callback has answered before the play
+    (delegates.md: Prepare the next item)."""
+    asked: list[tuple[object, object]] = []
+
+    async def token(request: usher.aio.TokenRequest) -> str:
+        asked.append((request.tag, request.playback))
+        return stage.headend.content_token()
+
+    delegate = stage.delegate(token_callback=token)
+    delegate.connect_ahead()
+    stage.player.prepare(delegate=delegate, tag="next")
+    await stage.settle()
+    assert asked == [("next", None)]
+    await (await stage.player.play(delegate=delegate)).wait_session()
+    assert (len(asked), stage.routes()) == (1, ["setup"])
+
+
 # ---- suspend, and what is refused ------------------------------------------------------------------------------------
 
 

@@ -148,6 +148,7 @@ typedef struct usher_api {
   int32_t (*player_add_observer)(
       usher_player *player, usher_notice_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
   int32_t (*delegate_connect_ahead)(usher_delegate *delegate, uint32_t keep_ms);
+  int32_t (*player_prepare)(usher_player *player, const usher_playback_options *options, uint32_t keep_ms);
   int32_t (*context_metrics)(usher_context *context, usher_metrics *out);
   int32_t (*metrics_text)(const usher_metrics *metrics, const char *labels, uint8_t *buffer, size_t *size);
   /* end of what is generated: functions */

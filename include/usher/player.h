@@ -113,6 +113,37 @@ USHER_API int32_t usher_player_new(usher_context *context, usher_player **out);
 USHER_API int32_t usher_player_play(usher_player *player, const usher_playback_options *options, usher_playback **out);
 
 /**
+ * Prepares the item that usher_player_play() will probably play next on a player, while another item may still play
+ * there. The library does for it what takes no slot:
+ * - it opens connections as usher_delegate_connect_ahead() does, for `keep_ms`;
+ * - it downloads the certificate of the delegate, if the delegate has a certificate URL and no certificate hook;
+ * - it asks the token callback for the content token, if the item has none.
+ * With customer SSM, and for a clear item, there is nothing to prepare.
+ *
+ * If usher_player_play() then plays the same item, the playback has the content token. If the token callback has not
+ * answered yet, the playback waits for this answer, and does not ask again; if it answered NULL or too late, the
+ * playback asks again. The item is the same if `delegate`, `content_token`, `content_id` and `clear` are the same. A
+ * play of another item drops the prepared item, and so does a failed call of usher_player_play(). Each player has at
+ * most one prepared item: a second call for another item replaces it; a second call for the same item begins `keep_ms`
+ * again, and does not ask the token callback again.
+ *
+ * No event reports a prepared item, and a failure of its preparation changes nothing for a later play. The token
+ * callback gets the handle that usher_player_play() will return for the item, and the `tag` of this call. When the
+ * library drops the item, this handle becomes invalid; usher_playback_close() with it drops the item.
+ *
+ * @param player   the screen that will play the item.
+ * @param options  as for usher_player_play(), copied before return; the library ignores `payload` and `renewed`. Not
+ *                 NULL. `destroy` runs when the library has dropped the item, when usher_player_play() plays it, or if
+ *                 this function fails.
+ * @param keep_ms  after this time the library drops the item, because its token may be too old, ms on the context's
+ *                 clock. 0: the default, 60000.
+ * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_INVALID_ARGUMENT; USHER_E_NO_DELEGATE; USHER_E_CLOSED after
+ *         usher_context_close() began.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_player_prepare(usher_player *player, const usher_playback_options *options, uint32_t keep_ms);
+
+/**
  * Adds an observer of a player, which receives one notice for each thing that a viewer must know, with words for the
  * screen. It receives notices only about the current item: the newest item that usher_player_play() has started after
  * this call. After usher_player_play() has returned for the next item, the library calls no observer about an earlier

@@ -93,6 +93,7 @@ private nonisolated(unsafe) let table: UnsafePointer<usher_api> = {
       complete_entitlement: usher_complete_entitlement,
       player_add_observer: usher_player_add_observer,
       delegate_connect_ahead: usher_delegate_connect_ahead,
+      player_prepare: usher_player_prepare,
       context_metrics: usher_context_metrics,
       metrics_text: usher_metrics_text))
   return UnsafePointer(storage)

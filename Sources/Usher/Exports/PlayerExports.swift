@@ -26,31 +26,23 @@ public func usher_player_play(
   out?.pointee = nil
   return report(player, owing: readable(options)?.pointee.destroy, readable(options)?.pointee.user_data) {
     () throws(UsherError) in
-    let given = try Usher.options(options)
-    let screen = try owned(player, given.user_data, given.destroy, as: PlayerObject.self)
-    let context = screen.context
-    let id = context.newID()
-    let reference = hostReference(context.engine, lane: id, given.user_data, given.destroy)
-    guard let out else { throw refused("out", isMissing) }
-    try context.refuseIfClosing()
-    let delegate = try chosenDelegate(given.delegate, context, isClear: given.clear == 1)
-    var item = PlaybackItem(delegate: delegate, contentToken: try token(given.content_token, "content_token"))
-    item.contentID = try identifier(given.content_id, given.content_id_size, "content_id")
-    guard given.clear == 0 || given.clear == 1 else { throw refused("clear: not 0 or 1") }
-    item.isClear = given.clear == 1
-    let waits = delegate.waitsForSetup(item)
-    if waits { try refuseInCallbacks() }
-    let pumps = waits && context.engine.calls.pump?.mayPumpHere == true
-    // Without a content token, set-up may wait until the host supplies one. Only this thread could run the host's code,
-    // and it is about to block.
-    if pumps, !isTokenKnown(item) { throw UsherError(.wouldDeadlock) }
-    let playback = PlaybackObject(context: context, delegate: delegate, shared: PlaybackShared(id), tag: given.tag)
-    let handle = try context.give(playback)
-    try reference.accept()
-    let host = HostPlayback(handle: handle, playerHandle: UInt(bitPattern: player), tag: given.tag)
+    var waits = false
+    var pumps = false
+    let chosen = try choose(player, options) { item, context throws(UsherError) in
+      guard out != nil else { throw refused("out", isMissing) }
+      waits = item.delegate.waitsForSetup(item)
+      if waits { try refuseInCallbacks() }
+      pumps = waits && context.engine.calls.pump?.mayPumpHere == true
+      // Without a content token, set-up may wait until the host supplies one. Only this thread could run the host's
+      // code, and it is about to block.
+      if pumps, !isTokenKnown(item) { throw UsherError(.wouldDeadlock) }
+    }
+    let (screen, playback, handle) = (chosen.screen, chosen.prepared.object, chosen.prepared.handle)
+    let (context, delegate, reference) = (screen.context, playback.delegate, chosen.reference)
     guard
       context.engine.play(
-        playback.shared, on: screen.shared, host: host, item: item, callbacks: callbacks(given, reference))
+        playback.shared, on: screen.shared, host: chosen.host, item: chosen.item,
+        callbacks: callbacks(chosen.given, reference))
     else {
       _ = handles.release(handle)
       reference.end()
@@ -59,8 +51,91 @@ public func usher_player_play(
     }
     screen.teardownWait.store(delegate.isSync ? delegate.policy.teardownTimeout : 0, ordering: .relaxed)
     if waits { _ = context.engine.waitForSession(playback.id, delegate.policy.setupTimeout, pumping: pumps) }
-    out.pointee = OpaquePointer(bitPattern: handle)
+    out?.pointee = OpaquePointer(bitPattern: handle)
   }
+}
+
+/// Implements `usher_player_prepare`; contract in `include/usher/player.h`.
+@_cdecl("usher_player_prepare") @implementation
+public func usher_player_prepare(
+  _ player: OpaquePointer!, _ options: UnsafePointer<usher_playback_options>!, _ keep_ms: UInt32
+) -> Int32 {
+  report(player, owing: readable(options)?.pointee.destroy, readable(options)?.pointee.user_data) {
+    () throws(UsherError) in
+    let chosen = try choose(player, options)
+    let (screen, prepared) = (chosen.screen, chosen.prepared)
+    var callbacks = PlaybackCallbacks()
+    callbacks.keepsAlive = chosen.reference
+    screen.keep(prepared)
+    screen.context.engine.prepare(
+      prepared.object.shared, on: screen.shared, host: chosen.host, item: chosen.item, callbacks: callbacks,
+      keepingFor: milliseconds(keep_ms, default: 60_000)
+    ) { screen.forget(prepared) }
+  }
+}
+
+/// The item that the host plays or prepares on a player.
+private struct ChosenItem {
+  let given: usher_playback_options
+  let screen: PlayerObject
+  let item: PlaybackItem
+  /// The playback of the item, prepared before or new.
+  let prepared: PreparedPlayback
+  let host: HostPlayback
+  let reference: HostReference
+}
+
+/// Reads the options of an item. Takes the prepared playback of the player if it is of this item; otherwise drops it
+/// and makes a new playback.
+/// - Parameter check: throws if the library must refuse the item.
+@inline(never)
+private func choose(
+  _ player: OpaquePointer?, _ options: UnsafePointer<usher_playback_options>?,
+  _ check: (PlaybackItem, ContextObject) throws(UsherError) -> Void = { _, _ in }
+) throws(UsherError) -> ChosenItem {
+  let given = try Usher.options(options)
+  let screen = try owned(player, given.user_data, given.destroy, as: PlayerObject.self)
+  let context = screen.context
+  let earlier = screen.takePrepared()
+  var prepared: PreparedPlayback?
+  defer { if prepared == nil { earlier?.drop() } }
+  let id = earlier?.object.id ?? context.newID()
+  let reference = hostReference(context.engine, lane: id, given.user_data, given.destroy)
+  let item = try playbackItem(given, context)
+  try check(item, context)
+  let chosen = try playback(id, item, given.tag, earlier, context)
+  prepared = chosen
+  try reference.accept()
+  return ChosenItem(
+    given: given, screen: screen, item: item, prepared: chosen,
+    host: HostPlayback(handle: chosen.handle, playerHandle: UInt(bitPattern: player), tag: given.tag),
+    reference: reference)
+}
+
+/// The item that the host describes.
+private func playbackItem(
+  _ given: usher_playback_options, _ context: ContextObject
+) throws(UsherError) -> PlaybackItem {
+  try context.refuseIfClosing()
+  let delegate = try chosenDelegate(given.delegate, context, isClear: given.clear == 1)
+  var item = PlaybackItem(delegate: delegate, contentToken: try token(given.content_token, "content_token"))
+  item.contentID = try identifier(given.content_id, given.content_id_size, "content_id")
+  guard given.clear == 0 || given.clear == 1 else { throw refused("clear: not 0 or 1") }
+  item.isClear = given.clear == 1
+  return item
+}
+
+/// Returns the prepared playback if it is of this item. Otherwise drops it, and makes a new playback with its number.
+private func playback(
+  _ id: PlaybackID, _ item: PlaybackItem, _ tag: UInt64, _ prepared: PreparedPlayback?, _ context: ContextObject
+) throws(UsherError) -> PreparedPlayback {
+  if let prepared, prepared.isOf(item) {
+    prepared.object.tag = tag
+    return prepared
+  }
+  prepared?.drop()
+  let new = PlaybackObject(context: context, delegate: item.delegate, shared: PlaybackShared(id), tag: tag)
+  return PreparedPlayback(new, try context.give(new), item)
 }
 
 /// Whether the library has the item's content token: the host gave it, or the delegate's token map has it.
@@ -123,6 +198,7 @@ public func usher_player_stop(_ player: OpaquePointer!, _ mode: Int32) -> Int32 
 public func usher_player_free(_ player: OpaquePointer!) -> Int32 {
   report(player) { () throws(UsherError) in
     guard let object = try release(player, as: PlayerObject.self) else { return }
+    object.takePrepared()?.drop()
     object.context.removeObservers(of: object.shared.id)
     _ = object.context.engine.stopPlayer(object.shared, nil, removing: true, waiting: object.longestWait)
   }

@@ -143,6 +143,8 @@ final class PlayerObject: ContextPart {
   let shared: PlayerShared
   /// How long a stop waits for the teardown, in milliseconds; 0 if the newest item's delegate is not synchronous.
   let teardownWait = Atomic<UInt64>(0)
+  private let monitor = Monitor()
+  private var prepared: PreparedPlayback?
   /// How long a stop on the calling thread waits: as `teardownWait`, but 0 inside callbacks.
   var longestWait: Milliseconds { isCallbackThread() ? 0 : teardownWait.load(ordering: .relaxed) }
 
@@ -152,15 +154,66 @@ final class PlayerObject: ContextPart {
   }
 }
 
+extension PlayerObject {
+  /// Takes the item that the host has prepared for this player; nil if there is none.
+  func takePrepared() -> PreparedPlayback? {
+    monitor.locked {
+      defer { prepared = nil }
+      return prepared
+    }
+  }
+
+  func keep(_ new: PreparedPlayback) { monitor.locked { prepared = new } }
+
+  /// Called when the engine drops the prepared playback.
+  func forget(_ old: PreparedPlayback) {
+    let isKept = monitor.locked { () -> Bool in
+      defer { if prepared === old { prepared = nil } }
+      return prepared === old
+    }
+    if isKept { old.drop() }
+  }
+}
+
+/// An item that the host has prepared, with the handle of the playback that will play it.
+final class PreparedPlayback {
+  let object: PlaybackObject
+  let handle: UInt
+  private let item: PlaybackItem
+
+  init(_ object: PlaybackObject, _ handle: UInt, _ item: PlaybackItem) {
+    self.object = object
+    self.handle = handle
+    self.item = item
+  }
+
+  /// Whether the host now means the same item, and has not closed the prepared playback.
+  func isOf(_ other: PlaybackItem) -> Bool {
+    guard handles.find(handle) === object, object.engine.isOpen(object.shared) else { return false }
+    return item.isSame(as: other)
+  }
+
+  /// Frees the handle and drops the playback. A second call does nothing.
+  func drop() {
+    _ = handles.release(handle)
+    object.engine.drop(object.shared)
+  }
+}
+
 final class PlaybackObject: ContextPart {
   let delegate: LicenseDelegate
   let shared: PlaybackShared
-  let tag: UInt64
+  /// The `tag` of the options with which the host played the item, or prepared it.
+  var tag: UInt64 {
+    get { storedTag.load(ordering: .relaxed) }
+    set { storedTag.store(newValue, ordering: .relaxed) }
+  }
+  private let storedTag: Atomic<UInt64>
 
   init(context: ContextObject, delegate: LicenseDelegate, shared: PlaybackShared, tag: UInt64) {
     self.delegate = delegate
     self.shared = shared
-    self.tag = tag
+    storedTag = Atomic(tag)
     super.init(context: context)
   }
 

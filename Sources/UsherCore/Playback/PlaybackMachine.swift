@@ -231,6 +231,14 @@ package struct PlaybackMachine {
     return sendWaiting(now: now)
   }
 
+  /// Called when the host will probably play the item next. If the start of the item would ask the token callback, the
+  /// machine asks it now.
+  package mutating func prepare() -> [Action] {
+    guard isWaiting, hasTokenCallback, !policy.startsWithLicense, case .none = contentToken else { return [] }
+    contentToken = .asking
+    return [.askToken]
+  }
+
   mutating func startSession(now: Milliseconds) -> [Action] {
     if policy.opensByLicense { return sendWaiting(now: now) }
     switch contentToken {
@@ -303,6 +311,11 @@ package struct PlaybackMachine {
   }
 
   private mutating func tokenMissing(now: Milliseconds) -> [Action] {
+    // The playback was only prepared: its start asks again.
+    if isWaiting {
+      contentToken = .none
+      return []
+    }
     contentToken = .missing
     if policy.hasSSM, session.isIdle, !policy.opensByLicense {
       guard let denial = setupDenial?.value else { return startSession(now: now) }

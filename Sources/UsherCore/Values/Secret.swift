@@ -35,7 +35,7 @@ package struct Secret: @unchecked Sendable {
   package var count: Int { storage.header }
 
   @inline(never)
-  func hasSameBytes(as other: Secret) -> Bool {
+  package func hasSameBytes(as other: Secret) -> Bool {
     count == other.count
       && withBytes { _ in other.withBytes { _ in sameBytes(address, other.address, count: count) } }
   }

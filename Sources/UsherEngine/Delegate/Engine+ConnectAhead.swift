@@ -10,6 +10,8 @@ package final class ReadyOrigin {
   fileprivate var asked = 0
   /// Until when the library keeps the connections ready.
   fileprivate var until: Milliseconds = 0
+  /// When the last request for a connection was answered; nil: it failed.
+  fileprivate var readyAt: Milliseconds?
   fileprivate var timer: UInt64?
 
   fileprivate init(_ endpoint: Endpoint) { self.endpoint = endpoint }
@@ -26,24 +28,25 @@ extension Engine {
     submit { self.connectNow(delegate, keepingFor: time) }
   }
 
-  func connectNow(_ delegate: LicenseDelegate, keepingFor time: Milliseconds) {
+  /// Does the same on the I/O thread.
+  /// - Parameter mayShorten: whether this time replaces a longer one for which the host has asked before.
+  func connectNow(_ delegate: LicenseDelegate, keepingFor time: Milliseconds, mayShorten: Bool = true) {
     let servers = delegate.endpoints
-    var seen: [ReadyOrigin] = []
-    for case let endpoint? in [servers.setup, servers.teardown, servers.license] {
+    for case let endpoint? in [servers.teardown, servers.setup, servers.license] {
       let origin = readyOrigin(of: endpoint)
       // A zap that does not wait sends a teardown and another request at the same time.
       if endpoint === servers.teardown { origin.count = delegate.policy.zapsAtOnce ? 2 : 1 }
-      if !seen.contains(where: { $0 === origin }) { seen.append(origin) }
-    }
-    for origin in seen {
-      origin.until = clock.now.adding(time)
+      origin.until = max(clock.now.adding(time), mayShorten ? 0 : origin.until)
       if origin.asked == 0 { tend(origin) }
     }
   }
 
+  /// How many servers the engine remembers. Each of them keeps its own timer, also when it is forgotten.
+  private static var readyOriginsMost: Int { 64 }
+
   private func readyOrigin(of endpoint: Endpoint) -> ReadyOrigin {
     if let known = readyOrigins.first(where: { $0.endpoint.origin == endpoint.origin }) { return known }
-    readyOrigins.removeAll { $0.asked == 0 && $0.until <= clock.now }
+    if readyOrigins.count > Self.readyOriginsMost { readyOrigins.remove(at: 0) }
     let new = ReadyOrigin(endpoint.root)
     readyOrigins.append(new)
     return new
@@ -53,11 +56,9 @@ extension Engine {
   func tend(_ origin: ReadyOrigin) {
     timers.cancel(origin.timer)
     guard !closing.hasBegun else { return }
-    if origin.count == 1, let last = requests.readySince(origin.endpoint.origin),
-      clock.now < last.adding(pause(origin))
-    {
-      return schedule(origin, at: last.adding(pause(origin)))
-    }
+    // The replies to other requests show that one connection is ready, but not that several are.
+    let ready = requests.readySince(origin.endpoint.origin).flatMap { origin.count == 1 ? $0 : origin.readyAt }
+    if let due = ready?.adding(pause(origin)), clock.now < due { return schedule(origin, at: due) }
     origin.asked = origin.count
     for _ in 0..<origin.count {
       let head = HTTPRequest(
@@ -68,8 +69,9 @@ extension Engine {
 
   /// Called when a request for a connection has ended. A failure changes nothing: the request that needs the connection
   /// opens one itself, and reports its error.
-  func originAnswered(_ origin: ReadyOrigin) {
+  func originAnswered(_ origin: ReadyOrigin, _ outcome: HTTPOutcome) {
     origin.asked -= 1
+    if case .response = outcome { origin.readyAt = clock.now } else { origin.readyAt = nil }
     if origin.asked == 0 { schedule(origin, at: clock.now.adding(pause(origin))) }
   }
 
@@ -90,10 +92,14 @@ extension Endpoint {
   /// The root of the same server. The URL of an endpoint has a scheme and a host.
   fileprivate var root: Endpoint {
     var slashes = 0
-    let base = url.prefix { byte in
+    var base: [UInt8] = []
+    for byte in url {
       if byte == 0x2F { slashes += 1 }
-      return slashes < 3 && byte != 0x3F && byte != 0x23 && byte != 0
+      if slashes == 3 || byte == 0x3F || byte == 0x23 || byte == 0 { break }
+      base.append(byte)
     }
-    return Endpoint(url: base + [0x2F, 0], origin: origin, isLoopback: isLoopback, name: name)
+    base.append(0x2F)
+    base.append(0)
+    return Endpoint(url: base, origin: origin, isLoopback: isLoopback, name: name)
   }
 }

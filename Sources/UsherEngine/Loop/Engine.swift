@@ -293,7 +293,7 @@ package final class Engine {
       ssmReplied(playback, request, call, decoded, queueDelay: reply.transfer.queueDelay)
     case .license(let playback, let request, let license):
       licenseReplied(playback, request, license, reply.outcome, hiding: secrets)
-    case .connection(let origin): originAnswered(origin)
+    case .connection(let origin): originAnswered(origin, reply.outcome)
     case .certificate(let source): certificateReplied(source, reply.outcome, hiding: secrets)
     case .load(let playback, let job, let step): loadReplied(playback, job, step, reply.outcome, hiding: secrets)
     case .recovery(let session, let request):

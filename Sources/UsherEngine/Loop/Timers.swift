@@ -43,6 +43,7 @@ final class Timers {
   var count: Int { heap.count }
 
   func set(at instant: Milliseconds, _ target: TimerTarget) -> UInt64 { heap.set(at: instant, target) }
+  @inline(never)
   func cancel(_ id: UInt64?) { heap.cancel(id) }
 
   /// Returns the instant of the soonest timer.

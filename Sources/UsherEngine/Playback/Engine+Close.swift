@@ -92,7 +92,8 @@ extension Engine {
   func reportClosed(_ entry: PlaybackEntry, _ status: Status, orphanPossible: Bool) {
     var error = UsherError(status == .replaced ? .replaced : .ok)
     error.orphanPossible = orphanPossible
-    events.emit(.playbackClosed, entry, error: error)
+    if let onDrop = entry.onDrop { onDrop() } else { events.emit(.playbackClosed, entry, error: error) }
+    entry.onDrop = nil
     endCloseWaits(entry)
     entry.callbacks = PlaybackCallbacks()
     entry.lastPayload = nil

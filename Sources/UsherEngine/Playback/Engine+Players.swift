@@ -60,19 +60,73 @@ extension Engine {
     return submit(if: { !closing.isRequested && player.play(playback) }) {
       let shared = player
       let player = player.id
-      var item = item
-      let mapped = item.contentToken == nil && !item.isClear ? item.delegate.tokenMap?.hold(item.contentID) : nil
-      if let mapped { item.contentToken = mapped.token }
-      let entry = PlaybackEntry(id: id, player: player, host: host, item: item, shared: playback, callbacks: callbacks)
-      if let mapped { entry.mappedTokens.append((item.contentID, mapped.pin)) }
+      let entry = self.entry(playback, player, host, item, callbacks)
+      self.timers.cancel(entry.tokenTimer)
+      entry.onDrop = nil
       entry.noticeSource = self.events.noticeSource(shared)
       self.beginRecovery()
-      self.playbacks.insert(entry)
       if self.events.logs(.trace) { self.events.tracePlay(entry) }
-      self.closing.playbackAdded(teardown: entry.delegate.policy.teardownTimeout)
       if self.closing.hasBegun || self.players[player] == nil { return self.close(entry, nil, .closed) }
       self.perform(self.players[player]?.play(id, waits: !entry.delegate.policy.zapsAtOnce) ?? [])
     }
+  }
+
+  /// Returns the prepared playback with this number, or else a new one.
+  private func entry(
+    _ playback: PlaybackShared, _ player: PlayerID, _ host: HostPlayback, _ item: PlaybackItem,
+    _ callbacks: PlaybackCallbacks
+  ) -> PlaybackEntry {
+    if let prepared = playbacks[playback.id] {
+      prepared.take(host, callbacks)
+      return prepared
+    }
+    var item = item
+    let mapped = item.contentToken == nil && !item.isClear ? item.delegate.tokenMap?.hold(item.contentID) : nil
+    if let mapped { item.contentToken = mapped.token }
+    let entry = PlaybackEntry(
+      id: playback.id, player: player, host: host, item: item, shared: playback, callbacks: callbacks)
+    if let mapped { entry.mappedTokens.append((item.contentID, mapped.pin)) }
+    playbacks.insert(entry)
+    closing.playbackAdded(teardown: entry.delegate.policy.teardownTimeout)
+    return entry
+  }
+
+  /// Any thread: does for an item what needs no slot: opens connections, fetches the certificate, and asks for the
+  /// content token. `play` with the same number then uses the results.
+  /// - Parameters:
+  ///   - time: after this time, the engine drops the prepared playback.
+  ///   - onDrop: called then, or when the engine drops it for another reason, on the I/O thread.
+  package func prepare(
+    _ playback: PlaybackShared, on player: PlayerShared, host: HostPlayback, item: PlaybackItem,
+    callbacks: PlaybackCallbacks, keepingFor time: Milliseconds, onDrop: @escaping () -> Void
+  ) {
+    submit {
+      guard !self.closing.hasBegun else { return }
+      let entry = self.entry(playback, player.id, host, item, callbacks)
+      entry.onDrop = onDrop
+      self.timers.cancel(entry.tokenTimer)
+      entry.tokenTimer = self.timers.set(at: self.clock.now.adding(time), .token(entry.id))
+      if item.isClear { return }
+      self.connectNow(entry.delegate, keepingFor: time, mayShorten: false)
+      let source = entry.delegate.certificates
+      if entry.delegate.hooks?.certificate == nil, source.request != nil {
+        self.fetchCertificate(source, for: entry.id, timeout: nil) { _ in }
+      }
+      self.step(entry) { $0.prepare() }
+    }
+  }
+
+  /// Any thread: drops a playback that is only prepared. Does nothing if another playback has its number by now.
+  package func drop(_ playback: PlaybackShared) {
+    submit { if self.playbacks[playback.id]?.shared === playback { self.dropPrepared(playback.id) } }
+  }
+
+  /// - Returns: whether the playback is only prepared.
+  @discardableResult
+  func dropPrepared(_ id: PlaybackID) -> Bool {
+    guard let entry = playbacks[id], entry.onDrop != nil else { return false }
+    close(entry, .leave, .closed)
+    return true
   }
 
   /// Called when the player may start its next playback. Starts the playback that waits on this player, if one waits.

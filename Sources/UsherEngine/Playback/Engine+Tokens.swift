@@ -38,13 +38,13 @@ extension Engine {
 
   private func give(_ token: Secret, _ entry: PlaybackEntry) -> Bool {
     guard entry.machine.wantsToken else { return false }
-    timers.cancel(entry.tokenTimer)
+    if entry.onDrop == nil { timers.cancel(entry.tokenTimer) }
     step(entry) { $0.tokenGiven(token, now: self.clock.now) ?? [] }
     return true
   }
 
   func tokenWaitEnded(_ playback: PlaybackID) {
-    guard let entry = playbacks[playback] else { return }
+    guard !dropPrepared(playback), let entry = playbacks[playback] else { return }
     entry.tokenTimer = 0
     step(entry) { $0.tokenWaitEnded(now: self.clock.now) }
   }

@@ -82,7 +82,7 @@ package struct PlaybackCallbacks {
 final class PlaybackEntry {
   let id: PlaybackID
   let player: PlayerID
-  let host: HostPlayback
+  fileprivate(set) var host: HostPlayback
   let delegate: LicenseDelegate
   let shared: PlaybackShared
   var callbacks: PlaybackCallbacks
@@ -106,6 +106,8 @@ final class PlaybackEntry {
   /// The playback's entries in the token map, pinned while it plays.
   var mappedTokens: [(id: [UInt8], pin: TokenMap.Pin)] = []
   fileprivate var pending: Pending?
+  /// Called when the library drops the playback, which is only prepared: no event reports this. nil: the host plays it.
+  var onDrop: (() -> Void)?
   /// Whether the session can only begin with a licence request that the host has not made yet.
   var needsLicenseRequest: Bool { jobs.isEmpty && machine.needsLicenseRequest() }
   /// The source of the notices for the observers of the player; nil if the player had no observer when it started the
@@ -151,6 +153,14 @@ final class PlaybackEntry {
     machine = PlaybackMachine(
       policy: policy, contentToken: item.contentToken, hasTokenCallback: delegate.tokenCallback != nil,
       seed: (id &+ 1) &* 0x9E37_79B9_7F4A_7C15)
+  }
+}
+
+extension PlaybackEntry {
+  /// Called when the host plays or prepares the item of a prepared playback.
+  func take(_ host: HostPlayback, _ callbacks: PlaybackCallbacks) {
+    self.host = host
+    self.callbacks = callbacks
   }
 }
 
@@ -207,6 +217,15 @@ package struct PlaybackItem {
   package init(delegate: LicenseDelegate, contentToken: Secret?) {
     self.delegate = delegate
     self.contentToken = contentToken
+  }
+
+  /// Whether the host means the same item, so that what was prepared for one holds for the other.
+  package func isSame(as other: PlaybackItem) -> Bool {
+    guard delegate === other.delegate, isClear == other.isClear, contentID == other.contentID else { return false }
+    guard let contentToken, let token = other.contentToken else {
+      return contentToken == nil && other.contentToken == nil
+    }
+    return contentToken.hasSameBytes(as: token)
   }
 }
 

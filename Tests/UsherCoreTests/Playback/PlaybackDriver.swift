@@ -35,6 +35,7 @@ struct PlaybackDriver {
     return story
   }
 
+  mutating func prepare() { perform(machine.prepare()) }
   mutating func start() { perform(machine.start(now: now)) }
   mutating func close(_ ending: SSMSession.Ending = .teardown, _ status: Status = .closed) {
     perform(machine.close(ending, status: status, now: now))

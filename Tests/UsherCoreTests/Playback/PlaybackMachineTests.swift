@@ -306,6 +306,54 @@ import Testing
     #expect(p.take() == ["setup c1", "started", "license 1 c1,t1", "license 2 c1,t1"])
   }
 
+  @Test func prepare_asksForTheTokenOnce() {
+    var p = PlaybackDriver(content: nil, hasTokenCallback: true)
+    p.prepare()
+    p.prepare()
+    #expect(p.take() == ["token?"])
+    p.giveToken("c1")
+    #expect(p.take() == [])
+    p.start()
+    #expect(p.take() == ["setup c1"])
+    p.prepare()
+    #expect(p.take() == [])
+  }
+
+  @Test func prepare_whoseTokenComesAfterTheStart_isNotAskedAgain() {
+    var p = PlaybackDriver(content: nil, hasTokenCallback: true)
+    p.prepare()
+    p.start()
+    p.giveToken("c1")
+    #expect(p.take() == ["token?", "setup c1"])
+  }
+
+  @Test func prepare_withoutAnAnswer_isAskedAgainAtTheStart() {
+    var p = PlaybackDriver(content: nil, hasTokenCallback: true)
+    p.prepare()
+    p.giveToken(nil)
+    #expect(p.take() == ["token?"])
+    p.start()
+    p.giveToken(nil)
+    #expect(p.take() == ["token?", "setup error: NO_TOKEN"])
+  }
+
+  @Test func prepare_withAToken_orWithoutACallback_asksNothing() {
+    var known = PlaybackDriver(hasTokenCallback: true)
+    known.prepare()
+    #expect(known.take() == [])
+    var silent = PlaybackDriver(content: nil)
+    silent.prepare()
+    #expect(silent.take() == [])
+  }
+
+  @Test func prepare_thenClose_reportsItsEndOnly() {
+    var p = PlaybackDriver(content: nil, hasTokenCallback: true)
+    p.prepare()
+    p.close()
+    p.giveToken("late")
+    #expect(p.take() == ["token?", "released", "closed"])
+  }
+
   @Test func token_neverComes_isSetupErrorAndFailsTheLicenses() {
     var p = PlaybackDriver(content: nil, hasTokenCallback: true)
     p.start()

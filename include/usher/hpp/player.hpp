@@ -88,26 +88,23 @@ public:
   /** Calls usher_player_play(). The library destroys the functions in `options` after the playback's last event, or if
       this call fails. */
   outcome<usher::playback> play(playback_options options) const {
-    detail::c_text token(options.content_token);
-    if (options.content_token) detail::wipe(*options.content_token);
-    if (!token.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT, usher::playback());
-    usher_playback_options raw = USHER_PLAYBACK_OPTIONS_INIT;
-    raw.delegate = options.delegate ? options.delegate->handle() : nullptr;
-    raw.content_token = token.c_str();
-    raw.content_id = options.content_id.data();
-    raw.content_id_size = options.content_id.size();
-    raw.tag = options.tag;
-    raw.clear = options.clear;
-    if (options.payload) raw.payload = detail::on_payload;
-    if (options.renewed) raw.renewed = detail::on_renewed;
-    if (options.payload || options.renewed) {
-      auto *it = detail::boxed(detail::item_calls{std::move(options.payload), std::move(options.renewed)}, kept_);
-      raw.user_data = it;
-      raw.destroy = it->destroy;
-    }
     usher_playback *out = nullptr;
-    int32_t s = usher_player_play(handle_, &raw, &out);
+    int32_t s = with_raw(options, [&](usher_playback_options &raw) {
+      if (options.payload) raw.payload = detail::on_payload;
+      if (options.renewed) raw.renewed = detail::on_renewed;
+      if (options.payload || options.renewed) {
+        auto *it = detail::boxed(detail::item_calls{std::move(options.payload), std::move(options.renewed)}, kept_);
+        raw.user_data = it;
+        raw.destroy = it->destroy;
+      }
+      return usher_player_play(handle_, &raw, &out);
+    });
     return detail::done(s, usher::playback(out, kept_));
+  }
+  /** Calls usher_player_prepare(), which ignores the functions in `options`. In callbacks: yes. */
+  outcome<void> prepare(playback_options options, milliseconds keep = milliseconds{0}) const {
+    return detail::done(with_raw(
+        options, [&](usher_playback_options &raw) { return usher_player_prepare(handle_, &raw, detail::ms32(keep)); }));
   }
   /** Calls usher_player_add_observer(). @return the id for context::remove_observer(). In callbacks: yes. */
   outcome<uint64_t> add_observer(notice_observer fn) const {
@@ -124,6 +121,23 @@ public:
 protected:
   usher_player *handle_ = nullptr;
   detail::shared_faults kept_;
+
+private:
+  /** Passes the item to `call` as the C structure, without its functions; wipes the token. */
+  template <class Call>
+  static int32_t with_raw(playback_options &options, Call call) {
+    detail::c_text token(options.content_token);
+    if (options.content_token) detail::wipe(*options.content_token);
+    if (!token.is_valid()) return USHER_E_INVALID_ARGUMENT;
+    usher_playback_options raw = USHER_PLAYBACK_OPTIONS_INIT;
+    raw.delegate = options.delegate ? options.delegate->handle() : nullptr;
+    raw.content_token = token.c_str();
+    raw.content_id = options.content_id.data();
+    raw.content_id_size = options.content_id.size();
+    raw.tag = options.tag;
+    raw.clear = options.clear;
+    return call(raw);
+  }
 };
 
 /** One screen. The destructor frees the handle as usher_player_free() does: it stops the player, and waits only if the

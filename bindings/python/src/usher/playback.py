@@ -338,7 +338,7 @@ class Item:
     """
 
     context: weakref.ref[Context]
-    reference: weakref.ref[Playback]
+    reference: Callable[[], Playback | None]
     tag: object
     payload: PayloadCallback | None
     renewed: RenewedCallback | None

@@ -78,21 +78,11 @@ class Player(Part):
         Raises:
             InvalidHandleError, InvalidArgumentError, NoDelegateError, ClosedError, WouldDeadlockError.
         """
-        if delegate is not None:
-            _border.open_part(_border.instance(delegate, Delegate, "delegate"), self.context, "delegate")
         for name, function in (("payload", payload), ("renewed", renewed)):
             if function is not None:
                 _border.function(function, name)
+        wanted = self._wanted(content_token, delegate, content_id, clear)
         playback = Playback(self.context, self, tag)
-        wanted = abi.PlaybackOptions(
-            struct_size=ctypes.sizeof(abi.PlaybackOptions),
-            content_token=ffi.c_string(content_token, "content_token"),
-            destroy=registry.destroy,
-            clear=_border.flag(clear, "clear"),
-        )
-        content = ffi.as_bytes(content_id, "content_id")
-        if content is not None:
-            wanted.content_id, wanted.content_id_size = ffi.c_bytes(content), len(content)
         if payload is not None:
             wanted.payload = on_payload
         if renewed is not None:
@@ -100,8 +90,12 @@ class Player(Part):
         item = Item(weakref.ref(self.context), weakref.ref(playback), tag, payload, renewed, [])
         out = abi.PlaybackHandle()
         given = {"content_token": content_token, "content_id": content_id}
+
+        def start() -> None:
+            ffi.lib.usher_player_play(self._handle, ctypes.byref(wanted), ctypes.byref(out))
+
         try:
-            while not _border.passed(lambda: self._start(wanted, item, delegate, out), given):
+            while not _border.passed(lambda: self._start(wanted, item, delegate, start), given):
                 pass
         except BaseException:
             playback._has_handle = False
@@ -112,10 +106,62 @@ class Player(Part):
         self._playback = playback
         return playback
 
+    def prepare(
+        self,
+        content_token: str | None = None,
+        *,
+        delegate: Delegate | None = None,
+        content_id: bytes | str | None = None,
+        clear: bool = False,
+        tag: object = None,
+        keep_ms: int = 0,
+    ) -> None:
+        """Prepares the item that play() will probably start next, while the current one still plays.
+
+        The library opens the connections to the servers, downloads the certificate of the delegate, and asks the token
+        callback for the content token, if the item has none; it takes no slot. If play() then starts the same item,
+        the playback uses the results. The item is the same if `delegate`, `content_token`, `content_id` and `clear`
+        are the same. A play of another item drops the prepared one; a second call replaces it. No event reports a
+        prepared item. A request of the token callback has `tag`, but no playback.
+
+        Args:
+            keep_ms: after this time the library drops the item, milliseconds on the context's clock; 0 means 60000.
+
+        The other arguments, and the errors, are those of play().
+        """
+        wanted = self._wanted(content_token, delegate, content_id, clear)
+        keep = ffi.integer(keep_ms, 32, "keep_ms")
+        item = Item(weakref.ref(self.context), lambda: None, tag, None, None, [])
+        given = {"content_token": content_token, "content_id": content_id}
+
+        def start() -> None:
+            ffi.lib.usher_player_prepare(self._handle, ctypes.byref(wanted), keep)
+
+        while not _border.passed(lambda: self._start(wanted, item, delegate, start), given):
+            pass
+
+    def _wanted(
+        self, content_token: str | None, delegate: Delegate | None, content_id: bytes | str | None, clear: bool
+    ) -> abi.PlaybackOptions:
+        """Makes the C structure of an item."""
+        if delegate is not None:
+            _border.open_part(_border.instance(delegate, Delegate, "delegate"), self.context, "delegate")
+        wanted = abi.PlaybackOptions(
+            struct_size=ctypes.sizeof(abi.PlaybackOptions),
+            content_token=ffi.c_string(content_token, "content_token"),
+            destroy=registry.destroy,
+            clear=_border.flag(clear, "clear"),
+        )
+        content = ffi.as_bytes(content_id, "content_id")
+        if content is not None:
+            wanted.content_id, wanted.content_id_size = ffi.c_bytes(content), len(content)
+        return wanted
+
     def _start(
-        self, wanted: abi.PlaybackOptions, item: Item, delegate: Delegate | None, out: abi.PlaybackHandle
+        self, wanted: abi.PlaybackOptions, item: Item, delegate: Delegate | None, start: Callable[[], None]
     ) -> bool:
-        """Calls usher_player_play(). Returns False if another thread just replaced and freed the context's delegate."""
+        """Calls `start`, which starts or prepares the item. Returns False if another thread just replaced and freed the
+        context's delegate."""
         # Another thread may replace the context's delegate during this call. So this method passes the delegate of the
         # context explicitly, and keeps this delegate alive. If the host has freed the handle of this delegate, the
         # method passes no delegate, and the library uses the context's delegate.
@@ -125,7 +171,7 @@ class Player(Part):
         item.delegates.append(chosen)
         wanted.tag = wanted.user_data = registry.add(item)
         try:
-            ffi.lib.usher_player_play(self._handle, ctypes.byref(wanted), ctypes.byref(out))
+            start()
         except InvalidHandleError:
             if delegate is None and named and chosen is not None and not chosen._has_handle:
                 return False

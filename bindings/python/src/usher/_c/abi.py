@@ -835,6 +835,8 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "usher_player_new": (c_int32, (ContextHandle, POINTER(PlayerHandle))),
     # int32_t usher_player_play(usher_player *player, const usher_playback_options *options, usher_playback **out);
     "usher_player_play": (c_int32, (PlayerHandle, POINTER(PlaybackOptions), POINTER(PlaybackHandle))),
+    # int32_t usher_player_prepare(usher_player *player, const usher_playback_options *options, uint32_t keep_ms);
+    "usher_player_prepare": (c_int32, (PlayerHandle, POINTER(PlaybackOptions), c_uint32)),
     # int32_t usher_player_add_observer(
     #   usher_player *player, usher_notice_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
     "usher_player_add_observer": (c_int32, (PlayerHandle, NoticeFn, c_void_p, DestroyFn, POINTER(c_uint64))),

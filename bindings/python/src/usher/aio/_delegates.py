@@ -56,6 +56,10 @@ class Delegate:
         """Frees the delegate. Playbacks that use it continue. A second call does nothing."""
         self.blocking.close()
 
+    def connect_ahead(self, keep_ms: int = 0) -> None:
+        """Like ``usher.Delegate.connect_ahead``. Raises InvalidHandleError, InvalidArgumentError, ClosedError."""
+        self.blocking.connect_ahead(keep_ms)
+
     def __repr__(self) -> str:
         return _border.shown_object(self, "closed" if self.blocking._is_closed else "open")
 

@@ -128,6 +128,32 @@ class Player:
         playback = self._playback = Playback(self, inner, play)
         return playback
 
+    def prepare(
+        self,
+        content_token: str | None = None,
+        *,
+        delegate: Delegate | None = None,
+        content_id: bytes | str | None = None,
+        clear: bool = False,
+        tag: object = None,
+        keep_ms: int = 0,
+    ) -> None:
+        """Prepares the item that play() will probably start next, as ``usher.Player.prepare`` does. Waits for nothing.
+
+        Raises:
+            InvalidHandleError, InvalidArgumentError, NoDelegateError, ClosedError.
+        """
+        play = Play(self.context._loop, tag)
+        play.delegate = self.context._delegate if delegate is None else delegate
+        self._blocking.prepare(
+            content_token,
+            delegate=blocking_of(delegate),
+            content_id=content_id,
+            clear=clear,
+            tag=play,
+            keep_ms=keep_ms,
+        )
+
     def add_observer(self, observer: NoticeCallback) -> Observer:
         """Adds an observer, which gets one Notice for each thing that a viewer must know about the current item.
 
