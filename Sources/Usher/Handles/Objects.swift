@@ -165,13 +165,13 @@ extension PlayerObject {
 
   func keep(_ new: PreparedPlayback) { monitor.locked { prepared = new } }
 
-  /// Called when the engine drops the prepared playback.
+  /// Called on the I/O thread when the engine drops the prepared playback.
   func forget(_ old: PreparedPlayback) {
     let isKept = monitor.locked { () -> Bool in
       defer { if prepared === old { prepared = nil } }
       return prepared === old
     }
-    if isKept { old.drop() }
+    if isKept { _ = handles.release(old.handle) }
   }
 }
 
