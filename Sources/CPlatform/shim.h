@@ -217,14 +217,37 @@ static inline uint64_t platform_look_up(const void *host, void *out, uint64_t ro
   freeaddrinfo(found);
   return used;
 }
-static inline int platform_timerfd_new(void) { return timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC); }
-/* Makes `fd` readable at the boot-time instant `at_ns`; 0 disarms it. Returns 0, or -1 if the system refuses. */
-static inline int platform_timerfd_set(int fd, int64_t at_ns) {
+/* Returns a descriptor that becomes readable when the wall clock jumps and when the machine wakes up from a suspend,
+   after platform_resumefd_set(). */
+static inline int platform_resumefd_new(void) { return timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC); }
+/* Returns 0, or -1 if the system refuses. */
+static inline int platform_resumefd_set(int fd) {
   struct itimerspec t;
   memset(&t, 0, sizeof t);
-  t.it_value.tv_sec = (time_t)(at_ns / 1000000000);
-  t.it_value.tv_nsec = (long)(at_ns % 1000000000);
-  return timerfd_settime(fd, TFD_TIMER_ABSTIME, &t, NULL);
+  t.it_value.tv_sec = 0x7fffffff; /* The timer itself must not fire. */
+  return timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &t, NULL);
+}
+/* A timer for which one thread waits in platform_ticker_wait(), and which another thread sets. */
+static inline int platform_ticker_new(void) { return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC); }
+/* Ends the wait after `ms` milliseconds; 0: does not end it. Returns 0, or -1 if the system refuses. */
+static inline int platform_ticker_set(int fd, int64_t ms) {
+  struct itimerspec t;
+  memset(&t, 0, sizeof t);
+  t.it_value.tv_sec = (time_t)(ms / 1000);
+  t.it_value.tv_nsec = (long)(ms % 1000) * 1000000L;
+  return timerfd_settime(fd, 0, &t, NULL);
+}
+static inline void platform_sleep_ms(int64_t ms) {
+  struct timespec t;
+  t.tv_sec = (time_t)(ms / 1000);
+  t.tv_nsec = (long)(ms % 1000) * 1000000L;
+  nanosleep(&t, NULL);
+}
+static inline void platform_ticker_wait(int fd) {
+  uint64_t value;
+  /* If the host has closed the descriptor, each read fails. Sleep, so that the caller does not use all processor
+     time. */
+  if (read(fd, &value, sizeof value) < 0) platform_sleep_ms(10);
 }
 static inline int platform_epoll_new(void) { return epoll_create1(EPOLL_CLOEXEC); }
 #define PLATFORM_READABLE 1
@@ -250,21 +273,20 @@ typedef struct platform_ready_fd {
 } platform_ready_fd;
 #define PLATFORM_READY_MAX 64
 /* Waits for ready descriptors until the monotonic instant `until_ms`; 0: does not wait; negative: waits without a
- * limit. A signal does not end the wait, and neither does a stop of the process (SIGSTOP). */
+ * limit. A signal does not end the wait, and neither does a stop of the process (SIGSTOP). A wait that no descriptor
+ * ends is not shorter than the difference between `until_ms` and platform_monotonic_ms() at its begin. */
 static inline int platform_epoll_wait(int epoll, platform_ready_fd *out, int64_t until_ms) {
   struct epoll_event events[PLATFORM_READY_MAX];
-  int count;
+  int count, interrupted = -1;
   do {
-    int64_t left = until_ms > 0 ? until_ms - platform_monotonic_ms() : until_ms;
-    int timeout_ms = left > 60000 ? 60000 : left > 0 || until_ms <= 0 ? (int)left : 0;
+    interrupted++;
+    int64_t left = until_ms > 0 ? until_ms - platform_monotonic_ms() + (interrupted > 0) : until_ms;
+    int timeout_ms = left > 0x7fffffff ? 0x7fffffff : left > 0 || until_ms <= 0 ? (int)left : 0;
     count = epoll_wait(epoll, events, PLATFORM_READY_MAX, until_ms < 0 ? -1 : timeout_ms);
   } while (count < 0 && errno == EINTR);
-  if (count < 0) {
-    /* The host has closed the descriptor, so epoll_wait will fail at each call. Sleep, so that the calling loop does
-     * not use all processor time. */
-    struct timespec nap = {0, 10000000};
-    nanosleep(&nap, NULL);
-  }
+  /* If the host has closed the descriptor, epoll_wait fails at each call. Sleep, so that the calling loop does not use
+     all processor time. */
+  if (count < 0) platform_sleep_ms(10);
   for (int i = 0; i < count; i++) {
     out[i].fd = events[i].data.fd;
     out[i].readable = (events[i].events & (EPOLLIN | EPOLLHUP)) != 0;

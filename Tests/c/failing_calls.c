@@ -221,8 +221,8 @@ static usher_context *patient_context(void) {
   return context;
 }
 
-/* The system refuses to set the timer of the I/O thread. So the I/O thread limits its wait in epoll to the time of the
-   next timer. */
+/* The system refuses to set the timers that tell the I/O thread of a suspend and that start the watchdog. Heartbeats go
+   on, because the I/O thread waits for them with the time-out of epoll, and the library sets the timers again. */
 static void timer_is_not_set(void) {
   usher_context *context = patient_context();
   usher_playback *playback;

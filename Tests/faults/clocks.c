@@ -1,7 +1,7 @@
 /*
  * clocks.c - a preloaded library that moves the process's wall clock by `wall_clock_offset_s`, and imitates a machine
- * that sleeps: `machine_slept(ms)` moves the boot-time clock ahead, and with it the timers of this clock. It does not
- * change monotonic clocks.
+ * that sleeps: `machine_slept(ms)` moves the boot-time clock ahead, and makes the timers readable that the wake-up of
+ * the machine cancels (TFD_TIMER_CANCEL_ON_SET). It does not change monotonic clocks.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,9 +14,8 @@
 
 _Atomic long long wall_clock_offset_s;
 static _Atomic long long slept_ms;
-/* The timer that was set last, and when it fires on the moved clock. */
-static int timer_fd = -1;
-static struct itimerspec timer_set;
+/* The timer that the wake-up of the machine cancels. */
+static _Atomic int resume_fd = -1;
 
 static void add_ms(struct timespec *time, long long ms) {
   long long ns = time->tv_nsec + ms % 1000 * 1000000;
@@ -45,17 +44,15 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itim
     *(void **)&call = dlsym(RTLD_NEXT, "timerfd_settime");
     real = call;
   }
-  timer_fd = fd;
-  timer_set = *new;
-  struct itimerspec moved = *new;
-  if (flags == TFD_TIMER_ABSTIME && moved.it_value.tv_sec > slept_ms / 1000) add_ms(&moved.it_value, -slept_ms);
-  return call(fd, flags, &moved, old);
+  if (flags & TFD_TIMER_CANCEL_ON_SET) resume_fd = fd;
+  return call(fd, flags, new, old);
 }
 
-/* The test's program has one context, so it has one timer. */
+/* The test's program has one context, so it has one such timer. */
 void machine_slept(long long ms) {
+  const struct itimerspec at_once = {.it_value = {.tv_nsec = 1}};
   slept_ms += ms;
-  if (timer_fd >= 0) timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &timer_set, NULL);
+  if (resume_fd >= 0) timerfd_settime(resume_fd, 0, &at_once, NULL);
 }
 
 time_t time(time_t *out) {

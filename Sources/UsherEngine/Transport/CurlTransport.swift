@@ -268,7 +268,7 @@ final class CurlTransport: Transport {
     poller.begin(timer: instant)
     guard mayUseCurl() else {
       waitWithoutCurl()
-      return poller.hasFired(at: instant)
+      return poller.hasFired
     }
     var now = platform_monotonic_ms()
     if now &- quietAt <= Self.quietTime { mustCheckKept = false }
@@ -289,9 +289,10 @@ final class CurlTransport: Transport {
     let mayWait =
       isRead && finished.isEmpty
       && longCount == 0 && !poller.hasFired && !poller.wasWoken
+    if mayWait { watchdog.rest(for: poller.timeLeft) }
     if mayWait || !hasRead { isRead = readSockets(until: mayWait ? nextCall : 0, isExhaustive: false) }
     failOverdueNames()
-    return isRead && poller.hasFired(at: instant)
+    return isRead && poller.hasFired
   }
 
   private func waitWithoutCurl() {

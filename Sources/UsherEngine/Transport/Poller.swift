@@ -5,14 +5,12 @@ final class Poller {
   private let epoll = platform_epoll_new()
   /// The eventfd that ends a wait. Any thread may signal it.
   let wakeFD = platform_eventfd_new()
-  private let timerFD = platform_timerfd_new()
-  /// The instant that the timerfd is set to; 0: it is not set.
-  private var timerSetTo: Int64 = 0
-  /// The instant that the timerfd was set to when the turn began.
-  private var timerAtStart: Int64 = 0
-  /// If the system did not set the timerfd: when it should have fired, on the monotonic clock. Then the time-out of the
-  /// epoll call replaces the timer.
-  private var unsetTimer: Int64?
+  /// Becomes readable when the machine wakes up from a suspend: the time-out of epoll does not count the time of the
+  /// suspend, but the timer of the turn does.
+  private let resumeFD = platform_resumefd_new()
+  private var watchesResume = false
+  /// When the timer of this turn fires, in nanoseconds of the boot time; nil: there is no timer.
+  private var timer: Int64?
   /// Whether the timer has fired since the turn began.
   private(set) var hasFired = false
   /// Whether another thread has signalled `wakeFD` since the turn began.
@@ -21,10 +19,10 @@ final class Poller {
 
   deinit { ready.deallocate() }
 
-  /// Starts to watch the eventfd and the timerfd. Returns false if the system refused one of the descriptors.
+  /// Starts to watch the descriptors of this object. Returns false if the system refused one of them.
   func start() -> Bool {
-    epoll >= 0 && wakeFD >= 0 && timerFD >= 0 && watch(wakeFD, was: 0, PLATFORM_READABLE)
-      && watch(timerFD, was: 0, PLATFORM_READABLE)
+    epoll >= 0 && wakeFD >= 0 && resumeFD >= 0 && watch(wakeFD, was: 0, PLATFORM_READABLE)
+      && watch(resumeFD, was: 0, PLATFORM_READABLE)
   }
 
   /// Changes the events of a descriptor that epoll watches. Returns false if the system refuses.
@@ -53,23 +51,17 @@ final class Poller {
 
   /// Begins a turn of the loop, in which the timer must fire at `instant` (boot time in nanoseconds; nil: it need not
   /// fire).
-  ///
-  /// Sets the timerfd only if it would fire too late. If it fires too early, the loop only waits again, which costs
-  /// less than a system call for each wait.
   func begin(timer instant: Int64?) {
-    if let instant, timerSetTo == 0 || instant < timerSetTo {
-      timerSetTo = instant
-      let isSet = platform_timerfd_set(timerFD, instant) == 0
-      unsetTimer =
-        isSet ? nil : platform_monotonic_ms() &+ max(0, instant &- platform_boottime_ns() &+ 999_999) / 1_000_000
-    }
-    timerAtStart = timerSetTo
+    timer = instant
+    // If the system refuses, the next turn tries again.
+    if instant != nil, !watchesResume { watchesResume = platform_resumefd_set(resumeFD) == 0 }
     hasFired = false
     wasWoken = false
   }
 
-  /// Whether the timer of this turn was set to exactly this instant, and has fired.
-  func hasFired(at instant: Int64?) -> Bool { hasFired && timerAtStart == instant }
+  /// How many milliseconds are left until the timer fires, rounded up, because epoll counts whole milliseconds.
+  /// `Int64.max`: there is no timer.
+  var timeLeft: Int64 { timer.map { ($0 &- platform_boottime_ns() &+ 999_999) / 1_000_000 } ?? .max }
 
   /// The result of one call of epoll, which reports at most `PLATFORM_READY_MAX` descriptors.
   struct Round {
@@ -83,11 +75,16 @@ final class Poller {
     let now: Int64
   }
 
-  /// Waits until a descriptor is ready.
+  /// Waits until a descriptor is ready, or until the timer fires. If the timer fires, the round has all sockets that
+  /// were ready when the timer was due.
   /// - Parameter instant: the monotonic instant until which it waits; 0: it does not wait; negative: without a limit.
   func wait(until instant: Int64) -> Round {
-    let limit = unsetTimer.map { instant < 0 ? $0 : min(instant, $0) } ?? instant
-    let count = Int(platform_epoll_wait(epoll, ready.baseAddress, limit))
+    let left = timeLeft
+    let due = left <= 0 ? 0 : left == .max ? -1 : platform_monotonic_ms() &+ left
+    let isTimer = due >= 0 && (instant < 0 || due <= instant)
+    if due == 0 { hasFired = true }
+    let count = Int(platform_epoll_wait(epoll, ready.baseAddress, isTimer ? due : instant))
+    if isTimer, count == 0 { hasFired = true }
     let now = platform_monotonic_ms()
     var (sockets, isWoken) = (0, false)
     for index in 0..<count {
@@ -95,32 +92,23 @@ final class Poller {
       case wakeFD:
         platform_fd_drain(wakeFD)
         isWoken = true
-      case timerFD:
-        platform_fd_drain(timerFD)
-        timerFired()
+      case resumeFD: platform_fd_drain(resumeFD)
       case watched: watchedEnded()
       default:
         ready[sockets] = ready[index]
         sockets += 1
       }
     }
-    if let due = unsetTimer, due <= now { timerFired() }
     if isWoken { wasWoken = true }
     return Round(
       sockets: UnsafeBufferPointer(start: ready.baseAddress, count: sockets), isWoken: isWoken,
       isFull: count == Int(PLATFORM_READY_MAX), now: now)
   }
 
-  private func timerFired() {
-    unsetTimer = nil
-    timerSetTo = 0
-    hasFired = true
-  }
-
   func close() {
     onEnd = nil
     platform_fd_close(epoll)
     platform_fd_close(wakeFD)
-    platform_fd_close(timerFD)
+    platform_fd_close(resumeFD)
   }
 }

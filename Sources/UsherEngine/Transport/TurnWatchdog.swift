@@ -11,11 +11,13 @@ internal import Synchronization
 /// So the watchdog drops a connection only if the I/O thread has read many more bytes from it than libcurl has passed
 /// on as parts of bodies and as their header lines.
 ///
-/// The watchdog's thread looks every few milliseconds while requests are in flight, and sleeps otherwise. The I/O
-/// thread only writes two numbers in memory for each turn, and two for each part of a body.
+/// The watchdog's thread sleeps until a timer fires, which the I/O thread sets when it begins a turn. Then it looks
+/// every few milliseconds until this turn has ended. The I/O thread stops the timer before it waits for long, so that a
+/// heartbeat does not wake the watchdog. For each turn the I/O thread reads the clock and writes two numbers in memory,
+/// and two more for each part of a body.
 final class TurnWatchdog {
-  /// How often the watchdog looks for a long turn, in milliseconds. After it has dropped a connection, it looks more
-  /// often for `alertTime`, because a server that floods usually does so on each connection.
+  /// How long after the beginning of a turn the watchdog looks for a long turn, in milliseconds. After it has dropped a
+  /// connection, it looks earlier for `alertTime`, because a server that floods usually does so on each connection.
   private static var pause: Int64 { 15 }
   private static var alertPause: Int64 { 2 }
   private static var alertTime: Int64 { 2000 }
@@ -29,6 +31,12 @@ final class TurnWatchdog {
   /// The processor time of a turn, in microseconds, before which the watchdog does nothing. On a busy machine a turn
   /// may only seem long, because the I/O thread does not run.
   private static var leastTime: Int64 { 4000 }
+
+  /// The timer that ends the rest of the watchdog's thread.
+  private let ticker = platform_ticker_new()
+  /// When the ticker fires, in monotonic milliseconds; it has fired if this time has passed. 0: it is not set. Only the
+  /// I/O thread uses this property.
+  private var tickAt: Int64 = 0
 
   // Only the I/O thread changes these five properties.
 
@@ -45,7 +53,8 @@ final class TurnWatchdog {
   private let looks = Atomic<UInt64>(0)
   /// The newest turn that counts as long: the I/O thread has used `leastTime` in it since the watchdog first saw it.
   private let longTurn = Atomic<UInt64>(0)
-  private let isAsleep = Atomic<Bool>(false)
+  /// `pause` or, after a drop, `alertPause`.
+  private let pauseNow = Atomic<Int64>(pause)
   private let dropped = Atomic<UInt64>(0)
 
   private let monitor = Monitor()
@@ -57,7 +66,7 @@ final class TurnWatchdog {
   }
   /// The sockets that libcurl has opened; the monitor guards this list.
   private var sockets: [Socket] = []
-  private var isStopping = false
+  private let isStopping = Atomic<Bool>(false)
   private var threadID: UInt64 = 0
 
   /// A turn that the watchdog has seen before.
@@ -76,38 +85,53 @@ final class TurnWatchdog {
 
   // MARK: The I/O thread
 
-  /// Starts the thread. Returns false if the system has no thread.
+  /// Starts the thread. Returns false if the system has no thread, or no descriptor.
   func start() -> Bool {
+    guard ticker >= 0 else { return false }
     let me = Unmanaged.passRetained(self)
     if platform_thread_start(runWatchdogThread, me.toOpaque(), 0, &threadID) == 0 { return true }
     me.release()
     return false
   }
 
-  /// Ends the thread, if it was started.
+  /// Ends the thread, if it was started, and closes the descriptor.
   func stop() {
-    guard threadID != 0 else { return }
-    monitor.change {
-      isStopping = true
-      return true
+    if threadID != 0 {
+      isStopping.store(true, ordering: .releasing)
+      while platform_ticker_set(ticker, 1) != 0 { platform_sleep_ms(10) }
+      platform_thread_join(threadID)
     }
-    platform_thread_join(threadID)
+    platform_fd_close(ticker)
   }
 
   /// Runs one turn: `body` calls libcurl.
   func turn<Value>(_ body: () -> Value) -> Value {
+    setTicker()
     let number = turns.load(ordering: .relaxed)
     turns.store(number &+ 1, ordering: .releasing)
     defer { turns.store(number &+ 2, ordering: .releasing) }
     return body()
   }
 
-  func requestStarted() {
-    let before = inFlight.wrappingAdd(1, ordering: .sequentiallyConsistent).oldValue
-    guard before == 0 else { return }
+  private func setTicker() {
+    let now = platform_monotonic_ms()
+    guard tickAt <= now else { return }
     ioThread.store(platform_thread_self(), ordering: .relaxed)
-    if isAsleep.load(ordering: .sequentiallyConsistent) { monitor.change { true } }
+    let pause = pauseNow.load(ordering: .relaxed)
+    // If the system refuses, the next turn tries again.
+    tickAt = platform_ticker_set(ticker, pause) == 0 ? now &+ pause : 0
   }
+
+  /// Called before the I/O thread waits. Stops the timer if no request is in flight and the wait may be long.
+  /// - Parameter time: how many milliseconds the wait may take.
+  func rest(for time: Int64) {
+    guard tickAt != 0, inFlight.load(ordering: .relaxed) <= 0 else { return }
+    let left = tickAt &- platform_monotonic_ms()
+    guard left <= 0 || (time > left && platform_ticker_set(ticker, 0) == 0) else { return }
+    tickAt = 0
+  }
+
+  func requestStarted() { _ = inFlight.wrappingAdd(1, ordering: .relaxed) }
 
   /// Called when libcurl has passed on a part of a body.
   /// - Parameter header: if this is the first part, the bytes of the header lines, and 32 more for each line; otherwise
@@ -149,24 +173,20 @@ final class TurnWatchdog {
   fileprivate func run() {
     var seen: Seen?
     var alertUntil: Int64 = 0
-    while sleepUnlessNeeded(seen: seen != nil, isAlert: platform_monotonic_ms() < alertUntil) {
+    while true {
+      let isAlert = platform_monotonic_ms() < alertUntil
+      pauseNow.store(isAlert ? Self.alertPause : Self.pause, ordering: .relaxed)
+      if seen != nil || (isAlert && inFlight.load(ordering: .relaxed) > 0) {
+        platform_sleep_ms(isAlert ? Self.alertPause : Self.closePause)
+      } else {
+        platform_ticker_wait(ticker)
+      }
+      if isStopping.load(ordering: .acquiring) { return }
       let before = droppedCount
       seen = look(seen)
       // Change `looks` only after `longTurn`: the I/O thread reads `longTurn` when it finds that `looks` has changed.
       _ = looks.wrappingAdd(1, ordering: .releasing)
       if droppedCount != before { alertUntil = platform_monotonic_ms() &+ Self.alertTime }
-    }
-  }
-
-  /// Waits until it is time to look again. Returns false when the thread must end.
-  private func sleepUnlessNeeded(seen: Bool, isAlert: Bool) -> Bool {
-    monitor.locked {
-      isAsleep.store(true, ordering: .sequentiallyConsistent)
-      while !isStopping, inFlight.load(ordering: .sequentiallyConsistent) <= 0 { monitor.wait() }
-      isAsleep.store(false, ordering: .relaxed)
-      let next = platform_monotonic_ms() &+ (isAlert ? Self.alertPause : seen ? Self.closePause : Self.pause)
-      while !isStopping, monitor.wait(until: next) {}
-      return !isStopping
     }
   }
 
