@@ -6,7 +6,7 @@
  *
  * WAY: "v1" (set-up, then a licence), "v2" (the licence request opens the session), "enforced" (renewals keep the
  * session alive). NAME=VALUE: ca_file, client_certificate_file, client_key_file, client_key_passphrase, guardian_path,
- * proxy; cookies=1; guardian=0 (none); sessions=N (N playbacks at the same time, instead of the zap); beats=N;
+ * proxy, journal_file (in clear); cookies=1; http2=1; guardian=0 (none); sessions=N (N playbacks at the same time, instead of the zap); beats=N;
  * stays=1: waits for a line of standard input after the heartbeats; ends=WAY_OF_ENDING; exit_ms=N (close_at_exit_ms).
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -87,10 +87,13 @@ static void set(const char *name, const char *value) {
     const char *name, **field;
   } texts[] = {{"ca_file", &options.ca_file}, {"client_certificate_file", &options.client_certificate_file},
       {"client_key_file", &options.client_key_file}, {"client_key_passphrase", &options.client_key_passphrase},
-      {"guardian_path", &options.guardian_path}, {"proxy", &options.proxy}, {"ends", &ends}};
+      {"guardian_path", &options.guardian_path}, {"proxy", &options.proxy}, {"journal_file", &options.journal_file},
+      {"ends", &ends}};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     if (strcmp(name, texts[i].name) == 0) *texts[i].field = value;
+  if (strcmp(name, "journal_file") == 0) options.journal_in_clear = 1;
   if (strcmp(name, "cookies") == 0) options.keep_cookies = 1;
+  if (strcmp(name, "http2") == 0) options.http2 = 1;
   if (strcmp(name, "guardian") == 0) options.guardian = atoi(value);
   if (strcmp(name, "exit_ms") == 0) options.close_at_exit_ms = (uint32_t)atoi(value);
   if (strcmp(name, "sessions") == 0) sessions = atol(value);

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from usher.testing.doors import Door
 from usher.testing.headend import HeadEnd, KeySystem
 
 HERE = Path(__file__).resolve().parent
@@ -133,29 +134,42 @@ class Host:
 
 
 class Killing:
-    """Starts hosts, each with its own account."""
+    """Starts hosts, each with its own account. Their requests go to `door` if there is one, otherwise to the
+    head-end."""
 
-    def __init__(self, headend: HeadEnd, program: Path) -> None:
+    def __init__(self, headend: HeadEnd, program: Path, door: Door | None = None) -> None:
         self.headend = headend
+        self.door = door
         self.program = program
         self._count = 0
 
-    def command(self, way: str = "v1", account: str | None = None, **options: object) -> list[str]:
+    def new_account(self) -> str:
+        self._count += 1
+        return f"account-{self._count}"
+
+    def command(self, way: str, account: str, **options: object) -> list[str]:
         api = "v2" if way == "v2" else "v1"
         headend = self.headend
-        self._count += 1
-        account = account or f"account-{self._count}"
         tokens = [headend.content_token(account=account, max_sessions=5000) for _ in range(2)]
         if UNDER_TOOL:
             options.setdefault("guardian_path", UNDER_TOOL)
         words = [f"{name}={value}" for name, value in options.items() if value is not None]
-        if headend.ca_file:
+        if headend.ca_file and "ca_file" not in options:
             words.append(f"ca_file={headend.ca_file}")
-        url = headend.license_url(SYSTEMS[way], api=api)
-        return [str(self.program), way, url, headend.ssm_url, *tokens, *words]
+        urls = [headend.license_url(SYSTEMS[way], api=api), headend.ssm_url]
+        if self.door is not None:
+            urls = [self.door.url(url) for url in urls]
+        return [str(self.program), way, *urls, *tokens, *words]
 
-    def start(self, way: str = "v1", environment: dict[str, str] | None = None, **options: object) -> Host:
-        command = self.command(way, **options)
+    def start(
+        self,
+        way: str = "v1",
+        environment: dict[str, str] | None = None,
+        account: str | None = None,
+        **options: object,
+    ) -> Host:
+        account = account or self.new_account()
+        command = self.command(way, account, **options)
         before = guardians()
         process = subprocess.Popen(
             command,
@@ -165,7 +179,7 @@ class Killing:
             stderr=subprocess.PIPE,
             text=True,
         )
-        return Host(process, f"account-{self._count}", before)
+        return Host(process, account, before)
 
     @contextmanager
     def playing(self, way: str = "v1", environment: dict[str, str] | None = None, **options: object) -> Iterator[Host]:

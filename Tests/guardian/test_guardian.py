@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 import trustme
 from damaged import Area
-from killing import HERE, ROOT, Killing, guardian, guardians, parent_of, status_of, wait_until
+from killing import HERE, ROOT, SYSTEMS, Killing, guardian, guardians, parent_of, status_of, wait_until
 
 import usher
 from usher.testing.headend import Fault, HeadEnd
 from usher.testing.headend.fixtures import Authority
 from usher.testing.headend.state.sessions import SessionState
 
-WAYS = ["v1", "v2", "enforced"]
+WAYS = list(SYSTEMS)
 
 
 def torn_down(killing: Killing, account: str) -> int:

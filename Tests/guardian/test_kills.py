@@ -1,5 +1,6 @@
 """A host is killed (SIGKILL) at every step of set-up, licence, heartbeat, zap, teardown and the end of its context. A
-second later the server must hold no session whose token the host had received.
+second later, or when the next context with its journal has begun, the server must hold no session whose token the host
+had received.
 
 The checked build has numbered points for this (KillPoint.swift): the host kills itself there. With the shipped build,
 the test kills the host after a random time. `make kills` runs all points, and 400 random times; `make test` a part.
@@ -13,14 +14,18 @@ import re
 import statistics
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
-from killing import LIMIT_S, Killing, library
+from killing import LIMIT_S, SYSTEMS, Killing, library
 
-WAYS = ["v1", "v2", "enforced"]
+import usher
+
+WAYS = list(SYSTEMS)
 WORKERS = 3
 IS_CHECKED = "checked" in library().parts[-2] if "USHER_LIBRARY" in os.environ else False
 
@@ -77,10 +82,10 @@ def in_parallel(work: Callable[[int], None], numbers: list[int]) -> None:
 # ---- at numbered points (checked build) ------------------------------------------------------------------------------
 
 
-def run_at(killing: Killing, way: str, point: int, account: str) -> tuple[int, str]:
+def run_at(killing: Killing, way: str, point: int, account: str, **options: object) -> tuple[int, str]:
     """Runs a host that kills itself at a point. Returns its exit code and its standard error."""
     environment = {**os.environ, "USHER_KILL_AT": str(point), "SWIFT_BACKTRACE": "enable=no"}
-    command = killing.command(way, account=account, beats=2)
+    command = killing.command(way, account, beats=2, **options)
     ended = subprocess.run(
         command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S
     )
@@ -91,34 +96,70 @@ def points_of(errors: str) -> list[str]:
     return re.findall(r"^point \d+ (.*)$", errors, re.M)
 
 
+@dataclass
+class Keeper:
+    """Who gives the slot back after the death of a host: its guardian, the next context with its journal, or both."""
+
+    name: str
+    names: set[str]
+    """Points that a host must pass."""
+
+    def options(self, journal: Path) -> dict[str, object]:
+        guardian = {} if "guardian" in self.name else {"guardian": 0}
+        return {**guardian, "journal_file": journal} if "journal" in self.name else guardian
+
+    @contextmanager
+    def at_work(self, journal: Path) -> Iterator[None]:
+        if self.name != "journal":
+            yield
+            return
+        with usher.Context(journal_file=str(journal), journal_in_clear=True, proxy="") as context:
+            context.add_observer(lambda event: None)  # from now on, the context gives slots back
+            yield
+
+
+POINTS = {"first record", "record", "sending", "body"}
+IN_AREA = {"half a record", "half cleared", "area ended"}
+KEEPERS = [
+    Keeper("guardian", POINTS | IN_AREA),
+    Keeper("journal", POINTS),
+    Keeper("guardian and journal", POINTS | IN_AREA),
+]
+
+
 @pytest.mark.skipif(not IS_CHECKED, reason="only the checked build has the points")
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("keeper", KEEPERS, ids=[keeper.name for keeper in KEEPERS])
 def test_hostKilledAtEachPoint_holdsNothingThatItHadReceived(
-    killing: Killing, way: str, kill_share: int, step: Callable[[str], None]
+    killing: Killing, keeper: Keeper, way: str, kill_share: int, step: Callable[[str], None], tmp_path: Path
 ) -> None:
-    code, errors = run_at(killing, way, 0, f"{way}-lives")
+    def journal(name: str) -> Path:
+        return tmp_path / name
+
+    code, errors = run_at(killing, way, 0, "lives", **keeper.options(journal("lives")))
     names = points_of(errors)
     assert code == 0 and len(names) > 60, errors
-    assert not killing.held(f"{way}-lives")
-    assert {"first record", "record", "half a record", "half cleared", "sending", "body", "area ended"} <= set(names)
+    assert not killing.held("lives")
+    assert keeper.names <= set(names)
     numbers = list(range(1, len(names) + 1))
     # The points of the records, where a death is most likely to do harm, are always part of the selection.
     chosen = [n for n in numbers if n % kill_share == 0 or "record" in names[n - 1] or "clear" in names[n - 1]]
     result = Result()
 
     def kill(point: int) -> None:
-        account = f"{way}-{point}"
-        code, errors = run_at(killing, way, point, account)
+        account = f"dies-{point}"
+        code, errors = run_at(killing, way, point, account, **keeper.options(journal(account)))
         assert code in (-9, 0), errors  # 0: this time the host passed fewer points
         # The order of the points differs a little from run to run, so the host itself counts the tokens that it had.
         recorded = re.findall(r"^killed at .*; sessions: (\d+)$", errors, re.M)
-        judge(killing, account, int(recorded[0]) if recorded else 2, result)
+        with keeper.at_work(journal(account)):
+            judge(killing, account, int(recorded[0]) if recorded else 2, result)
 
     for begin in range(0, len(chosen), 60):
         part = chosen[begin : begin + 60]
         step(f"{way}: points {part[0]} to {part[-1]} of {len(names)}")
         in_parallel(kill, part)
-    print(f"{way}, {len(names)} points, of which {len(chosen)}: {result.text()}")
+    print(f"{keeper.name}, {way}, {len(names)} points, of which {len(chosen)}: {result.text()}")
     assert result.gave_back > len(chosen) // 4
     assert result.unreceived <= len(chosen) // 4
 
