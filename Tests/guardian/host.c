@@ -6,11 +6,13 @@
  *
  * WAY: "v1" (set-up, then a licence), "v2" (the licence request opens the session), "enforced" (renewals keep the
  * session alive). NAME=VALUE: ca_file, client_certificate_file, client_key_file, client_key_passphrase, guardian_path,
- * proxy, journal_file (in clear); cookies=1; http2=1; guardian=0 (none); sessions=N (N playbacks at the same time, instead of the zap); beats=N;
- * stays=1: waits for a line of standard input after the heartbeats; ends=WAY_OF_ENDING; exit_ms=N (close_at_exit_ms).
+ * proxy, journal_file (in clear); cookies=1; http2=1; guardian=0 (none); sessions=N (N playbacks at the same time,
+ * instead of the zap); beats=N; stays=1: waits for a line of standard input after the heartbeats; ends=WAY_OF_ENDING;
+ * exit_ms=N (close_at_exit_ms); openssl=1: the host initialises OpenSSL before the library does.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +84,14 @@ static void play(long index, const char *token, uint64_t tag) {
     if (options.clock == USHER_CLOCK_MANUAL) check(usher_context_advance(context, PERIOD_MS, 10000), "advance");
 }
 
+/* OpenSSL then frees its memory in an exit handler. */
+static void initialise_openssl(void) {
+  void *library = dlopen("libssl.so.3", RTLD_NOW | RTLD_GLOBAL);
+  int (*initialise)(uint64_t, const void *) = NULL;
+  if (library) *(void **)&initialise = dlsym(library, "OPENSSL_init_ssl");
+  if (!initialise || initialise(0, NULL) != 1) _exit(73);
+}
+
 static void set(const char *name, const char *value) {
   const struct {
     const char *name, **field;
@@ -93,6 +103,7 @@ static void set(const char *name, const char *value) {
     if (strcmp(name, texts[i].name) == 0) *texts[i].field = value;
   if (strcmp(name, "journal_file") == 0) options.journal_in_clear = 1;
   if (strcmp(name, "cookies") == 0) options.keep_cookies = 1;
+  if (strcmp(name, "openssl") == 0) initialise_openssl();
   if (strcmp(name, "http2") == 0) options.http2 = 1;
   if (strcmp(name, "guardian") == 0) options.guardian = atoi(value);
   if (strcmp(name, "exit_ms") == 0) options.close_at_exit_ms = (uint32_t)atoi(value);

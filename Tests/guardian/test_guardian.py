@@ -387,6 +387,15 @@ def test_program_thatEndsWithASession_givesItBack(request: pytest.FixtureRequest
         assert killing.held(host.account) == 0
 
 
+@pytest.mark.parametrize("ends", ["returns", "exits"])
+def test_programThatInitialisedOpenSSLFirst_givesItsSessionBack(secure: Killing, ends: str) -> None:
+    """OpenSSL then frees its memory in an exit handler. The handler of the library must run before."""
+    with secure.playing(ends=ends, guardian=0, exit_ms=10000, openssl=1) as host:
+        host.proceed()
+        assert host.process.wait(20) == 5
+        assert secure.held(host.account) == 0
+
+
 def test_program_thatEndsWithoutTheOption_leavesItsSession(killing: Killing) -> None:
     with killing.playing(ends="returns", guardian=0) as host:
         host.proceed()

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from conftest import headend
 from killing import SYSTEMS, Killing, guardians, wait_until
-from stage.http2 import Http2Door
 
+from stage.http2 import Http2Door
 from usher.testing.doors import Proxy
 from usher.testing.headend.fixtures import Authority
 

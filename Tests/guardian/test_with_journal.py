@@ -1,6 +1,6 @@
-"""A host has a guardian and a journal. When the host dies, the guardian gives the slot back within a second. The journal
-still has the record, so the next context tears the session down again: this must not harm a new session. If the guardian
-dies together with the host, the journal gives the slot back (docs/guardian.md, docs/recovery.md)."""
+"""A host has a guardian and a journal. When the host dies, the guardian gives the slot back within a second. The
+journal still has the record, so the next context tears the session down again: this must not harm a new session. If the
+guardian dies together with the host, the journal gives the slot back (docs/guardian.md, docs/recovery.md)."""
 
 from __future__ import annotations
 
