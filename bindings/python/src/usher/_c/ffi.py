@@ -62,7 +62,10 @@ def _load() -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
-        raise ImportError(f"cannot load the usher library from {path}: {error}; USHER_LIBRARY names another") from error
+        advice = "USHER_LIBRARY names another"
+        if any(name in str(error) for name in ("libcurl", "libjson-c")):
+            advice = "libcurl 4 and json-c 5 must be installed (Debian: libcurl4 libjson-c5; Fedora: libcurl json-c)"
+        raise ImportError(f"cannot load the usher library from {path}: {error}; {advice}") from error
     for name, (result, arguments) in abi.PROTOTYPES.items():
         try:
             function = getattr(library, name)

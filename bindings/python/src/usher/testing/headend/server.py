@@ -176,10 +176,9 @@ class HeadEnd(Addresses, BackOffice):
             self._count_connection,
             access_log=None,
             handle_signals=False,
-            handler_cancellation=True,
-            shutdown_timeout=0.05,
             max_line_size=MAX_HEADER_BYTES,
             max_field_size=MAX_HEADER_BYTES,
+            **reading.RUNNER_OPTIONS,
         )
         await runner.setup()
         self._server = runner.server
@@ -194,6 +193,7 @@ class HeadEnd(Addresses, BackOffice):
                 reuse_address=True,
                 reuse_port=self.config.reuse_port,
                 backlog=1024,
+                **reading.SITE_OPTIONS,
             )
             await site.start()
             self._port = int(runner.addresses[0][1])

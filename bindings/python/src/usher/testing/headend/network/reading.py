@@ -4,6 +4,7 @@ contain a token."""
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,14 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 log = logging.getLogger("usher.testing.headend")
+
+SHUTDOWN_S = 0.05
+"""How long the server waits for requests that it handles when it stops."""
+_CANCELS = "handler_cancellation" in inspect.signature(web.Server.__init__).parameters
+"""Whether this is aiohttp 3.9 or later. An earlier aiohttp, as in Debian 12, does not end the handler of a request when
+the client has gone: the journal then says so only after the reply."""
+RUNNER_OPTIONS: dict[str, Any] = {"handler_cancellation": True, "shutdown_timeout": SHUTDOWN_S} if _CANCELS else {}
+SITE_OPTIONS: dict[str, Any] = {} if _CANCELS else {"shutdown_timeout": SHUTDOWN_S}
 
 
 class _RequestHandler(web.RequestHandler):
