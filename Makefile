@@ -1,6 +1,5 @@
 # usher: `make demo` shows it, `make test` tests it. Each target first builds the files that it needs and that are not
-# up to date. It writes only to .venv, .venv-bench and .venv-docs (Python), build/ (libraries, examples, logs) and
-# .build* (SwiftPM).
+# up to date. It writes only to .venv* (Python), build/ (libraries, examples, logs) and .build* (SwiftPM).
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -10,8 +9,8 @@ ifneq ($(MAKECMDGOALS),built)
 endif
 .PHONY: built
 .PHONY: help demo generate test lint format faults chaos floods load sanitize fuzz bench profile model simulate
-.PHONY: mutants release build clean
-.PHONY: abi abi-hosts docs kills packages hosts host-packages player-packages packaging-packages debs
+.PHONY: mutants swift-release release test-release test-packages build clean
+.PHONY: abi abi-hosts docs kills packages hosts host-packages player-packages packaging-packages debs wheels
 .SECONDARY:
 
 PYTHON ?= python3
@@ -48,6 +47,8 @@ help:
 	@echo '  make format    lays out the source files that make lint complains about'
 	@echo '  make docs      build/site: the documentation as static pages, with a reference of each language'
 	@echo '  make debs      build/debs: Debian packages of the commit HEAD (docs/packaging.md)'
+	@echo '  make wheels    build/wheels: wheels and source distributions of the commit HEAD'
+	@echo '  make release   build/release: all files of a release, with check sums (minutes; KEY=NAME signs them by GPG)'
 	@echo '  make generate  writes the files made from the headers: function table, Python declarations, constants'
 	@echo
 	@echo 'Slower tests:'
@@ -57,7 +58,9 @@ help:
 	@echo '  make floods    servers that send without end, 5 s each: how late other heartbeats are (minutes; SECONDS=20)'
 	@echo '  make kills     kills hosts with a guardian at each of several hundred points; the server must hold nothing'
 	@echo '  make load      10,000 playbacks, then 1,000 accounts at their limit while Redis restarts (four minutes)'
-	@echo '  make release   `swift build -c release`, which must work without a warning (minutes)'
+	@echo '  make swift-release  `swift build -c release`, which must work without a warning (minutes)'
+	@echo '  make test-release   builds the release twice; both must have the same bytes (minutes)'
+	@echo '  make test-packages  newcomers in a fresh Debian, with the built packages alone (minutes; needs root)'
 	@echo '  make abi       compares the binary interface of the headers with the recorded releases (docs/abi.md)'
 	@echo '  make abi-hosts a host built with these headers, with the library of the oldest recorded release (minutes)'
 	@echo '  make model     every order of events in the state machines; writes docs/model.md (SECONDS=120)'
@@ -155,11 +158,25 @@ abi-hosts: $(shipped) .venv/ready
 	  Tests/abi/old_libraries.py
 
 # This build uses a separate folder, so that SwiftPM compiles everything and repeats every warning.
-release: packages
+swift-release: packages
 	@mkdir -p build && rm -rf .build-release
 	@swift build -c release --scratch-path .build-release >build/release.log 2>&1 || { cat build/release.log; exit 1; }
 	@! grep -E '^/.*(warning|error): ' build/release.log
 	@echo 'swift build -c release: no warning'
+
+release: packaging-packages .venv-release/ready
+	@scripts/build-release $(if $(KEY),--key $(KEY))
+
+# Builds the release twice, which takes minutes.
+test-release: packaging-packages .venv-release/ready
+	@$(bounded) 3600 .venv-release/bin/python Tests/packages/release.py
+
+# In fresh Debian roots, with the built packages alone.
+test-packages: debs wheels
+	@$(bounded) 3600 $(PYTHON) Tests/packages/newcomers.py
+
+wheels: .venv-release/ready $(shipped)
+	@scripts/build-wheels --prebuilt $(dir $(shipped))
 
 debs: packaging-packages $(shipped)
 	@scripts/build-debs --prebuilt $(dir $(shipped))
@@ -208,6 +225,13 @@ packaging-packages:
 	  --requirement benchmarks/requirements.txt
 	@touch $@
 
+.venv-release/ready: packaging/requirements.txt | packages
+	@echo 'usher: making .venv-release'
+	@$(PYTHON) -m venv --clear .venv-release
+	@$(bounded) 900 .venv-release/bin/pip install --quiet --disable-pip-version-check \
+	  --requirement packaging/requirements.txt
+	@touch $@
+
 .venv-docs/ready: docs/site/requirements.txt bindings/python/pyproject.toml | packages
 	@echo 'usher: making .venv-docs'
 	@$(PYTHON) -m venv --clear .venv-docs
@@ -254,7 +278,8 @@ $(bench): $(benches) $(shipped) | packages
 
 clean:
 	rm -rf build .build .build-release
-	rm -rf .build-embedded .build-checked-* .build-shipped-* .venv .venv-bench .venv-docs .hypothesis .pytest_cache \
+	rm -rf .build-embedded .build-checked-* .build-shipped-* .venv .venv-bench .venv-docs .venv-release .hypothesis \
+	  .pytest_cache \
 	  bindings/python/build bindings/python/src/libusher.egg-info bindings/python/.hypothesis \
 	  bindings/pytest/build bindings/pytest/src/pytest_usher.egg-info \
 	  bindings/python/.mypy_cache bindings/python/.ruff_cache

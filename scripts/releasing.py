@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -26,7 +29,13 @@ def fail(message: str) -> NoReturn:
 def run(command: list[str], limit_s: float = 900, log: Path | None = None, **options: object) -> None:
     """Runs a command. If it fails, prints its output (the end of it, if it went to `log`) and ends the program."""
     done = subprocess.run(  # type: ignore[call-overload]
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit_s, **options
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=limit_s,
+        umask=0o022,
+        **options,
     )
     output = done.stdout.decode("utf-8", "replace")
     if log:
@@ -85,7 +94,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        return f"libusher-{self.version}"
+        return f"usher-{self.version}"
 
     def unpack(self, folder: Path) -> Path:
         """Writes the files of the commit to a new folder `name` below `folder`."""
@@ -128,3 +137,16 @@ def clean_environment(source: Source, **more: str) -> dict[str, str]:
 
 def is_prebuilt(folder: Path) -> bool:
     return all((folder / name).is_file() for name in PRODUCTS)
+
+
+def normalise(archive: Path, epoch: int) -> None:
+    """Writes a .tar.gz again so that its bytes depend only on the names, contents and modes of its files."""
+    plain = io.BytesIO()
+    with tarfile.open(archive) as before, tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as after:
+        for member in sorted(before.getmembers(), key=lambda member: member.name):
+            member.mtime, member.uid, member.gid, member.uname, member.gname = epoch, 0, 0, "root", "root"
+            member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            member.pax_headers = {}
+            after.addfile(member, before.extractfile(member) if member.isreg() else None)
+    with archive.open("wb") as file, gzip.GzipFile("", "wb", 9, file, epoch) as packed:
+        packed.write(plain.getvalue())

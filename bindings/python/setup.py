@@ -1,4 +1,5 @@
 """Bundles libusher.so: `pip install ./bindings/python` and `pip wheel` build it from the checkout, which needs Swift 6.
+The source distribution has the sources of the library in its folder `native`, and builds it in the same way.
 
 They run scripts/build-library, or bundle the library that the environment variable USHER_PREBUILT names. With
 USHER_PREBUILT=none the wheel has no library and fits every platform; it has the reference head-end, and uses a libusher
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 from setuptools.errors import SetupError
 
 try:
@@ -24,8 +26,12 @@ try:
 except ImportError:  # setuptools before 70.1, as in Debian 12
     from wheel.bdist_wheel import bdist_wheel
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+NATIVE = HERE / "native"
+ROOT = NATIVE if NATIVE.is_dir() else HERE.parents[1]
 SCRIPT = ROOT / "scripts" / "build-library"
+NATIVE_SOURCES = ("LICENSE", "Package.swift", "Sources", "guardian", "include", "scripts/build-library")
+"""What scripts/build-library needs of the repository."""
 NAME = "libusher.so.0"
 GUARDIAN = "usher-guardian"
 """A program that the library starts; the library looks for it in its own folder."""
@@ -39,7 +45,7 @@ def built_library(folder: Path) -> Path:
         return Path(prebuilt)
     if not SCRIPT.is_file():
         raise SetupError(
-            "this folder is no checkout of usher, so its library cannot be built: "
+            "this folder has no sources of the library, so the library cannot be built: "
             "install a wheel, or set USHER_PREBUILT to a libusher.so, or to none if you need only the head-end"
         )
     if shutil.which("swift") is None:
@@ -79,6 +85,20 @@ class BuildWithLibrary(build_py):
         return [*super().get_outputs(include_bytecode), *(str(Path(self.build_lib, "usher", name)) for name in names)]
 
 
+class SourceWithLibrary(sdist):
+    """The sdist command, which also copies the sources of the library."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        super().make_release_tree(base_dir, files)
+        for name in NATIVE_SOURCES:
+            source, target = ROOT / name, Path(base_dir, "native", name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target)
+            else:
+                shutil.copy(source, target)
+
+
 class PlatformWheel(bdist_wheel):
     """The bdist_wheel command, for a wheel that fits this platform (or any, without a library) and every Python 3."""
 
@@ -93,4 +113,7 @@ class Binary(Distribution):
         return not WITHOUT_LIBRARY
 
 
-setup(cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": PlatformWheel}, distclass=Binary)
+setup(
+    cmdclass={"build_py": BuildWithLibrary, "sdist": SourceWithLibrary, "bdist_wheel": PlatformWheel},
+    distclass=Binary,
+)
