@@ -72,7 +72,7 @@ help:
 	@echo '  make fuzz      libFuzzer on readers of outside data and on the C functions, 60 s each; findings in build/fuzz'
 	@echo '                 (SECONDS=300 TARGETS="hls api")'
 	@echo '  make bench     libusher, plain C and Python on the same server; writes benchmarks/RESULTS.md'
-	@echo '                 (tens of minutes; QUICK=1 only checks that the benchmarks run)'
+	@echo '                 (45 minutes; QUICK=1 only checks that the benchmarks run)'
 	@echo '  make profile   the instructions that a heartbeat takes; writes benchmarks/PROFILE.md'
 	@echo
 	@echo '  make clean     removes everything that was built'
@@ -143,7 +143,7 @@ bench: $(shipped) $(bench) .venv-bench/ready
 	  --out benchmarks $(PARTS)
 else
 bench: $(shipped) $(bench) .venv/ready
-	@$(bounded) 300 $(python) benchmarks/bench.py --programs $(dir $(bench)) --library $(shipped) \
+	@$(bounded) 480 $(python) benchmarks/bench.py --programs $(dir $(bench)) --library $(shipped) \
 	  --out build/bench/out --quick $(PARTS)
 endif
 

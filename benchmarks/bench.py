@@ -13,9 +13,12 @@ import signal
 import sys
 from pathlib import Path
 
+import counts
 import guardian
 import heartbeats
 import held
+import idle
+import latency
 import overhead
 import rates
 import report
@@ -24,11 +27,14 @@ from measure import Run
 
 PARTS = {
     "heartbeats": heartbeats.measure,
+    "counts": counts.measure,
     "tls": heartbeats.measure_tls,
     "guardian": guardian.measure,
     "rates": rates.measure,
     "setups": setups.measure,
+    "latency": latency.measure,
     "held": held.measure,
+    "idle": idle.measure,
     "overhead": overhead.measure,
 }
 
@@ -39,8 +45,6 @@ def numbers(text: str) -> tuple[int, ...]:
 
 def tell(section: report.Section) -> None:
     print(section.text())
-    for goal in section.goals:
-        print("   " + ", ".join(goal.cells()))
     print(flush=True)
 
 
@@ -88,6 +92,8 @@ def main() -> int:
             print(f"ok - {name}: {sum(len(section.rows) for section in found)} figures")
     parts = [part for part in (report.stored(told.out / "figures", name) for name in PARTS) if part]
     (told.out / "RESULTS.md").write_text(report.text(parts), encoding="utf-8")
+    if not told.quick:
+        print(report.goals(parts))
     print(f"usher: {told.out / 'RESULTS.md'}")
     return 0
 

@@ -25,20 +25,37 @@ class Load:
     (0: all)."""
 
     title: str
+    key: str
     sessions: int
     in_flight: int
     rounds: int
     python_rounds: int
 
 
-ONE, SIXTY_FOUR = Load("1 in flight", 200, 1, 50, 5), Load("64 in flight", 640, 64, 15, 2)
-LOADS = (ONE, SIXTY_FOUR, Load("1,000 due at once", 1000, 0, 10, 1))
-QUICK = (Load("1 in flight", 20, 1, 2, 1), Load("64 in flight", 80, 64, 1, 1), Load("1,000 due at once", 1000, 0, 1, 1))
+STEPPED, IN_FLIGHT, AT_ONCE = "virtual time: one heartbeat stepped", "64 in flight", "1,000 due at once"
+ONE, SIXTY_FOUR, ALL = (
+    Load(STEPPED, "1", 200, 1, 50, 5),
+    Load(IN_FLIGHT, "64", 640, 64, 15, 2),
+    Load(AT_ONCE, "1000", 1000, 0, 10, 1),
+)
+LOADS = (ONE, SIXTY_FOUR, ALL)
+QUICK = (
+    Load(STEPPED, "1", 20, 1, 2, 1),
+    Load(IN_FLIGHT, "64", 80, 64, 1, 1),
+    Load(AT_ONCE, "1000", 1000, 0, 1, 1),
+)
+WORDS = {
+    STEPPED: """\
+A test moves the manual clock from one heartbeat to the next, and waits for it. In each step the host's thread and the
+I/O thread wait for each other once; a host on the real clock has no such step (next two tables).""",
+}
+PACES = (100, 1000)
 WITH_TLS = (
     ("https", "TLS", "HTTP/1.1 over TLS 1.3."),
     ("http2", "HTTP/2", "HTTP/2 over TLS 1.3. The Python clients do not support HTTP/2 and use HTTP/1.1."),
 )
-GOALS = {"1 in flight": (EASY, 1.10), "64 in flight": (MULTI, 1.15), "1,000 due at once": (EASY, 1.0)}
+GOALS = {STEPPED: (EASY, 1.5), IN_FLIGHT: (MULTI, 0.9), AT_ONCE: (MULTI, 0.5)}
+PACED_GOAL = 1.0
 
 
 def contestants(run: Run, server: Server, load: Load, scheme: str = "http") -> dict[str, Program]:
@@ -98,27 +115,41 @@ def table(title: str, words: str, found: dict[str, Program]) -> Section:
     return Section(title, words, header, rows)
 
 
-def measure_paced(run: Run, server: Server) -> Section:
-    """Measures one heartbeat per millisecond on the real clock. This is the cost of a heartbeat in a host with few
-    sessions."""
+def measure_paced(run: Run, server: Server, pace: int) -> Section:
+    """Measures heartbeats at equal intervals on the real clock, one in flight: what a heartbeat costs a host."""
     seconds = 1 if run.quick else 4
-    base = ("--base", server.base(), "--pace", 1000, "--sessions", 1000)
+    base = ("--base", server.base(), "--pace", pace, "--sessions", pace)
+    rounds = (*base, "--rounds", seconds, "--warm-up", 0)
     held = (*base, "--spread", 1, "--seconds", seconds)
-    python = (PYTHON / "beats_requests.py", *base, "--in-flight", 1, "--rounds", 1, "--warm-up", 0)
+
+    def python(name: str) -> list[str]:
+        words = (PYTHON / name, *base, "--in-flight", 1, "--rounds", seconds, "--warm-up", 0)
+        return [sys.executable, *map(str, words)]
+
     found = [
-        Program(EASY, run.c("beats_easy", *base, "--rounds", seconds, "--warm-up", 0)),
+        Program(EASY, run.c("beats_easy", *rounds)),
+        Program(MULTI, run.c("beats_multi", *rounds, "--in-flight", 1)),
         Program(OURS, run.c("held_usher", *held, "--variant", 1)),
         Program(OBSERVED, run.c("held_usher", *held)),
-        Program(REQUESTS, [sys.executable, *map(str, python)]),
+        Program(REQUESTS, python("beats_requests.py")),
+        Program(AIOHTTP, python("beats_aiohttp.py")),
     ]
     interleaved(found, run.repetitions)
     by_name = {program.name: program for program in found}
     rows = [
-        [name, spread(program.cpu_us).text(), ratio(program.cpu_us, by_name[EASY].cpu_us).text(2)]
+        [
+            name,
+            spread(program.cpu_us).text(),
+            *(ratio(program.cpu_us, by_name[base].cpu_us).text(2) for base in (EASY, MULTI)),
+            spread(program.waits).text(2),
+        ]
         for name, program in by_name.items()
     ]
-    words = "On the real clock, one heartbeat per millisecond, so that the process sleeps between two heartbeats."
-    return Section("Heartbeats: 1,000 a second, evenly", words, ["", "CPU µs per beat", "CPU / easy"], rows)
+    words = "At equal intervals, one in flight. *Sleeps*: how often a thread of the process goes to sleep."
+    title = f"Heartbeats on the real clock: {pace:,} a second"
+    against = ratio(by_name[OURS].cpu_us, by_name[EASY].cpu_us).median
+    goal = Goal(f"real clock, {pace:,} a second: CPU per heartbeat, libusher / {EASY}", against, PACED_GOAL)
+    return Section(title, words, ["", "CPU µs per beat", "CPU / easy", "CPU / multi", "sleeps per beat"], rows, [goal])
 
 
 def measure_journal(run: Run, server: Server) -> Section:
@@ -157,16 +188,16 @@ def measure(run: Run) -> list[Section]:
         for load in QUICK if run.quick else LOADS:
             found = contestants(run, server, load)
             interleaved(list(found.values()), run.repetitions)
-            section = table(f"Heartbeats: {load.title}", "", found)
+            section = table(f"Heartbeats: {load.title}", WORDS.get(load.title, ""), found)
             section.goals = goals(load, found)
             sections.append(section)
             if run.pictures:
-                section.picture = f"beats-{load.title.split()[0].replace(',', '')}.svg"
+                section.picture = f"beats-{load.key}.svg"
                 figures = {name: spread(program.cpu_us) for name, program in found.items()}
                 plots.beats(run.pictures / section.picture, f"CPU per heartbeat, {load.title}", figures)
         sections.append(measure_journal(run, server))
     with Server(period_s=1) as server:
-        sections.append(measure_paced(run, server))
+        sections += [measure_paced(run, server, pace) for pace in PACES]
     return sections
 
 

@@ -65,11 +65,14 @@ class Program:
     """The CPU time in microseconds per operation, one value for each round. `wall_us` has the real time in the same
     form."""
     wall_us: list[float] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+    """How many times a thread of the program went to sleep, per operation, one value for each round."""
 
     def run(self) -> None:
         told = told_by(self.command)
         self.cpu_us.append(told["cpu_ns"] / told["operations"] / 1000)
         self.wall_us.append(told["wall_ns"] / told["operations"] / 1000)
+        self.waits.append(told["waits"] / told["operations"])
 
 
 def interleaved(programs: Sequence[Program], repetitions: int) -> None:

@@ -82,12 +82,12 @@ def lateness(file: Path, curves: Mapping[str, Sequence[float]]) -> None:
         at = {value: index for index, value in enumerate(ordered)}  # the last index of each value
         later = [max(1 - (at[value] + 1) / len(ordered), 0.5 / len(ordered)) for value in step]
         found.step([value + 1 for value in step], later, style, where="post", color=OURS, label=name)
-    found.axvline(101, color=PEER, linewidth=0.8)
+    found.axvline(21, color=PEER, linewidth=0.8)
     found.set_xscale("log")
     found.set_yscale("log")
     plain_numbers(found.xaxis)
     found.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
-    found.set_xlabel("milliseconds late, plus 1 (logarithmic); the line: 100 ms")
+    found.set_xlabel("milliseconds late, plus 1 (logarithmic); the line: 20 ms")
     found.set_ylabel("share of the beats")
     found.legend(frameon=False)
     save(figure, file)

@@ -111,6 +111,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [row(header), row(["---"] * len(header)), *map(row, rows)]
 
 
+def goals(parts: Sequence[Part]) -> str:
+    """The table of all goals."""
+    rows = [goal.cells() for part in parts for section in part.sections for goal in section.goals]
+    return "\n".join(table(["", "goal", "measured", ""], rows))
+
+
 def text(parts: Sequence[Part]) -> str:
     words = (
         "`make bench` writes this page; [README.md](README.md) describes the measurement. Figures are medians with the",
@@ -130,6 +136,5 @@ def text(parts: Sequence[Part]) -> str:
     ]
     header = ["part", "when", "revision", "repetitions", "load average, before – after"]  # noqa: RUF001
     lines += [*table(header, made), ""]
-    goals = [goal.cells() for part in parts for section in part.sections for goal in section.goals]
-    lines += ["## Goals", "", *table(["", "goal", "measured", ""], goals), ""]
+    lines += ["## Goals", "", goals(parts), ""]
     return "\n".join(lines) + "\n" + "\n".join(section.text() for part in parts for section in part.sections)

@@ -1,4 +1,4 @@
-"""Runs nginx on loopback with fixed SSM replies, so that every program talks to the same server."""
+"""Runs nginx with fixed SSM replies, so that every program talks to the same server."""
 
 from __future__ import annotations
 
@@ -38,18 +38,19 @@ http {{
   uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
   ssl_certificate {folder}/server.pem; ssl_certificate_key {folder}/server.key; ssl_protocols TLSv1.3;
   server {{
-    listen 127.0.0.1:{http} backlog=8192;
-    listen 127.0.0.1:{https} ssl backlog=8192;
+    listen {host}:{http} backlog=8192;
+    listen {host}:{https} ssl backlog=8192;
     location = /v1/sessions/setup {{ {log} return 200 '{setup}'; }}
     location = /v1/sessions/heartbeat {{ {log} return 200 '{beat}'; }}
     location = /v1/sessions/teardown {{ return 200 '{{}}'; }}
     location = /v1/licenses {{ return 200 '{license}'; }}
+    location = /v1/licenses-v2 {{ return 200 '{license_v2}'; }}
 {delays}
   }}
   # `return` replies before the body has arrived and then resets the stream; over HTTP/2, libcurl 7.88 sometimes reports
   # that as an error. So this server reads the body first.
   server {{
-    listen 127.0.0.1:{http2} ssl http2 backlog=8192;
+    listen {host}:{http2} ssl http2 backlog=8192;
     location = /v1/sessions/setup {{ echo_read_request_body; echo -n '{setup}'; }}
     location = /v1/sessions/heartbeat {{ echo_read_request_body; echo -n '{beat}'; }}
     location = /v1/sessions/teardown {{ echo_read_request_body; echo -n '{{}}'; }}
@@ -69,15 +70,16 @@ DELAYS_MS = (5, 50, 200)
 class Server:
     """One nginx with a temporary folder, which close() deletes."""
 
-    def __init__(self, *, logs: bool = False, period_s: int = 60) -> None:
+    def __init__(self, *, logs: bool = False, period_s: int = 60, host: str = "127.0.0.1") -> None:
+        self._host = host
         self.folder = Path(tempfile.mkdtemp(prefix="usher-bench-"))
         self.folder.chmod(0o755)
         self.log = self.folder / "beats.log"
         """The server's log, written only if `logs` is true. Each line stands for a set-up or heartbeat: its time, the
         id of the token in the reply, and the id of the token in the request."""
         try:
-            self.ca = make_certificates(self.folder)
-            self._ports = dict(zip(("http", "https", "http2"), free_ports(3), strict=True))
+            self.ca = make_certificates(self.folder, host)
+            self._ports = dict(zip(("http", "https", "http2"), free_ports(3, host), strict=True))
             (self.folder / "nginx.conf").write_text(self._configuration(logs, period_s), encoding="utf-8")
             command = [nginx(), "-p", str(self.folder), "-c", "nginx.conf", "-e", str(self.folder / "error.log")]
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
@@ -91,11 +93,13 @@ class Server:
             "setup": f'{{"sessionToken":"{FILLER}$request_id","heartbeat":{period_s}}}',
             "beat": f'{{"sessionToken":"{FILLER}$request_id"}}',
             "license": LICENSE,
+            "license_v2": f'{LICENSE[:-1]},"sessionToken":"{FILLER}$request_id","heartbeat":{period_s}}}',
         }
         delays = "".join(DELAY.format(ms=ms, seconds=ms / 1000, **bodies) for ms in DELAYS_MS)
         log = f"access_log {self.log} beats buffer=256k flush=1s;" if logs else ""
         return CONFIGURATION.format(
             echo_module=ECHO_MODULE,
+            host=self._host,
             connections=16384,
             folder=self.folder,
             log=log,
@@ -110,7 +114,7 @@ class Server:
             if self.process.poll() is not None:
                 raise RuntimeError(f"nginx ended at once: {(self.folder / 'error.log').read_text(encoding='utf-8')}")
             try:
-                socket.create_connection(("127.0.0.1", self._ports["http"]), timeout=1).close()
+                socket.create_connection((self._host, self._ports["http"]), timeout=1).close()
                 return
             except OSError:
                 if time.monotonic() > deadline:
@@ -120,7 +124,7 @@ class Server:
     def base(self, path: str = "", scheme: str = "http") -> str:
         """Returns the SSM's URL with the version. `scheme`: http, https (HTTP/1.1 over TLS) or http2 (HTTP/2 over
         TLS)."""
-        return f"{'http' if scheme == 'http' else 'https'}://127.0.0.1:{self._ports[scheme]}{path}/v1"
+        return f"{'http' if scheme == 'http' else 'https'}://{self._host}:{self._ports[scheme]}{path}/v1"
 
     def stop(self) -> None:
         """Stops nginx; its files stay until close()."""
@@ -148,12 +152,12 @@ def nginx() -> str:
     return found
 
 
-def make_certificates(folder: Path) -> Path:
-    """Makes a certificate authority, and a certificate for 127.0.0.1. Returns the file with the authority's
+def make_certificates(folder: Path, host: str) -> Path:
+    """Makes a certificate authority, and a certificate for this IP address. Returns the file with the authority's
     certificate."""
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
     signer = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial")
-    (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n", encoding="utf-8")
+    (folder / "names").write_text(f"subjectAltName=IP:{host}\n", encoding="utf-8")
     for command in (
         (
             "req",
@@ -168,7 +172,7 @@ def make_certificates(folder: Path) -> Path:
             "-subj",
             "/CN=Benchmark authority",
         ),
-        ("req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=127.0.0.1"),
+        ("req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", f"/CN={host}"),
         ("x509", "-req", "-in", "server.csr", *signer, "-days", "30", "-extfile", "names", "-out", "server.pem"),
     ):
         ended = subprocess.run(
@@ -179,10 +183,10 @@ def make_certificates(folder: Path) -> Path:
     return folder / "ca.pem"
 
 
-def free_ports(count: int) -> list[int]:
+def free_ports(count: int, host: str) -> list[int]:
     """Finds free ports. Keeps each port bound until it has found `count` ports, so that it finds no port twice."""
     with contextlib.ExitStack() as held:
         probes = [held.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:
-            probe.bind(("127.0.0.1", 0))
+            probe.bind((host, 0))
         return [int(probe.getsockname()[1]) for probe in probes]

@@ -52,6 +52,8 @@ PYTEST_FOLDERS = (
     "Tests/abi",
 )
 """Folders whose Python files pytest runs. The other Python files under Tests are programs, which mypy checks."""
+FOLDERS_OF_PROGRAMS = ("scripts", "benchmarks", "benchmarks/python", "Tests/faults")
+"""Folders from which Python programs import modules."""
 
 
 def pytest(name: str, *arguments: str) -> list[str]:
@@ -99,7 +101,7 @@ def all_parts() -> list[Part]:
     package = ("bindings/python/tests", "--ignore", "bindings/python/tests/headend")
     files = [file for folder in ("scripts", "Tests", "benchmarks") for file in sorted((ROOT / folder).rglob("*.py"))]
     programs = [str(file) for file in files if not any(file.is_relative_to(ROOT / tests) for tests in PYTEST_FOLDERS)]
-    found = {"MYPYPATH": ":".join(str(ROOT / folder) for folder in ("scripts", "benchmarks", "benchmarks/python"))}
+    found = {"MYPYPATH": ":".join(str(ROOT / folder) for folder in FOLDERS_OF_PROGRAMS)}
     check_wheel = str(ROOT / "scripts" / "check-wheel")
     return [
         Part(

@@ -1,7 +1,8 @@
 /*
  * beats_multi.c - heartbeats of a plain event loop. It uses libcurl's multi interface with socket functions, and epoll;
  * json-c reads the replies. The program has at most `--in-flight` requests in flight (default: one per session), and
- * reuses its easy handles. SPDX-License-Identifier: Apache-2.0
+ * reuses its easy handles. With --pace it sends one heartbeat after the other on the real clock.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "request.h"
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 typedef struct slot {
   CURL *easy;
   bench_body body;
-  struct curl_slist *headers;
+  request_headers headers;
   int session;
 } slot;
 
@@ -20,8 +21,8 @@ typedef struct loop {
   CURLM *multi;
   int epoll;
   int64_t due_ms; /* the time at which libcurl wants the next call; -1: no time is set */
-  char **tokens;
-  int next, ended, sessions;
+  char **lines;
+  int next, ended, last; /* the next session to send for, how many have ended, and the end of the round */
 } loop;
 
 static int64_t now_ms(void) {
@@ -54,8 +55,7 @@ static int on_timer(CURLM *multi, long milliseconds, void *data) {
 
 static void send_next(loop *me, slot *on) {
   on->session = me->next++;
-  on->headers = request_headers(me->tokens[on->session]);
-  curl_easy_setopt(on->easy, CURLOPT_HTTPHEADER, on->headers);
+  request_set_line(&on->headers, me->lines[on->session]);
   if (curl_multi_add_handle(me->multi, on->easy) != CURLM_OK) bench_fail("curl_multi_add_handle", "refused");
 }
 
@@ -67,19 +67,20 @@ static void collect(loop *me) {
     const CURLcode code = message->data.result;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&on);
     curl_multi_remove_handle(me->multi, on->easy);
-    request_answered(on->easy, code, &on->body, &me->tokens[on->session]);
-    curl_slist_free_all(on->headers);
+    request_answered(on->easy, code, &on->body, &me->lines[on->session]);
     me->ended++;
-    if (me->next < me->sessions) send_next(me, on);
+    if (me->next < me->last) send_next(me, on);
   }
 }
 
-static void one_round(loop *me, slot *slots, int in_flight) {
+/** Sends a heartbeat for each session from `first` until before `last`. */
+static void beat(loop *me, slot *slots, int in_flight, int first, int last) {
   struct epoll_event ready[64];
   int left;
-  me->next = me->ended = 0;
-  for (int i = 0; i < in_flight; i++) send_next(me, &slots[i]);
-  while (me->ended < me->sessions) {
+  me->next = me->ended = first;
+  me->last = last;
+  for (int i = 0; i < in_flight && me->next < last; i++) send_next(me, &slots[i]);
+  while (me->ended < last) {
     int64_t wait = me->due_ms < 0 ? 10000 : me->due_ms - now_ms();
     const int count = epoll_wait(me->epoll, ready, 64, wait < 0 ? 0 : (int)wait);
     for (int i = 0; i < count; i++) {
@@ -101,27 +102,35 @@ int main(int argc, char **argv) {
   const int in_flight =
       options.in_flight && options.in_flight < options.sessions ? options.in_flight : options.sessions;
   curl_global_init(CURL_GLOBAL_DEFAULT);
-  loop me = {curl_multi_init(), epoll_create1(EPOLL_CLOEXEC), -1, calloc((size_t)options.sessions, sizeof(char *)), 0,
-      0, options.sessions};
+  loop me = {
+      curl_multi_init(), epoll_create1(EPOLL_CLOEXEC), -1, calloc((size_t)options.sessions, sizeof(char *)), 0, 0, 0};
   slot *slots = calloc((size_t)in_flight, sizeof *slots);
-  if (!me.multi || me.epoll < 0 || !me.tokens || !slots) bench_fail("the loop", "cannot be made");
+  if (!me.multi || me.epoll < 0 || !me.lines || !slots) bench_fail("the loop", "cannot be made");
   curl_multi_setopt(me.multi, CURLMOPT_SOCKETFUNCTION, on_socket);
   curl_multi_setopt(me.multi, CURLMOPT_SOCKETDATA, &me);
   curl_multi_setopt(me.multi, CURLMOPT_TIMERFUNCTION, on_timer);
   curl_multi_setopt(me.multi, CURLMOPT_TIMERDATA, &me);
   bench_body body = {NULL, 0, 0};
   CURL *first = request_handle(&options, &body);
-  for (int i = 0; i < options.sessions; i++) me.tokens[i] = request_setup(first, &options, &body);
+  request_headers headers;
+  request_use_headers(first, &headers);
+  for (int i = 0; i < options.sessions; i++) me.lines[i] = request_setup(first, &options, &headers, &body);
   curl_easy_cleanup(first);
   for (int i = 0; i < in_flight; i++) {
     slots[i].easy = request_handle(&options, &slots[i].body);
     curl_easy_setopt(slots[i].easy, CURLOPT_PRIVATE, &slots[i]);
+    request_use_headers(slots[i].easy, &slots[i].headers);
     request_route(slots[i].easy, &options, "heartbeat");
   }
-  bench_clock spent = {0, 0};
+  bench_clock spent = {0};
+  int64_t due = bench_now().wall_ns;
   for (int round = -options.warm_up; round < options.rounds; round++) {
     const bench_clock start = bench_now();
-    one_round(&me, slots, in_flight);
+    if (!options.pace) beat(&me, slots, in_flight, 0, options.sessions);
+    for (int i = 0; options.pace && i < options.sessions; i++) {
+      bench_sleep_until(due += 1000000000 / options.pace);
+      beat(&me, slots, 1, i, i + 1);
+    }
     if (round >= 0) bench_add(&spent, start);
   }
   bench_print(spent, (int64_t)options.rounds * options.sessions);
@@ -130,8 +139,8 @@ int main(int argc, char **argv) {
     free(slots[i].body.bytes);
   }
   curl_multi_cleanup(me.multi);
-  for (int i = 0; i < options.sessions; i++) free(me.tokens[i]);
-  free(me.tokens);
+  for (int i = 0; i < options.sessions; i++) free(me.lines[i]);
+  free(me.lines);
   free(slots);
   free(body.bytes);
   close(me.epoll);

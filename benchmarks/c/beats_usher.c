@@ -27,7 +27,7 @@ static void one_round(const host *me, int variant, uint64_t period) {
 
 int main(int argc, char **argv) {
   const bench_options options = bench_read(argc, argv);
-  host me;
+  host me = {0};
   usher_context_options context = USHER_CONTEXT_OPTIONS_INIT;
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
   context.clock = USHER_CLOCK_MANUAL;
@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
   usher_pending pending = USHER_PENDING_INIT;
   host_check(usher_context_pending(me.context, &pending), "usher_context_pending");
   const uint64_t period = pending.next_timer_ms;
-  bench_clock spent = {0, 0};
+  bench_clock spent = {0};
   for (int round = -options.warm_up; round < options.rounds; round++) {
     const bench_clock start = bench_now();
     one_round(&me, options.variant, period);

@@ -4,10 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 bench_options bench_read(int argc, char **argv) {
-  bench_options options = {NULL, NULL, NULL, 1, 0, 1, 1, 0, 0, 0, 0};
+  bench_options options = {.sessions = 1, .rounds = 1, .warm_up = 1};
   struct {
     const char *name;
     int *number;
@@ -24,6 +25,8 @@ bench_options bench_read(int argc, char **argv) {
       {"--seconds", &options.seconds, NULL},
       {"--spread", &options.spread, NULL},
       {"--pace", &options.pace, NULL},
+      {"--ahead", &options.ahead, NULL},
+      {"--at-once", &options.at_once, NULL},
   };
   const size_t count = sizeof known / sizeof *known;
   for (int i = 1; i < argc; i += 2) {
@@ -36,7 +39,7 @@ bench_options bench_read(int argc, char **argv) {
   if (!options.base || options.sessions < 1 || options.rounds < 1 || options.in_flight < 0) {
     fprintf(stderr,
         "usage: %s --base URL [--sessions N] [--in-flight N] [--rounds N] [--warm-up N] [--ca FILE] [--seconds N]\n"
-        "       [--spread N] [--pace N] [--variant N] [--journal FILE]\n",
+        "       [--spread N] [--pace N] [--variant N] [--journal FILE] [--ahead N] [--at-once N]\n",
         argv[0]);
     exit(2);
   }
@@ -50,7 +53,9 @@ static int64_t read_clock(clockid_t which) {
 }
 
 bench_clock bench_now(void) {
-  bench_clock now = {read_clock(CLOCK_PROCESS_CPUTIME_ID), read_clock(CLOCK_MONOTONIC)};
+  struct rusage used;
+  getrusage(RUSAGE_SELF, &used);
+  const bench_clock now = {read_clock(CLOCK_PROCESS_CPUTIME_ID), read_clock(CLOCK_MONOTONIC), used.ru_nvcsw};
   return now;
 }
 
@@ -63,11 +68,12 @@ void bench_add(bench_clock *sum, bench_clock start) {
   const bench_clock end = bench_now();
   sum->cpu_ns += end.cpu_ns - start.cpu_ns;
   sum->wall_ns += end.wall_ns - start.wall_ns;
+  sum->waits += end.waits - start.waits;
 }
 
 void bench_print(bench_clock spent, int64_t operations) {
-  printf("{\"operations\": %" PRId64 ", \"cpu_ns\": %" PRId64 ", \"wall_ns\": %" PRId64 "}\n", operations, spent.cpu_ns,
-      spent.wall_ns);
+  printf("{\"operations\": %" PRId64 ", \"cpu_ns\": %" PRId64 ", \"wall_ns\": %" PRId64 ", \"waits\": %" PRId64 "}\n",
+      operations, spent.cpu_ns, spent.wall_ns, spent.waits);
 }
 
 void bench_fail(const char *what, const char *why) {

@@ -21,21 +21,24 @@ typedef struct bench_options {
   int seconds; /* the duration in seconds of a run on the real clock */
   int pace; /* heartbeats per second, at equal intervals; 0: as many as possible */
   int spread; /* the program spreads the set-ups over this many seconds */
+  int ahead; /* 1: libusher opens its connections before the first play */
+  int at_once; /* 1: a zap of libusher does not wait for the teardown */
 } bench_options;
 
 /** Reads the options `--base URL --sessions N ...`. If an option is wrong, ends the program with exit code 2. */
 bench_options bench_read(int argc, char **argv);
 
-/** The CPU time and the monotonic time at one moment, or sums of such times. */
+/** The CPU time, the monotonic time and the waits of this process at one moment, or sums of them. */
 typedef struct bench_clock {
   int64_t cpu_ns;
   int64_t wall_ns;
+  int64_t waits; /* how many times a thread of the process has gone to sleep */
 } bench_clock;
 
 /** Sleeps until a monotonic time. */
 void bench_sleep_until(int64_t wall_ns);
 
-/** Returns the CPU time of this process with all its threads, and the monotonic time. */
+/** Returns the CPU time and the waits of this process with all its threads, and the monotonic time. */
 bench_clock bench_now(void);
 
 /** Adds the time since `start` to `sum`. */

@@ -22,12 +22,12 @@ int main(int argc, char **argv) {
   const int64_t calls = (int64_t)options.rounds * 1000;
   usher_context_options context = USHER_CONTEXT_OPTIONS_INIT;
   const usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
-  host me;
+  host me = {0};
   context.clock = USHER_CLOCK_MANUAL;
   context.callbacks = USHER_CALLBACKS_PUMPED;
   host_open(&me, &options, context, ssp);
   host_play(&me, options.sessions);
-  bench_clock version = {0, 0}, state = {0, 0}, stale = {0, 0}, callback = {0, 0};
+  bench_clock version = {0}, state = {0}, stale = {0}, callback = {0};
   usher_playback *freed = NULL;
   host_check(
       usher_player_play(me.players[0],

@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
   const bench_options options = bench_read(argc, argv);
   const usher_context_options context = USHER_CONTEXT_OPTIONS_INIT;
   const usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
-  host me;
+  host me = {0};
   host_open(&me, &options, context, ssp);
   if (options.variant == 0)
     host_check(usher_context_add_observer(me.context, on_event, NULL, NULL, NULL), "usher_context_add_observer");
@@ -79,18 +79,20 @@ int main(int argc, char **argv) {
   const long before = atomic_load(&beats);
   const bench_clock start = bench_now();
   bench_sleep_until(start.wall_ns + (int64_t)options.seconds * 1000000000);
-  bench_clock spent = {0, 0};
+  bench_clock spent = {0};
   bench_add(&spent, start);
   struct timespec until;
   /* The time at which the measurement ends: held.py ignores later lines of the server's log. */
   clock_gettime(CLOCK_REALTIME, &until);
+  const int64_t allocated_end = allocated() - allocated_before;
   const int active = host_active(&me);
   const int64_t operations =
       options.variant == 0 ? atomic_load(&beats) - before : (int64_t)options.sessions * options.seconds;
   printf("{\"operations\": %" PRId64 ", \"sessions\": %d, \"active\": %d, \"errors\": %ld, \"allocated\": %" PRId64
-         ", \"resident_kb\": %ld, \"cpu_ns\": %" PRId64 ", \"wall_ns\": %" PRId64 ", \"until\": %.3f, \"late_ms\": {",
+         ", \"resident_kb\": %ld, \"cpu_ns\": %" PRId64 ", \"wall_ns\": %" PRId64 ", \"waits\": %" PRId64
+         ", \"allocated_end\": %" PRId64 ", \"until\": %.3f, \"late_ms\": {",
       operations, options.sessions, active, atomic_load(&errors), allocated_held, resident_held, spent.cpu_ns,
-      spent.wall_ns, (double)until.tv_sec + (double)until.tv_nsec / 1e9);
+      spent.wall_ns, spent.waits, allocated_end, (double)until.tv_sec + (double)until.tv_nsec / 1e9);
   const char *comma = "";
   for (int ms = 0; ms <= most_late_ms; ms++) {
     const long found = atomic_load(&late[ms]);

@@ -9,7 +9,7 @@ void host_check(int32_t status, const char *what) {
 
 void host_open(host *me, const bench_options *options, usher_context_options context, usher_ssp_options ssp) {
   char license[1024];
-  snprintf(license, sizeof license, "%.900s/licenses", options->base);
+  snprintf(license, sizeof license, "%.900s/licenses%s", options->base, me->is_v2 ? "-v2" : "");
   context.ca_file = options->ca;
   /* Allow HTTP/2 in every run. The URL `base` decides whether it is used, because only one port of the server offers
      it. */
@@ -20,7 +20,10 @@ void host_open(host *me, const bench_options *options, usher_context_options con
   ssp.ssm_url = options->base;
   ssp.jitter_permille = USHER_OFF;
   host_check(usher_context_new(&context, &me->context), "usher_context_new");
-  host_check(usher_ssp_delegate_new(me->context, &ssp, &me->delegate), "usher_ssp_delegate_new");
+  usher_ssp_v2_options v2 = USHER_SSP_V2_OPTIONS_INIT;
+  v2.ssp = &ssp;
+  if (me->is_v2) host_check(usher_ssp_v2_delegate_new(me->context, &v2, &me->delegate), "usher_ssp_v2_delegate_new");
+  else host_check(usher_ssp_delegate_new(me->context, &ssp, &me->delegate), "usher_ssp_delegate_new");
   host_check(usher_context_set_delegate(me->context, me->delegate), "usher_context_set_delegate");
   me->players = calloc((size_t)options->sessions, sizeof *me->players);
   me->playbacks = calloc((size_t)options->sessions, sizeof *me->playbacks);

@@ -15,6 +15,7 @@ typedef struct host {
   usher_playback **playbacks;
   int count;
   int is_pumped;
+  int is_v2; /* whether to make an SSP V2 delegate; set it before host_open() */
 } host;
 
 /** Ends the program if the status is not USHER_OK. */

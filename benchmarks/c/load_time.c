@@ -12,7 +12,7 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc - 1; i++) {
     if (!dlopen(argv[i], RTLD_NOW | RTLD_GLOBAL)) bench_fail(argv[i], dlerror());
   }
-  bench_clock spent = {0, 0};
+  bench_clock spent = {0};
   const bench_clock start = bench_now();
   void *library = dlopen(argv[argc - 1], RTLD_NOW | RTLD_LOCAL);
   bench_add(&spent, start);

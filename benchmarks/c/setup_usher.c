@@ -1,7 +1,8 @@
 /*
  * setup_usher.c - set-up, licence, zap and close with libusher. Measures the time from the host's call to the result,
- * on the real clock. The variants are the same as in setup_easy.c; variant 3 makes a new context, and so a new
- * connection. SPDX-License-Identifier: Apache-2.0
+ * on the real clock. The variants are the same as in setup_easy.c. Variants 3 and 5 make a new context, and so new
+ * connections; with --ahead the library opens them before the measurement. Variant 4 is a zap. With --at-once a zap
+ * does not wait for the teardown. SPDX-License-Identifier: Apache-2.0
  */
 #include "host.h"
 #include <stdio.h>
@@ -30,29 +31,38 @@ static void end(usher_playback *playback) {
 
 static void open_host(host *me, const bench_options *options, usher_player **player) {
   const usher_context_options context = USHER_CONTEXT_OPTIONS_INIT;
-  const usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
+  usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
+  ssp.zap_without_waiting = options->at_once;
+  me->is_v2 = options->variant >= 4;
   host_open(me, options, context, ssp);
   host_check(usher_player_new(me->context, player), "usher_player_new");
+  if (!options->ahead) return;
+  host_check(usher_delegate_connect_ahead(me->delegate, 60000), "usher_delegate_connect_ahead");
+  host_check(usher_context_settle(me->context, 0, 0, 10000), "usher_context_settle");
+  /* The library uses a connection for a set-up only after it has stayed open for some time after its first reply. */
+  bench_sleep_until(bench_now().wall_ns + 200000000);
 }
 
 int main(int argc, char **argv) {
   const bench_options options = bench_read(argc, argv);
-  host me;
+  const int is_cold = options.variant == 3 || options.variant == 5;
+  host me = {0};
   usher_player *player = NULL;
-  bench_clock spent = {0, 0};
+  bench_clock spent = {0};
   open_host(&me, &options, &player);
   usher_playback *playback = play_and_license(player);
   for (int round = -options.warm_up; round < options.rounds; round++) {
     usher_playback *before = playback;
-    if (options.variant == 0 || options.variant == 3) end(playback);
-    if (options.variant == 3) host_close(&me);
+    if (options.variant == 0 || is_cold) end(playback);
+    if (is_cold) host_close(&me);
+    if (is_cold && options.ahead) open_host(&me, &options, &player);
     const bench_clock start = bench_now();
-    if (options.variant == 3) open_host(&me, &options, &player);
+    if (is_cold && !options.ahead) open_host(&me, &options, &player);
     if (options.variant == 2) end(playback);
     else playback = play_and_license(player);
     if (round >= 0) bench_add(&spent, start);
     if (options.variant == 2) playback = play_and_license(player);
-    if (options.variant != 3) host_check(usher_playback_free(before), "usher_playback_free");
+    if (!is_cold) host_check(usher_playback_free(before), "usher_playback_free");
   }
   bench_print(spent, options.rounds);
   end(playback);

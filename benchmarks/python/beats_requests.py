@@ -19,11 +19,7 @@ def post(route: str, token: str) -> str:
         local.session = requests.Session()
         local.session.trust_env = False
         local.session.verify = options.ca or True
-    headers = {
-        "nv-authorizations": token,
-        "Content-Type": "application/json; charset=utf-8",
-        "Accept": "application/json",
-    }
+    headers = peer.headers(token)
     reply = local.session.post(f"{options.base}/sessions/{route}", data=b"{}", headers=headers, timeout=10)
     reply.raise_for_status()
     found: str = reply.json()["sessionToken"]
