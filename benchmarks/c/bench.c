@@ -26,6 +26,7 @@ bench_options bench_read(int argc, char **argv) {
       {"--spread", &options.spread, NULL},
       {"--pace", &options.pace, NULL},
       {"--ahead", &options.ahead, NULL},
+      {"--prepare", &options.prepare, NULL},
       {"--at-once", &options.at_once, NULL},
   };
   const size_t count = sizeof known / sizeof *known;
@@ -39,7 +40,8 @@ bench_options bench_read(int argc, char **argv) {
   if (!options.base || options.sessions < 1 || options.rounds < 1 || options.in_flight < 0) {
     fprintf(stderr,
         "usage: %s --base URL [--sessions N] [--in-flight N] [--rounds N] [--warm-up N] [--ca FILE] [--seconds N]\n"
-        "       [--spread N] [--pace N] [--variant N] [--journal FILE] [--ahead N] [--at-once N]\n",
+        "       [--spread N] [--pace N] [--variant N] [--journal FILE] [--ahead N] [--prepare N]\n"
+        "       [--at-once N]\n",
         argv[0]);
     exit(2);
   }

@@ -22,6 +22,7 @@ typedef struct bench_options {
   int pace; /* heartbeats per second, at equal intervals; 0: as many as possible */
   int spread; /* the program spreads the set-ups over this many seconds */
   int ahead; /* 1: libusher opens its connections before the first play */
+  int prepare; /* 1: the content token comes from a callback that takes 50 ms; 2: and libusher prepares the next item */
   int at_once; /* 1: a zap of libusher does not wait for the teardown */
 } bench_options;
 

@@ -2,7 +2,8 @@
  * setup_usher.c - set-up, licence, zap and close with libusher. Measures the time from the host's call to the result,
  * on the real clock. The variants are the same as in setup_easy.c. Variants 3 and 5 make a new context, and so new
  * connections; with --ahead the library opens them before the measurement. Variant 4 is a zap. With --at-once a zap
- * does not wait for the teardown. SPDX-License-Identifier: Apache-2.0
+ * does not wait for the teardown. With --prepare the content token comes from a callback that takes 50 ms; with
+ * --prepare 2 the host prepares the next item before the measurement. SPDX-License-Identifier: Apache-2.0
  */
 #include "host.h"
 #include <stdio.h>
@@ -11,11 +12,29 @@
 
 static const char challenge[] = "{\"kids\":[\"ABEiM0RVZneImaq7zN3u_w\"],\"type\":\"temporary\"}";
 
-static usher_playback *play_and_license(usher_player *player) {
+/** Answers like a host that asks its own server for the token. */
+static void on_token(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data) {
+  (void)playback, (void)tag, (void)user_data;
+  bench_sleep_until(bench_now().wall_ns + 50000000);
+  host_check(usher_complete_token(completion, "content.token"), "usher_complete_token");
+}
+
+static usher_playback_options next_item(const bench_options *options) {
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
+  if (!options->prepare) item.content_token = "content.token";
+  return item;
+}
+
+static void prepare(const host *me, const bench_options *options, usher_player *player) {
+  const usher_playback_options item = next_item(options);
+  host_check(usher_player_prepare(player, &item, 0), "usher_player_prepare");
+  host_check(usher_context_settle(me->context, 0, 0, 10000), "usher_context_settle");
+}
+
+static usher_playback *play_and_license(const bench_options *options, usher_player *player) {
+  const usher_playback_options item = next_item(options);
   usher_license_request request = USHER_LICENSE_REQUEST_INIT;
   usher_playback *playback = NULL;
-  item.content_token = "content.token";
   request.key_system = USHER_KEY_SYSTEM_CLEARKEY;
   request.payload = (const uint8_t *)challenge;
   request.payload_size = strlen(challenge);
@@ -35,6 +54,9 @@ static void open_host(host *me, const bench_options *options, usher_player **pla
   ssp.zap_without_waiting = options->at_once;
   me->is_v2 = options->variant >= 4;
   host_open(me, options, context, ssp);
+  if (options->prepare)
+    host_check(
+        usher_delegate_set_token_callback(me->delegate, on_token, NULL, NULL), "usher_delegate_set_token_callback");
   host_check(usher_player_new(me->context, player), "usher_player_new");
   if (!options->ahead) return;
   host_check(usher_delegate_connect_ahead(me->delegate, 60000), "usher_delegate_connect_ahead");
@@ -50,18 +72,19 @@ int main(int argc, char **argv) {
   usher_player *player = NULL;
   bench_clock spent = {0};
   open_host(&me, &options, &player);
-  usher_playback *playback = play_and_license(player);
+  usher_playback *playback = play_and_license(&options, player);
   for (int round = -options.warm_up; round < options.rounds; round++) {
     usher_playback *before = playback;
     if (options.variant == 0 || is_cold) end(playback);
     if (is_cold) host_close(&me);
     if (is_cold && options.ahead) open_host(&me, &options, &player);
+    if (options.prepare == 2) prepare(&me, &options, player);
     const bench_clock start = bench_now();
     if (is_cold && !options.ahead) open_host(&me, &options, &player);
     if (options.variant == 2) end(playback);
-    else playback = play_and_license(player);
+    else playback = play_and_license(&options, player);
     if (round >= 0) bench_add(&spent, start);
-    if (options.variant == 2) playback = play_and_license(player);
+    if (options.variant == 2) playback = play_and_license(&options, player);
     if (!is_cold) host_check(usher_playback_free(before), "usher_playback_free");
   }
   bench_print(spent, options.rounds);
