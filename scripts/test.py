@@ -274,6 +274,13 @@ def all_parts() -> list[Part]:
             cores=0.3,
         ),
         Part(
+            "guides",
+            "docs/guides: programs and commands do what the pages say",
+            [PYTHON, str(ROOT / "Tests" / "docs" / "guides.py")],
+            timeout_s=500,
+            cores=0.7,
+        ),
+        Part(
             "site",
             "make docs: the documentation site, without a warning",
             ["make", "--no-print-directory", "docs"],

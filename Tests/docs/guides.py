@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Does what each page of docs/guides says: saves its programs, runs its commands, and compares what they print.
+
+    guides.py [PAGE ...]        PAGE: the name of a guide, such as zap; default: all
+
+Each page has a head-end of its own, which the commands of docs/guides/index.md start. Instead of /tmp/guides and port
+8090 they use a temporary folder and a free port, and they do not run `make build`. After the commands of a page:
+
+- the exit code is 0, and the commands have used each program of the page;
+- each line of a `text` block is a line of the output (an ellipsis of the page stands for any text, a number for any
+  number);
+- the head-end holds no session, and saw no violation of the protocol.
+
+Also checks that the programs have the format of the repository, and that these pages and README have no code block of
+another kind. Prints one line per claim, "ok - ..." or "not ok - ...". Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+GUIDES = ROOT / "docs" / "guides"
+AT_MOST_S = 200
+AT_ONCE = 2
+NAME = re.compile(r'(?:/\* |// |# |""")([\w.]+\.(?:c|cpp|py)):')
+"""The name of a program, in its first line."""
+BREAKS_RULES = {"own-headend"}
+"""The guides whose commands break rules of the protocol on purpose: `usher check` does."""
+RUN = ("sh", "text", "c", "cpp", "python")
+"""The kinds of code blocks that this test runs or compares."""
+
+
+@dataclass
+class Block:
+    """A code block of a page: its language and its lines."""
+
+    language: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    found = re.findall(r"^```(\S*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+    return [Block(language, text) for language, text in found if not language.startswith("{")]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def asked(port: int, what: str) -> dict[str, Any]:
+    """Returns what the head-end's control endpoint says."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/_control/{what}", timeout=10) as reply:
+        answer: dict[str, Any] = json.load(reply)
+        return answer
+
+
+def pattern(line: str) -> re.Pattern[str]:
+    """Returns what a line of a `text` block stands for."""
+    words = [re.sub(r"\d+", r"\\d+", re.escape(word)) for word in re.split(r"\s*…\s*", line.strip())]
+    return re.compile(r"\s*" + ".*".join(re.sub(r"(\\ )+", r"\\s+", word) for word in words) + r"\s*")
+
+
+def missing(page: Path, output: str) -> list[str]:
+    """Returns the lines of the page's `text` blocks that the output lacks."""
+    printed = output.splitlines()
+    lines = [line for block in blocks(page) if block.language == "text" for line in block.text.splitlines() if line]
+    return [line for line in lines if not any(pattern(line).fullmatch(told) for told in printed)]
+
+
+def save(page: Path, folder: Path) -> dict[str, str]:
+    """Writes the programs of the page into the folder. Returns their texts by name."""
+    programs: dict[str, str] = {}
+    for block in blocks(page):
+        if block.language in ("c", "cpp", "python"):
+            named = NAME.match(block.text)
+            if not named:
+                raise ValueError(f"{page.name}: a program has no name in its first line: {block.text.splitlines()[0]}")
+            programs[named[1]] = block.text
+            (folder / named[1]).write_text(block.text, encoding="utf-8")
+    return programs
+
+
+def commands(page: Path) -> str:
+    """Returns the commands of index.md, then those of the page."""
+    pages = [GUIDES / "index.md", page]
+    return "\n".join(block.text for one in pages for block in blocks(one) if block.language == "sh")
+
+
+def unformatted(folder: Path, programs: dict[str, str]) -> list[str]:
+    """Returns what the formatters and compilers say about the programs."""
+    tools = {
+        ".c": [
+            ["clang-format", "--dry-run", "--Werror", f"--style=file:{ROOT / '.clang-format'}"],
+            ["cc", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{ROOT}/include"],
+        ],
+        ".py": [
+            [str(ROOT / ".venv/bin/ruff"), *words, "--config", str(ROOT / "bindings/python/pyproject.toml")]
+            for words in (["format", "--diff"], ["check", "--quiet", "--no-cache"])
+        ],
+    }
+    said: list[str] = []
+    for name in programs:
+        for tool in tools[Path(name).suffix]:
+            ended = subprocess.run([*tool, name], cwd=folder, capture_output=True, text=True, timeout=60)
+            said += [*ended.stdout.splitlines(), *ended.stderr.splitlines()] if ended.returncode else []
+    return said
+
+
+def run(script: str, output_file: Path) -> tuple[int, int]:
+    """Runs the commands. Returns the exit code and the process group, in which the head-end still runs."""
+    with output_file.open("wb") as output:
+        shell = subprocess.Popen(
+            ["bash", "-euc", script],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+    try:
+        return shell.wait(AT_MOST_S), shell.pid
+    except subprocess.TimeoutExpired:
+        return -1, shell.pid
+
+
+def failures(page: Path, folder: Path) -> list[str]:
+    """Returns what was wrong with a page; nothing if all was right."""
+    port = free_port()
+    programs = save(page, folder)
+    script = commands(page)
+    wrong = [f"no command uses {name}" for name in programs if not re.search(rf"\b{re.escape(name)}\b", script)]
+    wrong += unformatted(folder, programs)
+    script = script.replace("make build\n", "").replace("/tmp/guides", str(folder))
+    script = re.sub(r"\b8090\b", str(port), script)
+    code, group = run(script, folder / "output")
+    try:
+        output = (folder / "output").read_text(encoding="utf-8", errors="replace")
+        if code != 0:
+            return [*wrong, f"exit code {code} (-1: not ended after {AT_MOST_S} s)", *output.splitlines()[-20:]]
+        lacks = missing(page, output)
+        wrong += [f"not printed: {line}" for line in lacks]
+        wrong += output.splitlines()[-60:] if lacks else []
+        held = [one for one in asked(port, "sessions")["sessions"] if one["state"] == "active"]
+        wrong += [f"the head-end still holds {len(held)} sessions"] if held else []
+        if page.stem not in BREAKS_RULES:
+            wrong += [f"violation: {one}" for one in asked(port, "violations")["violations"]]
+        return wrong
+    finally:
+        os.killpg(group, signal.SIGTERM)
+
+
+def checked(page: Path) -> list[str]:
+    with tempfile.TemporaryDirectory(prefix="usher-guides-") as folder:
+        try:
+            return failures(page, Path(folder))
+        except (OSError, ValueError, KeyError) as error:
+            return [f"{type(error).__name__}: {error}"]
+
+
+def main(names: list[str]) -> int:
+    failed = 0
+    pages = [page for page in sorted(GUIDES.glob("*.md")) if page.stem != "index" and page.stem in (names or page.stem)]
+    count = 0
+    for page in [GUIDES / "index.md", *pages]:
+        count += len(blocks(page))
+        other = [block for block in blocks(page) if block.language not in RUN]
+        if other:
+            failed += 1
+            print(f"not ok - docs/guides/{page.name} has {len(other)} code blocks of a kind that no test runs")
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for page, wrong in zip(pages, pool.map(checked, pages), strict=True):
+            print(f"{'not ok' if wrong else 'ok'} - docs/guides/{page.name}: programs and commands do what it says")
+            for line in wrong:
+                print(f"    {line}")
+            failed += bool(wrong)
+    print(f"{'ok' if count and pages else 'not ok'} - {len(pages)} guides with {count} code blocks were tested")
+    return 1 if failed or not pages else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
