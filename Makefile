@@ -173,6 +173,7 @@ test-release: packaging-packages .venv-release/ready
 
 # In fresh Debian roots, with the built packages alone.
 test-packages: debs wheels
+	@$(bounded) 300 Tests/packages/recipes $(shipped)
 	@$(bounded) 3600 $(PYTHON) Tests/packages/newcomers.py
 
 wheels: .venv-release/ready $(shipped)

