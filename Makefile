@@ -10,7 +10,7 @@ endif
 .PHONY: built
 .PHONY: help demo generate test lint format faults chaos floods load sanitize fuzz bench profile model simulate
 .PHONY: mutants swift-release release test-release test-packages build clean
-.PHONY: abi abi-hosts docs kills packages hosts host-packages player-packages packaging-packages debs wheels
+.PHONY: abi abi-hosts docs docs-check kills packages hosts host-packages player-packages packaging-packages debs wheels
 .SECONDARY:
 
 PYTHON ?= python3
@@ -46,6 +46,7 @@ help:
 	@echo '  make lint      checks layout and style of all source files; make test does it too (FILES="Sources include")'
 	@echo '  make format    lays out the source files that make lint complains about'
 	@echo '  make docs      build/site: the documentation as static pages, with a reference of each language'
+	@echo '  make docs-check  opens the site in Chromium: axe-core, and screenshots in build/site-check'
 	@echo '  make debs      build/debs: Debian packages of the commit HEAD (docs/packaging.md)'
 	@echo '  make wheels    build/wheels: wheels and source distributions of the commit HEAD'
 	@echo '  make release   build/release: all files of a release, with check sums (minutes; KEY=NAME signs them by GPG)'
@@ -103,6 +104,10 @@ format: .venv/ready
 
 docs: $(shipped) .venv-docs/ready
 	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 900 .venv-docs/bin/python scripts/site
+
+# Checks the finished site in Chromium with axe-core, and takes screenshots into build/site-check.
+docs-check: docs .venv-docs/check | player-packages
+	@$(bounded) 900 .venv-docs/bin/python scripts/site-check
 
 # Writes docs/faults.md if every cell of the table has its expected outcome.
 faults: $(shipped) .venv/ready
@@ -238,6 +243,10 @@ packaging-packages:
 	@$(PYTHON) -m venv --clear .venv-docs
 	@$(bounded) 900 .venv-docs/bin/pip install --quiet --disable-pip-version-check \
 	  --requirement docs/site/requirements.txt --editable 'bindings/python[headend]'
+	@touch $@
+
+.venv-docs/check: docs/site/check.txt .venv-docs/ready
+	@$(bounded) 900 .venv-docs/bin/pip install --quiet --disable-pip-version-check --requirement docs/site/check.txt
 	@touch $@
 
 # If a build does not change the library, the library keeps its date, so that make does not link its dependants again.

@@ -23,9 +23,6 @@ PAGES = [
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "site"),
     *sorted((ROOT / ".github").rglob("*.md")),
 ]
-QUOTED = {"c": "examples/c/minimal.c", "python": "examples/python/minimal.py"}
-"""For each language, the file that the code block in the README must equal."""
-
 EVERYDAY = {
     *("action", "completion", "context", "door", "event", "fault", "grace", "leave", "machine", "operation", "origin"),
     *("player", "question", "settle", "story", "tag", "transport"),
@@ -55,12 +52,6 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def quotes() -> None:
-    for language, file in QUOTED.items():
-        text = (ROOT / file).read_text(encoding="utf-8")
-        claim(
-            f"README quotes {file} exactly",
-            [] if text in blocks(ROOT / "README.md", language) else [f"no ```{language} block is {file}"],
-        )
     example = text_of(ROOT / "examples" / "pytest" / "test_second_screen.py")
     claim(
         "docs/pytest.md quotes the first test of examples/pytest/test_second_screen.py",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Does what each page of docs/guides says: saves its programs, runs its commands, and compares what they print.
+"""Saves the programs of README and of each page of docs/guides, runs its commands, and compares what they print.
 
-    guides.py [PAGE ...]        PAGE: the name of a guide, such as zap; default: all
+    guides.py [PAGE ...]        PAGE: the name of a guide, such as zap, or readme; default: all
 
 Each page has a head-end of its own, which the commands of docs/guides/index.md start. Instead of /tmp/guides and port
 8090 they use a temporary folder and a free port, and they do not run `make build`. After the commands of a page:
@@ -11,7 +11,7 @@ Each page has a head-end of its own, which the commands of docs/guides/index.md 
   number);
 - the head-end holds no session, and saw no violation of the protocol.
 
-Also checks that the programs have the format of the repository, and that these pages and README have no code block of
+Also checks that the programs of the guides have the format of the repository, and that no page has a code block of
 another kind. Prints one line per claim, "ok - ..." or "not ok - ...". Standard library only.
 """
 
@@ -31,8 +31,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import readme
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 GUIDES = ROOT / "docs" / "guides"
+README = ROOT / "README.md"
 AT_MOST_S = 200
 AT_ONCE = 2
 NAME = re.compile(r'(?:/\* |// |# |""")([\w.]+\.(?:c|cpp|py)):')
@@ -145,7 +148,8 @@ def failures(page: Path, folder: Path) -> list[str]:
     programs = save(page, folder)
     script = commands(page)
     wrong = [f"no command uses {name}" for name in programs if not re.search(rf"\b{re.escape(name)}\b", script)]
-    wrong += unformatted(folder, programs)
+    if page.parent == GUIDES:
+        wrong += unformatted(folder, programs)
     script = script.replace("make build\n", "").replace("/tmp/guides", str(folder))
     script = re.sub(r"\b8090\b", str(port), script)
     code, group = run(script, folder / "output")
@@ -168,6 +172,9 @@ def failures(page: Path, folder: Path) -> list[str]:
 def checked(page: Path) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="usher-guides-") as folder:
         try:
+            if page == README:
+                page = Path(folder) / "readme.md"
+                page.write_text(readme.guide(), encoding="utf-8")
             return failures(page, Path(folder))
         except (OSError, ValueError, KeyError) as error:
             return [f"{type(error).__name__}: {error}"]
@@ -175,21 +182,22 @@ def checked(page: Path) -> list[str]:
 
 def main(names: list[str]) -> int:
     failed = 0
-    pages = [page for page in sorted(GUIDES.glob("*.md")) if page.stem != "index" and page.stem in (names or page.stem)]
+    pages = [page for page in [README, *sorted(GUIDES.glob("*.md"))] if page != GUIDES / "index.md"]
+    pages = [page for page in pages if not names or page.stem.lower() in names]
     count = 0
     for page in [GUIDES / "index.md", *pages]:
         count += len(blocks(page))
         other = [block for block in blocks(page) if block.language not in RUN]
         if other:
             failed += 1
-            print(f"not ok - docs/guides/{page.name} has {len(other)} code blocks of a kind that no test runs")
+            print(f"not ok - {page.relative_to(ROOT)} has {len(other)} code blocks of a kind that no test runs")
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for page, wrong in zip(pages, pool.map(checked, pages), strict=True):
-            print(f"{'not ok' if wrong else 'ok'} - docs/guides/{page.name}: programs and commands do what it says")
+            print(f"{'not ok' if wrong else 'ok'} - {page.relative_to(ROOT)}: programs and commands do what it says")
             for line in wrong:
                 print(f"    {line}")
             failed += bool(wrong)
-    print(f"{'ok' if count and pages else 'not ok'} - {len(pages)} guides with {count} code blocks were tested")
+    print(f"{'ok' if count and pages else 'not ok'} - {len(pages)} pages with {count} code blocks were tested")
     return 1 if failed or not pages else 0
 
 
