@@ -237,7 +237,19 @@ class Tool:
         }
         title = f"{self.title}: the guardian"
         needs = (*self.needs, "build-shipped")
-        return Sanitized(name, title, tests, count_xml, 900, ROOT, environment, LOGS, needs, running=running_pytest)
+        return Sanitized(
+            name,
+            title,
+            tests,
+            count_xml,
+            1800,
+            ROOT,
+            environment,
+            LOGS,
+            needs,
+            running=running_pytest,
+            hang_s=HANG_S * self.patience,
+        )
 
     def detects(self, *ways: str) -> Part:
         """Returns the part that runs the planted faults. The reports go to another folder and are not failures."""
