@@ -54,7 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all-kills", action="store_true", help="kill the host at all points, and at 400 random times")
+    parser.addoption("--all-kills", action="store_true", help="kill the host at all points, and at 1,200 random times")
 
 
 @pytest.fixture
@@ -65,5 +65,5 @@ def kill_share(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def kill_times(request: pytest.FixtureRequest) -> int:
-    """At how many random times a host is killed, for each way to play."""
+    """At how many random times a host is killed, for each way to play and each keeper of its sessions."""
     return 134 if request.config.getoption("--all-kills") else 8

@@ -8,7 +8,8 @@
  * session alive). NAME=VALUE: ca_file, client_certificate_file, client_key_file, client_key_passphrase, guardian_path,
  * proxy, journal_file (in clear); cookies=1; http2=1; guardian=0 (none); sessions=N (N playbacks at the same time,
  * instead of the zap); beats=N; stays=1: waits for a line of standard input after the heartbeats; ends=WAY_OF_ENDING;
- * exit_ms=N (close_at_exit_ms); openssl=1: the host initialises OpenSSL before the library does.
+ * exit_ms=N (close_at_exit_ms); openssl=1: the host initialises OpenSSL before the library does, and uses it in two
+ * exit handlers, one of which runs before that of the library and one after it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -84,12 +85,25 @@ static void play(long index, const char *token, uint64_t tag) {
     if (options.clock == USHER_CLOCK_MANUAL) check(usher_context_advance(context, PERIOD_MS, 10000), "advance");
 }
 
-/* OpenSSL then frees its memory in an exit handler. */
+/* ---- a host that uses OpenSSL itself ---- */
+
+static int (*random_bytes)(unsigned char *bytes, int size);
+
+static void use_openssl(const char *where) {
+  unsigned char bytes[16];
+  say(where, random_bytes(bytes, sizeof bytes) == 1);
+}
+static void in_first_handler(void) { use_openssl("first handler"); }
+static void in_last_handler(void) { use_openssl("last handler"); }
+
+/* OpenSSL then frees its memory in an exit handler. The handler that the host registers here runs before this one, and
+ * after that of the library. */
 static void initialise_openssl(void) {
   void *library = dlopen("libssl.so.3", RTLD_NOW | RTLD_GLOBAL);
   int (*initialise)(uint64_t, const void *) = NULL;
   if (library) *(void **)&initialise = dlsym(library, "OPENSSL_init_ssl");
-  if (!initialise || initialise(0, NULL) != 1) _exit(73);
+  if (library) *(void **)&random_bytes = dlsym(library, "RAND_bytes");
+  if (!initialise || initialise(0, NULL) != 1 || !random_bytes || atexit(in_last_handler) != 0) _exit(73);
 }
 
 static void set(const char *name, const char *value) {
@@ -129,6 +143,7 @@ int main(int argc, char **argv) {
     set(argv[i], value + 1);
   }
   check(usher_context_new(&options, &context), "usher_context_new");
+  if (random_bytes && atexit(in_first_handler) != 0) _exit(74);
   check(usher_context_add_observer(context, on_event, NULL, NULL, NULL), "usher_context_add_observer");
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
   usher_ssp_v2_options v2 = USHER_SSP_V2_OPTIONS_INIT;

@@ -389,11 +389,14 @@ def test_program_thatEndsWithASession_givesItBack(request: pytest.FixtureRequest
 
 @pytest.mark.parametrize("ends", ["returns", "exits"])
 def test_programThatInitialisedOpenSSLFirst_givesItsSessionBack(secure: Killing, ends: str) -> None:
-    """OpenSSL then frees its memory in an exit handler. The handler of the library must run before."""
+    """OpenSSL then frees its memory in an exit handler. The handler of the library must run before. The host's own
+    handlers can use OpenSSL, before the library's handler and after it."""
     with secure.playing(ends=ends, guardian=0, exit_ms=10000, openssl=1) as host:
         host.proceed()
         assert host.process.wait(20) == 5
         assert secure.held(host.account) == 0
+        host.rest()
+        assert [line for line in host.lines if "handler" in line] == ["first handler 1", "last handler 1"]
 
 
 def test_program_thatEndsWithoutTheOption_leavesItsSession(killing: Killing) -> None:

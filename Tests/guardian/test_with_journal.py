@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from killing import SYSTEMS, Killing, guardians, wait_until
 
+from usher.testing.headend import Fault
+
 
 @pytest.mark.parametrize("way", list(SYSTEMS))
 def test_hostKilled_guardianGivesTheSlotBack_andTheNextContextHarmsNothing(
@@ -42,6 +44,30 @@ def test_hostAndGuardianKilled_nextContextGivesTheSlotBack(killing: Killing, tmp
     with killing.playing(account=host.account, journal_file=journal):
         assert left.id not in {session.id for session in killing.headend.sessions.active(host.account)}
         assert killing.held(host.account) == 1, killing.story()
+
+
+def test_serverThatRefusesTheGuardian_nextContextTriesAgain(killing: Killing, tmp_path: Path) -> None:
+    """The guardian repeats no teardown that the server refuses, and ends. The record is still in the journal."""
+    journal = tmp_path / "journal"
+    with killing.playing(journal_file=journal) as host:
+        process = host.guardian()
+        killing.headend.faults.add("teardown", Fault.status(403))
+        host.kill()
+        wait_until(lambda: process not in guardians(), "the guardian runs")
+    left = killing.headend.sessions.active(host.account)[0]
+    with killing.playing(account=host.account, journal_file=journal):
+        assert left.id not in {session.id for session in killing.headend.sessions.active(host.account)}
+
+
+def test_livingHost_keepsItsSession_whenAnotherHostStartsWithItsJournal(killing: Killing, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    with killing.playing(journal_file=journal) as lives:
+        with killing.playing(journal_file=journal) as other:
+            other.proceed()
+            other.wait_line("freed")
+        assert killing.held(lives.account) == 1
+        lives.kill()
+        killing.wait_free(lives.account)
 
 
 def test_contextFreed_leavesNeitherGuardianNorRecord(killing: Killing, tmp_path: Path) -> None:
