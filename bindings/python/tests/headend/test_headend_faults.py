@@ -150,6 +150,24 @@ def test_endless_isAsLongAsItSays(headend: HeadEnd, client: Client) -> None:
     assert len(headend.sessions.active()) == 1
 
 
+@pytest.mark.parametrize("ends", ["client", "head-end"])
+def test_endless_endsBeforeItsEnd_logsNoTraceback(
+    ends: str, headend: HeadEnd, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    headend.faults.add("setup", Fault.endless(1 << 40))
+    with socket.create_connection(("127.0.0.1", headend.port)) as connection:
+        connection.sendall(setup_bytes(headend))
+        assert connection.recv(64).startswith(b"HTTP/1.1 200")
+        if ends == "head-end":
+            headend.stop()
+    if ends == "client":
+        headend.faults.clear()
+        assert client.setup().status == 200
+        headend.stop()
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+    assert headend.journal.entries(route="setup")[0].outcome is Outcome.DAMAGED
+
+
 def test_trickle_isSpacedOnTheClock(headend: HeadEnd, client: Client) -> None:
     token = client.setup().token
     headend.faults.add("teardown", Fault.reply(200, body="abcdef", processed=True) | Fault.trickle(2, 1000))

@@ -33,6 +33,9 @@ class _RequestHandler(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
+        if isinstance(exc, ConnectionError):  # the client has gone: nobody can get a reply, and the journal says so
+            log.debug("the client %s left before the end of the reply", request.remote)
+            raise exc
         if not isinstance(exc, HttpProcessingError):
             return super().handle_error(request, status, exc, message)
         log.warning("a request from %s cannot be read: %s", request.remote, type(exc).__name__)
