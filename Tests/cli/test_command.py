@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -31,14 +32,18 @@ def usher(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
     )
 
 
-def test_usher_withoutACommand_printsItsHelpAndExits2(capsys: pytest.CaptureFixture[str]) -> None:
+def test_usher_withoutACommand_printsItsHelpAndExits2(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main([]) == Exit.USAGE
     said = capsys.readouterr()
     assert said.out == "" and all(f"    {command.name}" in said.err for command in COMMANDS)
     assert all(f"  {int(code):<4} {code.meaning}" in said.err for code in Exit)
 
 
-def test_usher_version_namesPackageLibraryAndProgram(capsys: pytest.CaptureFixture[str]) -> None:
+def test_usher_version_namesPackageLibraryAndProgram(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["--version"]) == Exit.OK
     package, library, program = capsys.readouterr().out.splitlines()
     assert package.startswith("usher ") and library.startswith("library ")
@@ -48,7 +53,11 @@ def test_usher_version_namesPackageLibraryAndProgram(capsys: pytest.CaptureFixtu
 
 def test_usher_withoutTheLibrary_saysSoInOneLine() -> None:
     ended = usher("explain", "1007", USHER_LIBRARY="/nonexistent/libusher.so")
-    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (Exit.MISSING, "", 1)
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (
+        Exit.MISSING,
+        "",
+        1,
+    )
     assert ended.stderr.startswith("usher explain: cannot load the usher library from /nonexistent/libusher.so")
     version = usher("--version", USHER_LIBRARY="/nonexistent/libusher.so")
     assert version.returncode == Exit.OK and "no library: cannot load" in version.stdout
@@ -56,7 +65,9 @@ def test_usher_withoutTheLibrary_saysSoInOneLine() -> None:
     assert listed.returncode == Exit.OK and "limit-together" in listed.stdout, "check needs no library"
 
 
-def test_usher_everyCommand_hasHelpWithExamplesAndExitCodes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_usher_everyCommand_hasHelpWithExamplesAndExitCodes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     for command in COMMANDS:
         if command.native:
             continue
@@ -76,13 +87,39 @@ def test_usher_output_whosReaderHasEnded_isNoError() -> None:
     assert process.returncode == 0
 
 
-def test_explain_knownCode_printsWordsAndSource(capsys: pytest.CaptureFixture[str]) -> None:
+def test_usher_interruptedDuringItsImports_hasNoTraceback() -> None:
+    """Ctrl-C comes while Python imports the command. The signal ends the process, and it prints nothing."""
+    press = (
+        "import os, signal, sys\n"
+        "class Press:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'usher.cli.main':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "from usher.cli.__main__ import program\n"
+        "sys.meta_path.insert(0, Press())\n"
+        "program()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", press, "explain", "1007"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_explain_knownCode_printsWordsAndSource(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["explain", "1007"]) == Exit.OK
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "1007 from ssm" and "Too many devices" in said[1] and said[3] == "Source: SSM error codes"
     assert main(["explain", "1007", "license", "--json"]) == Exit.OK
     found = json.loads(capsys.readouterr().out)
-    assert (found["code"], found["origin"]) == (1007, "license") and "Too many devices" not in found["summary"]
+    assert (found["code"], found["origin"]) == (
+        1007,
+        "license",
+    ) and "Too many devices" not in found["summary"]
 
 
 def test_explain_statusOrUnknownCode(capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,7 +184,9 @@ def test_nativeCommand_findsTheProgramAndPassesItsArguments(tmp_path: Path) -> N
 
 def test_headend_byUsher_isTheSameProgram() -> None:
     with subprocess.Popen(
-        [*PROGRAM, "headend", "--json", "--limit", "1"], stdout=subprocess.PIPE, text=True
+        [*PROGRAM, "headend", "--json", "--limit", "1"],
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         ready = json.loads(process.stdout.readline())
@@ -172,7 +211,11 @@ def test_headend_withoutItsPackages_saysWhatToInstall(tmp_path: Path) -> None:
         [sys.executable, "-c", "from usher.cli.headend_program import main; main()"],
     ):
         ended = subprocess.run(
-            program, capture_output=True, text=True, timeout=30, env={**os.environ, "PYTHONPATH": str(tmp_path)}
+            program,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
         )
         assert "the package trustme is not installed: pip install 'libusher[headend]'" in ended.stderr
         assert ended.stderr.count("\n") == 1 and ended.stdout == ""
@@ -186,7 +229,11 @@ def test_programInC_listsTheCommandsOfThePackage() -> None:
 
 
 def test_manualPages_areUpToDate() -> None:
-    ended = subprocess.run([sys.executable, ROOT / "scripts" / "man-page", "--check"], capture_output=True, text=True)
+    ended = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "man-page", "--check"],
+        capture_output=True,
+        text=True,
+    )
     assert (ended.returncode, ended.stderr) == (0, "")
     if shutil.which("groff"):
         pages = sorted((ROOT / "docs" / "man").iterdir())

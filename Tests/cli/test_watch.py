@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import signal
+import subprocess
+from contextlib import suppress
 
-from cli.running import Usher, interrupted, press_ctrl_c, process
+from cli.running import PROGRAM, Usher, interrupted, press_ctrl_c, process
 
 from pytest_usher import HeadEndFactory
 from usher.cli.exits import Exit
@@ -54,6 +59,24 @@ def test_watch_interrupted_endsWithoutATraceback(headend: HeadEnd) -> None:
         assert made.stdout is not None and "usher watch" in made.stdout.readline()
         press_ctrl_c(made)
         assert interrupted(made) == (Exit.OK, "")
+
+
+def test_watch_onATerminal_ctrlCRestoresTheScreen(headend: HeadEnd) -> None:
+    """On a terminal the command uses the second screen; Ctrl-C shows the first one again, with its cursor."""
+    ours, its = pty.openpty()
+    command = [*PROGRAM, "watch", headend.url]
+    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, start_new_session=True) as made:
+        os.close(its)
+        shown = b""
+        while b"usher watch" not in shown:
+            shown += os.read(ours, 65_536)
+        made.send_signal(signal.SIGINT)
+        with suppress(OSError):  # Linux: the other side of the terminal is closed
+            while piece := os.read(ours, 65_536):
+                shown += piece
+    os.close(ours)
+    assert made.returncode == Exit.OK and b"Traceback" not in shown
+    assert shown.rindex(b"\x1b[?1049l") > shown.index(b"\x1b[?1049h") and b"\x1b[?25h" in shown
 
 
 def test_watch_ofAnotherServerOrNone_saysSo(headend_factory: HeadEndFactory, usher: Usher) -> None:

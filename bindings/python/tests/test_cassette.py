@@ -322,3 +322,35 @@ def test_command_recordUntilCtrlC_thenReplayServer_saysWhatIsMissing(headend: He
         "1 difference",
     ]
     assert server.returncode == 1
+
+
+@pytest.mark.parametrize("route", ["setup", "heartbeat", "teardown"])
+def test_command_replayInterrupted_leavesNoSession(
+    route: str, cassette: Cassette, headend: HeadEnd, tmp_path: Path
+) -> None:
+    """Ctrl-C comes while a reply is on its way. The command waits for it, and tears the session down."""
+    file, token = tmp_path / "play.cassette", tmp_path / "token"
+    write(cassette, file)
+    token.write_text(headend.content_token(), encoding="utf-8")
+    headend.faults.add(route, {"kind": "stall", "when": "after"})
+    before = headend.journal.count("teardown")
+    command = [sys.executable, "-m", "usher.cli", "replay", str(file), "--against", headend.ssm_url]
+    command += ["--token-file", str(token), "--speed", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as made:
+        headend.wait_held(1, 60)
+        made.send_signal(signal.SIGINT)
+        headend.release()
+        assert made.communicate(timeout=60) == ("", "usher replay: interrupted\n")
+    assert made.returncode == 130
+    assert headend.sessions.active() == [] and headend.journal.count("teardown") == before + 1
+
+
+def test_command_replayAgainstNoServer_exits3(
+    cassette: Cassette, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, token = tmp_path / "play.cassette", tmp_path / "token"
+    write(cassette, file)
+    token.write_text("any\n", encoding="utf-8")
+    assert main(["replay", str(file), "--against", "http://127.0.0.1:9/ssm", "--token-file", str(token)]) == 3
+    said = capsys.readouterr().err
+    assert said.startswith("usher replay: no connection to the head-end: ") and said.count("\n") == 1

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +75,56 @@ def test_load_againstAHeadEndThatFails_exits1AndSaysWhy(
     assert [(error["operation"], "by fault script" in error["error"]) for error in figures["errors"]] == [
         ("set-up", True)
     ]
+
+
+def test_load_interrupted_leavesNoSession(headend_factory: HeadEndFactory) -> None:
+    """Ctrl-C comes while six screens play. They tear their sessions down, and the command prints the figures."""
+    he = headend_factory(clock="system", period_s=1.0, grace=60.0, token_rotation="accept_previous")
+    command = [sys.executable, "-m", "usher.cli", "load", he.tenant_url, "--screens", "6", "--rate", "6", "--json"]
+    command += ["--late", "60000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as made:
+        he.journal.wait_for(12, 60, route="heartbeat")
+        made.send_signal(signal.SIGINT)
+        printed, said = made.communicate(timeout=60)
+    assert (made.returncode, said) == (0, ""), printed
+    assert json.loads(printed)["operations"]["set-up"]["count"] == 6
+    assert he.sessions.active() == [] and he.journal.count("teardown") == 6
+
+
+def test_load_interruptedBeforeTheFirstScreen_saysSo(tmp_path: Path) -> None:
+    """The program of Python that runs Locust never starts a screen; Ctrl-C ends it."""
+    (tmp_path / "locust.py").write_text("import time\nprint('ready', flush=True)\ntime.sleep(600)\n", encoding="utf-8")
+    command = [sys.executable, "-m", "usher.cli", "load", "http://127.0.0.1:9/T"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as made:
+        children = Path(f"/proc/{made.pid}/task/{made.pid}/children")
+        deadline = time.monotonic() + 60
+        while not children.read_text(encoding="ascii").strip() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        made.send_signal(signal.SIGINT)
+        _, said = made.communicate(timeout=60)
+    assert (made.returncode, said) == (130, "usher load: interrupted\n")
+
+
+def test_load_withoutTheLibrary_exits127AtOnce() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "usher.cli", "load", "http://127.0.0.1:9/T"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "USHER_LIBRARY": "/nonexistent/libusher.so"},
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (127, "", 1)
+    assert ended.stderr.startswith("usher load: cannot load the usher library from /nonexistent/libusher.so")
+
+
+def test_load_unreachableHeadEnd_exits1AndSaysWhy(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    code = main(["load", f"http://127.0.0.1:{port}/T", "--screens", "2", "--rate", "2", "--seconds", "3", "--json"])
+    figures = json.loads(capsys.readouterr().out)
+    assert code == 1 and figures["errors"], figures
+    assert all(error["operation"] == "set-up" for error in figures["errors"])
 
 
 @pytest.mark.parametrize("content", [None, " \n"])

@@ -86,6 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, out: Output) -> int:
+    from ... import library_version
     from ...testing.headend.config import SERVICE_OF
     from ...testing.load import figures
     from ...testing.load.settings import Settings, Tokens
@@ -94,6 +95,10 @@ def run(options: argparse.Namespace, out: Output) -> int:
     for package in ("locust", "gevent"):
         if find_spec(package) is None:
             raise CommandError(f"the package {package} is not installed: pip install 'libusher[load]'", Exit.MISSING)
+    try:
+        library_version()  # Locust would go on without screens if its processes found no library
+    except ImportError as error:
+        raise CommandError(str(error), Exit.MISSING) from error
     url = options.url.rstrip("/")
     with tempfile.TemporaryDirectory(prefix="usher-load-") as folder:
         result = Path(folder, "figures.json")
@@ -117,9 +122,11 @@ def run(options: argparse.Namespace, out: Output) -> int:
             Tokens(settings)
         except (OSError, ValueError) as error:
             raise CommandError(f"--tokens: {error}") from error
-        log = _run_locust(options, settings, url)
+        log, ended = _run_locust(options, settings, url)
         if options.join:
             return Exit.OK
+        if ended and not result.exists():  # before the first screen played
+            raise KeyboardInterrupt
         if not result.exists():
             raise CommandError("Locust has ended without figures:\n" + "\n".join(log[-_LOCUST_LINES:]), Exit.FOUND)
         value: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
@@ -132,8 +139,8 @@ def run(options: argparse.Namespace, out: Output) -> int:
     return Exit.FOUND if value["exceeded"] else Exit.OK
 
 
-def _run_locust(options: argparse.Namespace, settings: Settings, url: str) -> list[str]:
-    """Runs Locust until the test has ended. Returns the lines that it wrote.
+def _run_locust(options: argparse.Namespace, settings: Settings, url: str) -> tuple[list[str], bool]:
+    """Runs Locust until the test has ended. Returns the lines that it wrote, and whether a signal has ended it early.
 
     SIGTERM and Ctrl-C end the test early: Locust then tears all sessions down and writes the figures.
     """
@@ -152,6 +159,7 @@ def _run_locust(options: argparse.Namespace, settings: Settings, url: str) -> li
             command += ["--processes", str(options.workers)]
             command += ["--master-bind-port", str(options.master_port), "--master-port", str(options.master_port)]
     lines: list[str] = []
+    signals: list[object] = []
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -164,7 +172,8 @@ def _run_locust(options: argparse.Namespace, settings: Settings, url: str) -> li
     ) as process:
         assert process.stdout is not None
 
-        def end(*_: object) -> None:
+        def end(number: int, _: object) -> None:
+            signals.append(number)
             process.send_signal(signal.SIGTERM)
 
         before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -173,7 +182,7 @@ def _run_locust(options: argparse.Namespace, settings: Settings, url: str) -> li
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-    return lines
+    return lines, bool(signals)
 
 
 def _print(value: dict[str, Any], period_s: float, out: Output) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exits import CommandError, Exit
+from ..interrupts import Interrupts
 
 if TYPE_CHECKING:
     from ...testing.cassette import Cassette
@@ -115,22 +116,27 @@ def _send(options: argparse.Namespace, cassette: Cassette) -> list[str]:
     if not token or "\n" in token:
         raise CommandError(f"--token-file: {options.token_file} does not have one line with a token")
     try:
-        return replay(
-            cassette,
-            options.against,
-            lambda name: token,
-            wait=_waiting(options),
-            token_header=options.token_header,
-            ca_file=options.ca_file,
-        )
+        with Interrupts() as interrupts:
+            found = replay(
+                cassette,
+                options.against,
+                lambda name: token,
+                wait=_waiting(options, interrupts),
+                token_header=options.token_header,
+                ca_file=options.ca_file,
+            )
+            interrupts.check()
+            return found
     except OSError as error:
         raise CommandError(f"no connection to the head-end: {error}", Exit.UNREACHABLE) from error
 
 
-def _waiting(options: argparse.Namespace) -> Callable[[int], None]:
-    import time
+def _waiting(options: argparse.Namespace, interrupts: Interrupts) -> Callable[[int], None]:
+    """Returns a function that waits. After Ctrl-C it raises KeyboardInterrupt: between two requests, so that the command
+    has the newest token of each session, and can tear the session down."""
 
     def advance(ms: int) -> None:
+        interrupts.check()
         if ms:
             body = json.dumps({"ms": ms}).encode()
             request = urllib.request.Request(f"{options.control.rstrip('/')}/advance", data=body, method="POST")
@@ -139,5 +145,5 @@ def _waiting(options: argparse.Namespace) -> Callable[[int], None]:
     if options.control is not None:
         return advance
     if options.speed == 0:
-        return lambda ms: None
-    return lambda ms: time.sleep(ms / 1000 / options.speed)
+        return lambda ms: interrupts.check()
+    return lambda ms: interrupts.sleep(ms / 1000 / options.speed)
