@@ -157,6 +157,47 @@ def test_server_theLibraryPlaysAnHour_noDifference(stage: Stage, stage_factory: 
         assert server.differences() == [] and server.is_over and server.requests == 62
 
 
+def test_server_times_onlyKeepAlivesOutsideTheToleranceAreNamed(cassette: Cassette) -> None:
+    """The second heartbeat comes 10 s early, the third one 2 s late, and the viewer stops a minute later: with a
+    tolerance of 5 s only the second heartbeat is a difference."""
+    now = 0.0
+    with ReplayServer(cassette, tolerance_ms=5000, now_ms=lambda: now) as server:
+        url, token = f"{server.url}/ssm", "C"
+        for operation, at_s in (("setup", 7), ("heartbeat", 67), ("heartbeat", 117), ("heartbeat", 179)):
+            now = at_s * 1000.0
+            token = send(url, operation, token)[1]["sessionToken"]
+        now += 60_000
+        send(url, "teardown", token)
+        assert server.differences() == [
+            "request 3: the heartbeat came 50.0 s after the session's request before it; exchange 3 of the cassette "
+            "has 60.0 s"
+        ]
+
+
+def test_server_timesOfTheLibrary_onVirtualTime_noDifference(stage: Stage, stage_factory: StageFactory) -> None:
+    cassette, other = recorded(stage, HOUR_MS), stage_factory()
+    with ReplayServer(cassette, tolerance_ms=1, now_ms=other.headend.clock.now_ms) as server:
+        played(other, f"{server.url}/ssm")
+        assert server.differences() == []
+
+
+def test_client_timesOfReplies_outsideTheToleranceAreNamed(cassette: Cassette, headend: HeadEnd) -> None:
+    """In the cassette the second reply took ten minutes; now it comes soon."""
+    slow = [
+        Exchange(**{**vars(one), "took_ms": 600_000 if one.at_ms == PERIOD_MS else 0}) for one in cassette.exchanges
+    ]
+    headend.restart(keep_table=False)
+    found = replay(
+        Cassette(tuple(slow)),
+        headend.ssm_url,
+        lambda name: headend.content_token(),
+        wait=lambda ms: None,
+        tolerance_ms=300_000,
+    )
+    (line,) = found
+    assert line.startswith("exchange 2 (heartbeat): the reply took ") and line.endswith("; the cassette has 600,000 ms")
+
+
 def test_server_strict_oldTokenAndWrongOrder_areNamed(cassette: Cassette) -> None:
     with ReplayServer(cassette) as server:
         url = f"{server.url}/ssm"
@@ -286,6 +327,7 @@ def test_command_recordFromATraceAndReplay_exitCodesTellDifferences(
     other = headend_factory()
     token.write_text(f"{other.content_token()}\n", encoding="utf-8")  # editors end the last line
     against = ["replay", str(file), "--against", other.ssm_url, "--token-file", str(token)]
+    against += ["--tolerance", "60000"]  # this machine may be slow
     assert main([*against, "--control", other.control_url]) == 0
     assert "no difference" in capsys.readouterr().out
     other.faults.add("heartbeat", {"kind": "error", "code": 1006})

@@ -77,6 +77,25 @@ def test_load_againstAHeadEndThatFails_exits1AndSaysWhy(
     ]
 
 
+def test_load_aSecondProcessJoinsTheMaster_playsAllScreens(
+    headend_factory: HeadEndFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The master expects one worker and plays nothing itself. The worker is a command of its own, as on another
+    machine; it ends with the master."""
+    he = headend_factory(clock="system")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    both = ("--screens", 4, "--rate", 4, "--seconds", 4, "--master-port", port)
+    command = [sys.executable, "-m", "usher.cli", "load", he.tenant_url, *map(str, both), "--join", "127.0.0.1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as worker:
+        code, figures = load(capsys, he, *both, "--expect-workers", 1)
+        assert worker.communicate(timeout=60) == ("", "")
+    assert (worker.returncode, code, figures["errors"]) == (0, 0, [])
+    assert figures["operations"]["set-up"]["count"] == 4 == he.journal.count("setup")
+    assert len(figures["processes"]) == 1 and figures["processes"][0]["held"] == 4
+    assert he.sessions.active() == []
+
+
 def test_load_interrupted_leavesNoSession(headend_factory: HeadEndFactory) -> None:
     """Ctrl-C comes while six screens play. They tear their sessions down, and the command prints the figures."""
     he = headend_factory(clock="system", period_s=1.0, grace=60.0, token_rotation="accept_previous")

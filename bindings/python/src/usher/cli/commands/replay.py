@@ -35,6 +35,14 @@ _POLL_S = 0.1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", type=Path, help="the cassette")
+    parser.add_argument(
+        "--tolerance",
+        metavar="MS",
+        type=int,
+        default=1000,
+        help="how much times may differ: as a server, those between the keep-alives of a session; as a player, those "
+        "of the replies (%(default)s); -1: do not compare times",
+    )
     server = parser.add_argument_group("as a server")
     server.add_argument("--port", metavar="N", type=int, default=0, help="the port on 127.0.0.1 (a free one)")
     server.add_argument(
@@ -81,6 +89,10 @@ def run(options: argparse.Namespace, out: Output) -> int:
     return Exit.FOUND if found else Exit.OK
 
 
+def _tolerance_ms(options: argparse.Namespace) -> int | None:
+    return None if options.tolerance < 0 else int(options.tolerance)
+
+
 def _serve(options: argparse.Namespace, cassette: Cassette, out: Output) -> list[str]:
     from ...testing.cassette.server import ReplayServer
 
@@ -88,7 +100,11 @@ def _serve(options: argparse.Namespace, cassette: Cassette, out: Output) -> list
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ending)
     try:
         with ReplayServer(
-            cassette, order=options.order, token_header=options.token_header, port=options.port
+            cassette,
+            order=options.order,
+            token_header=options.token_header,
+            port=options.port,
+            tolerance_ms=_tolerance_ms(options),
         ) as server:
             out.errors.print(
                 f"replaying at {server.url}/ssm until Ctrl-C, or until all replies are sent", soft_wrap=True
@@ -124,6 +140,7 @@ def _send(options: argparse.Namespace, cassette: Cassette) -> list[str]:
                 wait=_waiting(options, interrupts),
                 token_header=options.token_header,
                 ca_file=options.ca_file,
+                tolerance_ms=_tolerance_ms(options),
             )
             interrupts.check()
             return found
@@ -132,8 +149,8 @@ def _send(options: argparse.Namespace, cassette: Cassette) -> list[str]:
 
 
 def _waiting(options: argparse.Namespace, interrupts: Interrupts) -> Callable[[int], None]:
-    """Returns a function that waits. After Ctrl-C it raises KeyboardInterrupt: between two requests, so that the command
-    has the newest token of each session, and can tear the session down."""
+    """Returns a function that waits. After Ctrl-C it raises KeyboardInterrupt: between two requests, so that the
+    command has the newest token of each session, and can tear the session down."""
 
     def advance(ms: int) -> None:
         interrupts.check()

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from .format import TOKEN_MEMBER, Cassette, Exchange
+from .timing import differs
 
 _PATHS = {"set-up": "setup", "heartbeat": "heartbeat", "teardown": "teardown"}
 _TIMEOUT_S = 30
@@ -23,6 +24,7 @@ def replay(
     wait: Callable[[int], None] = lambda ms: time.sleep(ms / 1000),
     token_header: str = "nv-authorizations",
     ca_file: str | None = None,
+    tolerance_ms: float | None = None,
 ) -> list[str]:
     """Sends the set-ups, heartbeats and teardowns of a cassette in their order. At the end it tears down the sessions
     that are still open. Returns the differences, each as one sentence.
@@ -34,6 +36,8 @@ def replay(
         wait: waits until some milliseconds have passed; a caller with a manual clock moves it instead.
         token_header: the header that carries the tokens.
         ca_file: the certificate authority of the head-end; None: those of the system.
+        tolerance_ms: a reply whose time differs by more from the cassette is a difference. None: the times of the
+            replies are not compared.
 
     Raises:
         OSError: there is no connection to the head-end.
@@ -54,8 +58,15 @@ def replay(
             if not all(tokens):
                 found.append(f"exchange {number} ({expected.operation}) was not sent: the server gave no such token")
                 continue
+            began = time.monotonic()
             status, members = player.send(_PATHS[expected.operation], ",".join(tokens))
+            took_ms = (time.monotonic() - began) * 1000
             found += _compare(number, expected, status, members)
+            if differs(took_ms, expected.took_ms, tolerance_ms):
+                found.append(
+                    f"exchange {number} ({expected.operation}): the reply took {took_ms:,.0f} ms; the cassette has "
+                    f"{expected.took_ms:,} ms"
+                )
             if expected.session_token is not None and members.get(TOKEN_MEMBER):
                 session = expected.session_token.partition("#")[0]
                 held = {name: token for name, token in held.items() if name.partition("#")[0] != session}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
+import time
+from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 from aiohttp import web
@@ -11,6 +13,7 @@ from aiohttp import web
 from .format import TOKEN_MEMBER, Cassette, Exchange
 from .naming import TokenNames, operation_of
 from .serving import LocalServer
+from .timing import interval_differs, intervals, sessions_of
 
 Order = Literal["strict", "lenient"]
 _LARGEST_BODY = 1024 * 1024
@@ -27,6 +30,10 @@ class ReplayServer(LocalServer):
             reply, not used yet, to the same operation of the same session, or else to the same operation.
         token_header: the header that carries the tokens.
         port: the port on 127.0.0.1; 0: a free one.
+        tolerance_ms: a heartbeat or a renewal whose time since the session's request before it differs by more (and
+            5 % of the recorded time, because libusher sends keep-alives early by a random share of the period) from
+            the cassette is a difference. None: times are not compared.
+        now_ms: the player's clock, for ``tolerance_ms``; by default real time.
     """
 
     def __init__(
@@ -36,12 +43,18 @@ class ReplayServer(LocalServer):
         order: Order = "strict",
         token_header: str = "nv-authorizations",
         port: int = 0,
+        tolerance_ms: float | None = None,
+        now_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
     ) -> None:
         if order not in get_args(Order):
             raise ValueError(f"order: {order!r} is neither strict nor lenient")
         self._left = list(enumerate(cassette.exchanges, start=1))
         super().__init__("usher-replay", port, _LARGEST_BODY)
         self._order, self._header = order, token_header
+        self._intervals = intervals(cassette.exchanges)
+        self._tolerance_ms, self._now_ms = tolerance_ms, now_ms
+        self._last_ms: dict[str, float] = {}
+        """The time of the newest request of each session."""
         self._names = TokenNames()
         self._found: list[str] = []
         self._requests = 0
@@ -77,7 +90,8 @@ class ReplayServer(LocalServer):
         tokens = self._names.sent(operation, ",".join(request.headers.getall(self._header, [])))
         with self._lock:
             self._requests += 1
-            chosen = self._choose(operation, tokens)
+            number, chosen = self._choose(operation, tokens)
+            self._compare_time(number, operation, tokens, chosen)
         if chosen is None:
             return web.json_response({"errorCode": 4000, "message": "not in the cassette"}, status=409)
         if chosen.status is None:
@@ -86,31 +100,46 @@ class ReplayServer(LocalServer):
             return web.Response(status=502)
         return self._reply(chosen)
 
-    def _choose(self, operation: str, tokens: tuple[str, ...]) -> Exchange | None:
+    def _choose(self, operation: str, tokens: tuple[str, ...]) -> tuple[int, Exchange | None]:
+        """Returns the exchange that the request gets, with its number; None if the cassette has none for it."""
         came = f"request {self._requests}: the player sent a {operation}"
         if not self._left:
             self._found.append(f"{came}; the cassette has no more requests")
-            return None
+            return 0, None
         if self._order == "strict":
             number, expected = self._left[0]
             if expected.operation != operation:
                 self._found.append(f"{came}; the cassette has a {expected.operation} (exchange {number})")
-                return None
+                return 0, None
             if expected.tokens != tokens:
                 self._found.append(
                     f"{came} with {_listed(tokens)}; exchange {number} of the cassette has {_listed(expected.tokens)}"
                 )
             del self._left[0]
-            return expected
+            return number, expected
         same = [item for item in self._left if item[1].operation == operation]
         if not same:
             self._found.append(f"{came}; the cassette has no further {operation}")
-            return None
-        sessions = {name.partition("#")[0] for name in tokens if name.startswith("S")}
-        own = [item for item in same if sessions & {name.partition("#")[0] for name in item[1].tokens}]
+            return 0, None
+        own = [item for item in same if sessions_of(tokens) & sessions_of(item[1].tokens)]
         chosen = (own or same)[0]
         self._left.remove(chosen)
-        return chosen[1]
+        return chosen
+
+    def _compare_time(self, number: int, operation: str, tokens: tuple[str, ...], chosen: Exchange | None) -> None:
+        """Compares the time since the session's request before this one, and keeps the time of this one."""
+        now, sessions = self._now_ms(), sessions_of(tokens)
+        recorded = self._intervals.get(number)
+        for session in sessions & self._last_ms.keys():
+            waited = now - self._last_ms[session]
+            if recorded is not None and interval_differs(waited, recorded, self._tolerance_ms):
+                self._found.append(
+                    f"request {self._requests}: the {operation} came {waited / 1000:.1f} s after the session's request "
+                    f"before it; exchange {number} of the cassette has {recorded / 1000:.1f} s"
+                )
+        if chosen is not None and chosen.session_token is not None:
+            sessions |= sessions_of((chosen.session_token,))
+        self._last_ms |= dict.fromkeys(sessions, now)
 
     def _reply(self, chosen: Exchange) -> web.Response:
         headers = {} if chosen.retry_after_s is None else {"Retry-After": str(chosen.retry_after_s)}
