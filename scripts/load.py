@@ -35,7 +35,10 @@ class HeadEndProcess:
             [sys.executable, "-m", "usher.testing.headend", *words], stdout=subprocess.PIPE, text=True
         )
         assert self._process.stdout is not None
-        self.url = str(json.loads(self._process.stdout.readline())["tenant_url"])
+        ready = self._process.stdout.readline()
+        if not ready:
+            raise SystemExit(f"not ok - the head-end has ended at its start, with {self._process.wait()}")
+        self.url = str(json.loads(ready)["tenant_url"])
 
     def cpu_s(self) -> float:
         """Returns the processor time of all its processes so far."""
@@ -60,7 +63,7 @@ def run(url: str, *options: object) -> dict[str, Any]:
     command = [sys.executable, "-m", "usher.cli", "load", url, "--json", *map(str, options)]
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if not ended.stdout:
-        raise SystemExit(f"usher load has ended with {ended.returncode}")
+        raise SystemExit(f"not ok - usher load has ended without figures, with {ended.returncode}")
     figures: dict[str, Any] = json.loads(ended.stdout)
     return figures
 
@@ -138,6 +141,8 @@ def hold(options: argparse.Namespace) -> list[str]:
         flush=True,
     )
     wrong = list(figures["exceeded"])
+    common = sorted(figures["errors"], key=lambda error: -int(error["count"]))
+    wrong += [f"{error['count']} times {error['operation']}: {error['error']}" for error in common[:5]]
     if operations["set-up"]["count"] != options.screens or beats["count"] == 0:
         wrong.append(f"{operations['set-up']['count']} playbacks and {beats['count']} heartbeats")
     return wrong

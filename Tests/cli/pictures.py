@@ -1,15 +1,18 @@
-"""Makes the pictures of docs/cli.md: usher watch and usher check in a terminal, as SVG.
+"""Makes the pictures of docs/cli.md and docs/load.md: usher watch and usher check in a terminal, as SVG, and the report
+of usher load, as PNG.
 
     USHER_LIBRARY=build/shipped/libusher.so .venv/bin/python Tests/cli/pictures.py [FOLDER]
 
-writes FOLDER/usher-watch.svg and FOLDER/usher-check.svg (default: docs/images). Both commands really run: watch shows a
-head-end with three players, check finds the ten faults of Tests/cli/wrong_server.py.
+writes FOLDER/usher-watch.svg, FOLDER/usher-check.svg and FOLDER/usher-load.png (default: docs/images). The commands
+really run: watch shows a head-end with three players, check finds the ten faults of Tests/cli/wrong_server.py, load
+plays on 100 screens for half a minute, and Chromium shows its report.
 """
 
 from __future__ import annotations
 
 import io
 import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -83,10 +86,33 @@ def check() -> str:
         return picture("usher check", *asked, "--quiet")
 
 
+def load(picture_file: Path) -> None:
+    with HeadEnd(period_s=5) as headend, tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.html")
+        words = [
+            "load",
+            headend.tenant_url,
+            "--screens",
+            "100",
+            "--rate",
+            "10",
+            "--seconds",
+            "30",
+            "--html",
+            str(report),
+        ]
+        subprocess.run([sys.executable, "-m", "usher.cli", *words, "--json"], stdout=subprocess.DEVNULL, check=True)
+        browser = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+        browser += ["--window-size=1100,1680", "--virtual-time-budget=8000", f"--user-data-dir={folder}/profile"]
+        browser += [f"--screenshot={picture_file}", report.as_uri()]
+        subprocess.run(browser, check=True, capture_output=True, timeout=120)
+
+
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "images"
     for name, make in (("usher-watch", watch), ("usher-check", check)):
         (folder / f"{name}.svg").write_text(make(), encoding="utf-8")
+    load((folder / "usher-load.png").resolve())
 
 
 if __name__ == "__main__":

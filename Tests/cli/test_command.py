@@ -32,18 +32,14 @@ def usher(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
     )
 
 
-def test_usher_withoutACommand_printsItsHelpAndExits2(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_usher_withoutACommand_printsItsHelpAndExits2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == Exit.USAGE
     said = capsys.readouterr()
     assert said.out == "" and all(f"    {command.name}" in said.err for command in COMMANDS)
     assert all(f"  {int(code):<4} {code.meaning}" in said.err for code in Exit)
 
 
-def test_usher_version_namesPackageLibraryAndProgram(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_usher_version_namesPackageLibraryAndProgram(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == Exit.OK
     package, library, program = capsys.readouterr().out.splitlines()
     assert package.startswith("usher ") and library.startswith("library ")
@@ -65,9 +61,7 @@ def test_usher_withoutTheLibrary_saysSoInOneLine() -> None:
     assert listed.returncode == Exit.OK and "limit-together" in listed.stdout, "check needs no library"
 
 
-def test_usher_everyCommand_hasHelpWithExamplesAndExitCodes(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_usher_everyCommand_hasHelpWithExamplesAndExitCodes(capsys: pytest.CaptureFixture[str]) -> None:
     for command in COMMANDS:
         if command.native:
             continue
@@ -116,10 +110,7 @@ def test_explain_knownCode_printsWordsAndSource(
     assert said[0] == "1007 from ssm" and "Too many devices" in said[1] and said[3] == "Source: SSM error codes"
     assert main(["explain", "1007", "license", "--json"]) == Exit.OK
     found = json.loads(capsys.readouterr().out)
-    assert (found["code"], found["origin"]) == (
-        1007,
-        "license",
-    ) and "Too many devices" not in found["summary"]
+    assert (found["code"], found["origin"]) == (1007, "license") and "Too many devices" not in found["summary"]
 
 
 def test_explain_statusOrUnknownCode(capsys: pytest.CaptureFixture[str]) -> None:
@@ -184,9 +175,7 @@ def test_nativeCommand_findsTheProgramAndPassesItsArguments(tmp_path: Path) -> N
 
 def test_headend_byUsher_isTheSameProgram() -> None:
     with subprocess.Popen(
-        [*PROGRAM, "headend", "--json", "--limit", "1"],
-        stdout=subprocess.PIPE,
-        text=True,
+        [*PROGRAM, "headend", "--json", "--limit", "1"], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         ready = json.loads(process.stdout.readline())
@@ -229,11 +218,7 @@ def test_programInC_listsTheCommandsOfThePackage() -> None:
 
 
 def test_manualPages_areUpToDate() -> None:
-    ended = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "man-page", "--check"],
-        capture_output=True,
-        text=True,
-    )
+    ended = subprocess.run([sys.executable, ROOT / "scripts" / "man-page", "--check"], capture_output=True, text=True)
     assert (ended.returncode, ended.stderr) == (0, "")
     if shutil.which("groff"):
         pages = sorted((ROOT / "docs" / "man").iterdir())

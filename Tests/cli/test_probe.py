@@ -23,13 +23,7 @@ def outcomes(found: dict[str, Any]) -> dict[str, str]:
 def test_probe_ofAHeadEndThatWorks_playsOnceAndShowsEachRequest(headend: HeadEnd, usher: Usher) -> None:
     ran = usher("probe", *aim(headend, usher))
     assert (ran.code, ran.err) == (Exit.OK, "")
-    assert headend.journal.routes() == [
-        "setup",
-        "license",
-        "heartbeat",
-        "heartbeat",
-        "teardown",
-    ]
+    assert headend.journal.routes() == ["setup", "license", "heartbeat", "heartbeat", "teardown"]
     headend.assert_clean()
     lines = [line.strip() for line in ran.out.splitlines()]
     assert f"> POST {headend.ssm_url}/v1/sessions/setup" in lines
@@ -46,12 +40,7 @@ def test_probe_asJson_hasStepsTimesAndExchanges(headend: HeadEnd, usher: Usher) 
     ran = usher("probe", *aim(headend, usher), "--heartbeats", "1", "--json")
     found = ran.json
     assert (ran.code, found["ok"]) == (Exit.OK, True)
-    assert outcomes(found) == {
-        "set-up": "ok",
-        "licence": "ok",
-        "heartbeat 1": "ok",
-        "teardown": "ok",
-    }
+    assert outcomes(found) == {"set-up": "ok", "licence": "ok", "heartbeat 1": "ok", "teardown": "ok"}
     (exchange,) = found["steps"][0]["exchanges"]
     assert exchange["reply"]["status"] == 200 and exchange["failure"] is None
     assert {"total", "name", "connect", "reply"} == set(exchange["timing_ms"])
@@ -86,13 +75,7 @@ def test_probe_tokenFileWithALineBreakAtItsEnd_works(end: str, headend: HeadEnd,
 
 def test_probe_tls_needsTheAuthority(headend_factory: HeadEndFactory, usher: Usher) -> None:
     headend = headend_factory(tls=True)
-    arguments = [
-        "probe",
-        headend.ssm_url,
-        "--token-file",
-        usher.token_file(headend.content_token()),
-        "--quiet",
-    ]
+    arguments = ["probe", headend.ssm_url, "--token-file", usher.token_file(headend.content_token()), "--quiet"]
     ran = usher(*arguments)
     assert ran.code == Exit.UNREACHABLE
     assert "no secure connection to 127.0.0.1: its certificate is not accepted" in ran.out and "--ca-file" in ran.out
@@ -115,25 +98,10 @@ def test_probe_unreachableHeadEnds_areNamed(usher: Usher) -> None:
     [
         ("setup", Fault.error(1007), "set-up", "code 1007"),
         ("setup", Fault.html_page(), "set-up", "HTTP 200"),
-        (
-            "setup",
-            Fault.redirect("https://elsewhere.example/?token=secret"),
-            "set-up",
-            "HTTP 302",
-        ),
-        (
-            "setup",
-            Fault.drop("after"),
-            "set-up",
-            "closed the connection without a reply",
-        ),
+        ("setup", Fault.redirect("https://elsewhere.example/?token=secret"), "set-up", "HTTP 302"),
+        ("setup", Fault.drop("after"), "set-up", "closed the connection without a reply"),
         ("setup", Fault.endless(20_000_000), "set-up", "larger than the limit"),
-        (
-            "license",
-            Fault.truncate(),
-            "licence",
-            "the connection ended before the end of the reply",
-        ),
+        ("license", Fault.truncate(), "licence", "the connection ended before the end of the reply"),
         ("heartbeat", Fault.error(1006), "heartbeat 1", "code 1006"),
         ("heartbeat", Fault.without("sessionToken"), "heartbeat 2", "code 1006"),
         ("teardown", Fault.error(1003, status=200), "teardown", "code 1003"),
@@ -182,12 +150,7 @@ def test_probe_halfConfiguredHeadEnd_namesWhatIsMissing(headend: HeadEnd, usher:
 def test_probe_heartbeatsThatFail_areTriedUntilTheLeaseEnds(headend: HeadEnd, usher: Usher) -> None:
     headend.faults.add("heartbeat", Fault.status(500), always=True)
     found = usher("probe", *aim(headend, usher), "--json").json
-    assert outcomes(found) == {
-        "set-up": "ok",
-        "licence": "ok",
-        "heartbeat 1": "failed",
-        "teardown": "ok",
-    }
+    assert outcomes(found) == {"set-up": "ok", "licence": "ok", "heartbeat 1": "failed", "teardown": "ok"}
     step = found["steps"][2]
     assert len(step["exchanges"]) > 5 and "HTTP 500" in step["words"]
     shown = usher("probe", *aim(headend, usher)).out
@@ -218,71 +181,20 @@ def test_probe_interrupted_leavesNoSession(route: str, headend: HeadEnd, usher: 
     [
         ([], "give the URL of the session manager"),
         (["https://ssm.example"], "--token-file is missing"),
-        (
-            ["https://ssm.example", "--token-file", "/nonexistent"],
-            "--token-file: /nonexistent: No such file",
-        ),
+        (["https://ssm.example", "--token-file", "/nonexistent"], "--token-file: /nonexistent: No such file"),
         (["https://ssm.example", "--token-file", "EMPTY"], "is empty"),
         (["https://ssm.example", "--token-file", "BINARY"], "is not text"),
-        (
-            ["https://ssm.example", "--token-file", "UMLAUT"],
-            "a character that an HTTP header cannot have",
-        ),
-        (
-            ["ssm.example", "--token-file", "GOOD"],
-            "ssm.example is no URL: it begins with https://HOST/",
-        ),
-        (
-            ["http://ssm.example", "--token-file", "GOOD"],
-            "plain http to ssm.example sends the tokens in clear",
-        ),
+        (["https://ssm.example", "--token-file", "UMLAUT"], "a character that an HTTP header cannot have"),
+        (["ssm.example", "--token-file", "GOOD"], "ssm.example is no URL: it begins with https://HOST/"),
+        (["http://ssm.example", "--token-file", "GOOD"], "plain http to ssm.example sends the tokens in clear"),
         (["https://ssm.example:port", "--token-file", "GOOD"], "is no URL"),
-        (
-            ["https://u:p@ssm.example", "--token-file", "GOOD"],
-            "leave out user and password",
-        ),
-        (
-            ["https://ssm.example", "--token-file", "GOOD", "--header", "nonsense"],
-            'give "Name: value"',
-        ),
-        (
-            ["https://ssm.example", "--token-file", "GOOD", "--key-id", "12"],
-            "12 is no key id",
-        ),
-        (
-            ["https://ssm.example", "--token-file", "GOOD", "--v2"],
-            "--v2 needs a licence request",
-        ),
-        (
-            [
-                "https://ssm.example",
-                "--token-file",
-                "GOOD",
-                "--ca-file",
-                "/nonexistent",
-            ],
-            "--ca-file: /nonexistent",
-        ),
-        (
-            [
-                "https://ssm.example",
-                "--token-file",
-                "GOOD",
-                "--set",
-                "jitter_permile=5",
-            ],
-            "did you mean",
-        ),
-        (
-            [
-                "https://ssm.example",
-                "--token-file",
-                "GOOD",
-                "--set",
-                "period_min_ms=text",
-            ],
-            "period_min_ms",
-        ),
+        (["https://u:p@ssm.example", "--token-file", "GOOD"], "leave out user and password"),
+        (["https://ssm.example", "--token-file", "GOOD", "--header", "nonsense"], 'give "Name: value"'),
+        (["https://ssm.example", "--token-file", "GOOD", "--key-id", "12"], "12 is no key id"),
+        (["https://ssm.example", "--token-file", "GOOD", "--v2"], "--v2 needs a licence request"),
+        (["https://ssm.example", "--token-file", "GOOD", "--ca-file", "/nonexistent"], "--ca-file: /nonexistent"),
+        (["https://ssm.example", "--token-file", "GOOD", "--set", "jitter_permile=5"], "did you mean"),
+        (["https://ssm.example", "--token-file", "GOOD", "--set", "period_min_ms=text"], "period_min_ms"),
         (["--ready-file", "GOOD"], "is not JSON"),
     ],
 )
@@ -320,10 +232,4 @@ def test_probe_readyFile_describesTheHeadEnd(headend: HeadEnd, usher: Usher, tmp
     }
     (tmp_path / "ready.json").write_text(json.dumps(ready))
     assert usher("probe", "--ready-file", str(tmp_path / "ready.json")).code == Exit.OK
-    assert headend.journal.routes() == [
-        "setup",
-        "license",
-        "heartbeat",
-        "heartbeat",
-        "teardown",
-    ]
+    assert headend.journal.routes() == ["setup", "license", "heartbeat", "heartbeat", "teardown"]

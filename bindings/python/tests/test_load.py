@@ -49,7 +49,8 @@ def test_load_onTwoProcesses_playsAndTearsEverythingDown(
     assert len({session.account for session in he.sessions.all()}) == 12
     assert sum(process["held"] for process in figures["processes"]) == 12 and len(figures["processes"]) == 2
     assert figures["million"]["requests_per_s"] == round(1_000_000 / 60)
-    assert "<html" in report.read_text(encoding="utf-8")
+    page = report.read_text(encoding="utf-8")
+    assert page.rindex("<body>") < page.index("usher load: All thresholds kept") < page.index("<td>set-up</td>")
 
 
 def test_load_sharedAccountsWhileRedisRestarts_neverExceedTheLimit() -> None:
@@ -107,6 +108,7 @@ def test_load_interrupted_leavesNoSession(headend_factory: HeadEndFactory) -> No
         printed, said = made.communicate(timeout=60)
     assert (made.returncode, said) == (0, ""), printed
     assert json.loads(printed)["operations"]["set-up"]["count"] == 6
+    assert json.loads(printed)["million"]["bytes_per_playback"] >= 0, "one process alone measures its cost too"
     assert he.sessions.active() == [] and he.journal.count("teardown") == 6
 
 

@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, out: Output) -> int:
     from ... import library_version
     from ...testing.headend.config import SERVICE_OF
-    from ...testing.load import figures
+    from ...testing.load import figures, report
     from ...testing.load.settings import Settings, Tokens
 
     # Do not import locust here: it replaces parts of Python's standard library in this process.
@@ -132,6 +132,11 @@ def run(options: argparse.Namespace, out: Output) -> int:
         value: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
     value["exceeded"] = figures.exceeded(value, settings)
     value["million"] = figures.million(value, options.period)
+    if options.html:
+        try:
+            report.add_verdict(Path(options.html), value)
+        except (OSError, ValueError) as error:
+            raise CommandError(f"--html: {error}", Exit.FOUND) from error
     if out.as_json:
         out.result(value)
     else:

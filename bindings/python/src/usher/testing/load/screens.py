@@ -26,6 +26,7 @@ settings = Settings.given()
 tokens = Tokens(settings)
 _numbers = itertools.count()
 _TEARDOWN_S = 60.0
+_NOTE_S = 1.0
 
 
 class Watch:
@@ -156,6 +157,8 @@ def _on_start(environment: Any, **_: Any) -> None:
     global _worker
     if not isinstance(environment.runner, MasterRunner):
         _worker = Worker(environment)
+        if not isinstance(environment.runner, WorkerRunner):  # a worker reports to its master anyway
+            gevent.spawn(_note_often)
 
 
 @events.test_stop.add_listener  # type: ignore[untyped-decorator]
@@ -177,6 +180,12 @@ def _note(worker: Worker) -> None:
     _most = cost if _most is None or cost.held >= _most.held else _most.later(cost)
 
 
+def _note_often() -> None:
+    while _worker is not None:
+        _note(_worker)
+        gevent.sleep(_NOTE_S)
+
+
 @events.report_to_master.add_listener  # type: ignore[untyped-decorator]
 def _on_report(client_id: str, data: dict[str, Any], **_: Any) -> None:
     if _worker is not None:
@@ -194,6 +203,8 @@ def _on_worker_report(client_id: str, data: dict[str, Any], **_: Any) -> None:
 @events.quitting.add_listener  # type: ignore[untyped-decorator]
 def _on_quitting(environment: Any, **_: Any) -> None:
     if not isinstance(environment.runner, WorkerRunner):
+        if _most is not None:  # Locust may quit before it stops the test
+            figures.reported[environment.runner] = _most
         figures.write(environment.stats, settings)
 
 
