@@ -17,7 +17,8 @@ PORT = "customer_ssm"
 
 @pytest.fixture
 def start_headend(token_form: str) -> Iterator[Callable[..., HeadEnd]]:
-    """Starts a head-end with a short period, for an account with one session. The application sends all requests."""
+    """Starts a head-end with a short period, for an account whose limit is one session. The application sends all
+    requests."""
     running: list[HeadEnd] = []
 
     def start(**settings: Any) -> HeadEnd:

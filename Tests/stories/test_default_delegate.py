@@ -339,8 +339,8 @@ def test_bodyStep_ofTheSuperclass_isTheChallengeInJsonForWidevine(stage: Stage) 
 
 
 def test_licenceStep_answers_inPlaceOfWhatTheReplyHas(stage: Stage) -> None:
-    """getCkcFromLicenseResponse() takes the licence from a reply in a format that the library does not know
-    (delegates.md: Hooks)."""
+    """The licence hook (in the SDK: getCkcFromLicenseResponse()) takes the licence from a reply in a format that the
+    library does not know (delegates.md: Hooks)."""
     asked: list[Any] = []
 
     def license_from_reply(self: Any, call: usher.HookCall[bytes]) -> bytes:

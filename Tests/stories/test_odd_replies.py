@@ -443,7 +443,8 @@ def test_loaderServer_answeredOddly_bringsAKeyOnlyIfItIsTheRightReply(odd_stage:
 @pytest.mark.parametrize("system", ["fairplay", "widevine"])
 def test_licenceOfBytes_reachesTheCDMOnlyIfTypeAndFormAllowIt(odd_stage: Stage, system: KeySystem) -> None:
     """The licence server sends bytes, not JSON. If they have the public form of a CKC or of a Widevine licence, the CDM
-    gets them with every Content-Type; bytes of an unknown form reach the CDM only as binary data."""
+    gets them with every Content-Type. It gets bytes of an unknown form only if the Content-Type is empty,
+    application/octet-stream or an unknown type."""
     playback = play(odd_stage, 1, delegate=odd_stage.delegate(system))
     odd_stage.settle()
     kinds = [kind for kind in TYPES if "utf-16" not in kind] + ["application/vnd.example.license"]

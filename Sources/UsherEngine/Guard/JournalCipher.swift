@@ -60,7 +60,7 @@ final class JournalCipher {
     return result == 0 ? tag : nil
   }
 
-  /// Encrypts the record in a copy and writes the head of the copy.
+  /// Seals one copy of a slot (see journal.h): encrypts its record if there is a key, and writes its head with the tag.
   /// - Parameter length: how many bytes the record behind the head has.
   func seal(_ copy: UnsafeMutableRawBufferPointer, slot: Int, sequence: UInt64, length: Int) -> Bool {
     var head = usher_journal_copy()

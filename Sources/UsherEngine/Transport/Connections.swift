@@ -53,8 +53,8 @@ final class Connections {
   private var replies: UInt64 = 0
   /// How many sockets libcurl has begun to use.
   private(set) var openedCount: UInt64 = 0
-  /// The servers that have kept the I/O thread in one turn for a long time. Until `slowUntil`, their sockets get their
-  /// turns after the sockets of all other servers.
+  /// The servers for which one call of libcurl (a turn, see `Sweep`) took the I/O thread a long time. Until
+  /// `slowUntil`, their sockets get their turns after the sockets of all other servers.
   private var slow: [UInt64] = []
   private var slowUntil: Int64 = 0
   private static var slowTime: Int64 { 2000 }
@@ -206,7 +206,7 @@ final class Connections {
     return server != 0 && slow.contains(server)
   }
 
-  /// Called when a server has kept the I/O thread in one turn for a long time.
+  /// Called when one call of libcurl for this server took the I/O thread a long time.
   func noteSlow(_ server: UInt64) {
     if !slow.contains(server), slow.count < Self.slowMost { slow.append(server) }
     slowUntil = platform_monotonic_ms() &+ Self.slowTime

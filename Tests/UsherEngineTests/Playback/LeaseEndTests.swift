@@ -57,8 +57,9 @@ import Testing
     s.finish()
   }
 
-  /// A hundred sessions retry at the same time. Each attempt opens one connection; besides these, all sessions together
-  /// open at most ten connections in 50 ms. After the first reply, all other sessions connect at once.
+  /// A hundred sessions retry at the same time. Each retry begins with one connection. Retries that have no established
+  /// connection open additional ones: all sessions together at most ten in 50 ms. After the first reply, each retry
+  /// that is still without an established connection opens one more at once.
   @Test func sessions_whoseNetworkComesBackLate_areKeptByTheFirstReply() throws {
     let s = try silence(sessions: 100)
     s.run(until: Self.leaseEnd - 51)

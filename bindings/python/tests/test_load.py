@@ -1,4 +1,4 @@
-"""Tests ``usher load``: screens of Locust that play with libusher."""
+"""Tests ``usher load``: Locust, a load tool, runs many screens, which play with libusher."""
 
 from __future__ import annotations
 

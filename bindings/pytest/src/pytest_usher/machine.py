@@ -163,8 +163,7 @@ class SessionMachine(RuleBasedStateMachine):
             self.headend.stop()
 
     def _check_rules(self) -> None:
-        # A player that the head-end has refused may have given a session up without a teardown; late beats of a session
-        # that the network kept it from are no mistake either.
+        # After a fault, late keep-alives are no mistake: the network may have kept the player from its session.
         ignored = {*self.ignore, *(("late-beat",) if self._faulty else ())}
         found = self.headend.violations(ignore=ignored)
         if found:

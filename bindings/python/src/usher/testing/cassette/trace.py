@@ -45,7 +45,8 @@ def _line(text: str) -> dict[str, Any]:
 
 
 def _explain(requests: dict[int, dict[str, Any]], event: dict[str, Any]) -> None:
-    """Gives an event to the newest answered request of its playback."""
+    """Adds the fields of an event to the newest answered request of the event's playback. Fields that this request has
+    from an earlier event keep their values."""
     for one in reversed(requests.values()):
         if one.get("playback") == event.get("playback") and one["reply"] is not None:
             one["event"] = {**event, **one["event"]}

@@ -69,9 +69,10 @@ def write(stats: Any, settings: Settings) -> None:
         {"operation": error.name, "error": str(error.error), "count": error.occurrences}
         for error in stats.errors.values()
     ]
-    # Locust rounds times of 100 ms and more to two digits, so a time just above the limit may count as late.
+    # Locust rounds times of 100 ms and more to two digits: 495 to 504 ms become 500 ms. Times that are rounded to the
+    # limit count as late, so that no late heartbeat is missed.
     beats = next((entry for entry in stats.entries.values() if entry.name == HEARTBEAT), None)
-    late = sum(count for ms, count in (beats.response_times if beats else {}).items() if ms > settings.late_ms)
+    late = sum(count for ms, count in (beats.response_times if beats else {}).items() if ms >= settings.late_ms)
     value = {
         "operations": operations,
         "errors": errors,
