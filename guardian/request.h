@@ -13,7 +13,7 @@ struct request {
   struct curl_slist *lines; /* the header lines */
   struct curl_slist *addresses; /* for CURLOPT_RESOLVE */
   struct curl_shim_headers headers; /* how many bytes of header lines the reply may have */
-  size_t body_left; /* how many bytes of the body libcurl may read */
+  size_t body_left; /* how many more bytes of the reply's body are accepted; a longer body fails the request */
 };
 
 enum request_result {

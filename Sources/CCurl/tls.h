@@ -180,7 +180,8 @@ static inline int curl_shim_set_tls(CURL *e, const curl_shim_tls *tls, int has_a
 #define CURL_SHIM_TLS_KEY 6
 #define CURL_SHIM_TLS_PIN 7
 
-/* Whether the path names a regular, readable file that is not empty. NULL is accepted too. */
+/* Returns 0 if the path is NULL or names a regular, readable file that is not empty. Otherwise returns
+ * CURL_SHIM_TLS_SHORT if no file descriptor is left, else CURL_SHIM_TLS_INVALID. */
 static inline int curl_shim_check_file(const char *path) {
   struct stat is;
   if (path == NULL) return 0;

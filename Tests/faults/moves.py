@@ -43,7 +43,7 @@ OTHER_SIDE = "10.80.0.1"
 
 
 def die_with_parent() -> None:
-    """Called in a child before it runs its program: the kernel kills it when the process that started it ends."""
+    """Makes the kernel kill the calling child when its parent ends."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 

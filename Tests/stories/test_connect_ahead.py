@@ -135,8 +135,9 @@ def test_connectAhead_atAServerThatNamesItsTime_usesThisTime(stage: Stage) -> No
 
 
 def test_setup_atAServerThatClosesIdleConnectionsSoon_usesANewConnection(stage: Stage) -> None:
-    """The server says that it closes a connection after two idle seconds. A set-up must not be repeated, so it does not
-    use a kept connection; a licence request does, since the library may repeat it."""
+    """The server closes a connection after two idle seconds, and says so. If it closes the connection while a set-up is
+    on its way, nobody knows whether it executed the set-up, and the library must not repeat it. So a set-up uses a new
+    connection. A licence request uses a kept connection, since the library may repeat it."""
     stage.headend.faults.add("*", Fault.header("Keep-Alive", "timeout=2"), always=True)
     delegate = stage.delegate()
     for _ in range(3):
@@ -203,8 +204,8 @@ def test_connectAhead_forDelegatesWithoutServers_doesNothing(stage: Stage) -> No
 def test_furtherConnections_toAServer_continueTheTLSSessionOfTheFirst(
     stage_factory: StageFactory, newest: ssl.TLSVersion
 ) -> None:
-    """Only the first connection of a context needs a full handshake. The others are for further set-ups while the
-    earlier ones wait for their replies, each with a delegate of its own."""
+    """Only the first connection of a context needs a full handshake. To get further connections, each play has its own
+    delegate, and sends its set-up while earlier set-ups still wait for their replies."""
     authority = Authority("localhost")
     tls = authority.server_context()
     tls.maximum_version = newest

@@ -99,7 +99,8 @@ package struct PlaybackMachine {
     /// The refusal after which the library asked the token callback for another content token. If the callback has no
     /// other token, the request fails with the error of this refusal.
     var reauthorised: Denial?
-    /// The host's request has completed (closed or timed out), but its reply may still bring a session token.
+    /// The host's request has ended, because the playback closes or the request timed out. Its reply may still bring a
+    /// session token.
     var isAbandoned = false
     #if !hasFeature(Embedded)
       var log: TransitionLog?

@@ -96,8 +96,8 @@ package struct SSMSession {
   /// The present wait for a slot, which begins at the first refusal after which the session waits; nil when the session
   /// is set up.
   var slotWait: SlotWait?
-  /// Whether keep-alives pause because the host is suspended. This is separate from `beat`, so that the beat continues
-  /// where it was when the host resumes.
+  /// Whether keep-alives pause because the host is suspended. This is separate from `beat`, which keeps its state
+  /// during the pause: when the host resumes, the beat continues from that state.
   var isPaused = false
   /// How many licence requests with the session token are in flight. Their replies may replace the token.
   var licensesInFlight: UInt32 = 0

@@ -119,7 +119,7 @@ package final class PumpedExecutor: CallbackExecutor {
     endTurn()
   }
 
-  /// Returns false if another thread has a turn.
+  /// Returns false if another thread runs the jobs of a turn (see `due`).
   private func beginPump() -> Bool {
     let me = threadNumber()
     return monitor.locked {

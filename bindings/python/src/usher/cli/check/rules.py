@@ -73,7 +73,8 @@ def coding(history: History) -> Judged:
 
 
 def final(history: History) -> Judged:
-    """Finds refusals that the library would repeat, because their status says that the failure will pass."""
+    """Finds refusals with HTTP 5xx or 429. Such a status says that the failure is temporary; the library repeats a
+    keep-alive or a teardown after it."""
     for seen in history.seen:
         status = seen.exchange.status
         if seen.exchange.failure is None and not seen.ok and not 300 <= status <= 399:

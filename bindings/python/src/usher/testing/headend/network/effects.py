@@ -94,7 +94,8 @@ class Effects:
     Attributes:
         label: its text in the journal.
         hold: holds the request back until ``release()``, either before the head-end executes it or after that.
-        delay_ms: the delays ``(before, after)`` the head-end executes the request, in ms on the head-end's clock.
+        delay_ms: ``(before, after)``: how long the head-end waits before and after it executes the request, in ms on
+            its clock.
         jitter_ms: how much longer or shorter each delay other than 0 is; the time is random.
         effect: whether the head-end executes the request. None: it executes the request, unless another fault, combined
             by ``|``, has False.
@@ -104,9 +105,9 @@ class Effects:
             the number of bytes.
         size_bytes: for an endless reply, its length; for random bytes, their number.
         piece_bytes: for a trickle, bytes per piece.
-        every_ms: for a trickle, ms between pieces, the first at once; for a slow close, the time until it.
+        every_ms: for a trickle, ms between pieces, the first at once; for a slow close, ms from the reply to the close.
         pace: for a paced reply, its pieces.
-        toxicity: the probability that a request whose turn it is gets the fault.
+        toxicity: the probability that a request gets the fault when the fault is the next one for this request.
         seed: the seed of random bytes and of the random sizes of pieces.
     """
 

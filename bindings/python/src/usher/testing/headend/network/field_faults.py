@@ -3,7 +3,7 @@
 toxiproxy's faults concern a connection; here each concerns the reply to one request, on the head-end's clock. The
 parameter ``stream`` has toxiproxy's meaning: with ``downstream`` (the default) the head-end executes the request, and
 the fault happens to its reply; with ``upstream`` the fault happens before the head-end executes the request.
-``toxicity`` is the probability that a request whose turn it is gets the fault.
+``toxicity`` is the probability that a request gets the fault when the fault is the next one for this request.
 """
 
 from __future__ import annotations

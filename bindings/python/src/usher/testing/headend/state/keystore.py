@@ -45,7 +45,7 @@ class KeyStore:
             return self._keys.get(kid)
 
     def content_ids(self, kid: bytes) -> frozenset[str]:
-        """Returns the contents of a key; empty if the key is valid for any content."""
+        """Returns the ids of all contents that use this key; empty if the key is valid for any content."""
         with self._lock:
             return frozenset(self._contents.get(kid, ()))
 

@@ -64,7 +64,8 @@ class TokenPart:
 
     Attributes:
         raw: the part as sent, without spaces at its beginning and end.
-        kind: the kind of token, from its ``typ`` claim or from its five parts.
+        kind: the kind of token, from its claim ``typ``; "key" if the token has the form of a JWE: five pieces between
+            dots, of which the second is empty.
         claims: the payload, empty if it cannot be read.
         signed: whether the HS256 signature is valid for the head-end's key.
         spaced: whether there is a space between the part and a comma.
