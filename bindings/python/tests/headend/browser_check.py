@@ -218,6 +218,8 @@ async def checks(page: Page) -> None:
         he.stop()
         await page.until("document.body.dataset.link === 'lost' && !document.querySelector('#notice').hidden")
         assert "stopped" in await page.run("document.querySelector('#notice').innerText")
+        await page.until("document.title === 'Stopped · Usher head-end'")
+        assert await page.run("document.querySelector('#link-text').innerText") == "Stopped"
         he.restart(keep_table=False)
         await page.until(
             "document.body.dataset.link === 'live' && document.querySelector('#sessions').children.length === 0"

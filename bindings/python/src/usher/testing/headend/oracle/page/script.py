@@ -89,16 +89,19 @@ function connect() {
   on("snapshot", all => { learnAll(all); link("live"); });
   on("change", some => learn(some));
   on("ping", ({ now_ms }) => { heard = { now: now_ms, at: performance.now() }; });
-  on("stopped", () => lose("The head-end was stopped"));
-  mine.onerror = () => { if (mine === source) lose("The head-end does not answer"); };
+  on("stopped", () => lose("The head-end was stopped", "Stopped"));
+  mine.onerror = () => { if (mine === source) lose("The head-end does not answer", "No answer"); };
 }
 
-function lose(why) {
+let lostWord = "";  // in the title, and beside the red dot
+
+function lose(why, short) {
   source.close();
   source = null;
   clearTimeout(retry);
   retry = setTimeout(connect, 1000);
   if (document.body.dataset.link === "lost") return;
+  lostWord = short;
   heard = { now: clockNow(), at: performance.now() };
   const seen = known.he ? "The page shows the state of that moment; " : "";
   const at = new Date().toLocaleTimeString([], { hour12: false });
@@ -108,7 +111,7 @@ function lose(why) {
 
 function link(state) {
   document.body.dataset.link = state;
-  put($("link-text"), { live: "Live", lost: "Reconnecting", connecting: "Connecting" }[state]);
+  put($("link-text"), { live: "Live", lost: lostWord, connecting: "Connecting" }[state]);
   $("notice").hidden = state !== "lost";
   const doing = document.querySelectorAll("#advance button, #form .main, #release, #clear, .card .foot button");
   for (const button of doing) button.disabled = state !== "live";
@@ -178,7 +181,8 @@ function drawAll() {
   drawFaults();
   sayTimes();
   const waiting = known.held.size ? `(${known.held.size} waiting) ` : "";
-  document.title = `${waiting}${many(known.totals.active, "session")} · Usher head-end`;
+  const sessions = `${waiting}${many(known.totals.active, "session")}`;
+  document.title = `${document.body.dataset.link === "lost" ? lostWord : sessions} · Usher head-end`;
 }
 
 function drawOnce() {
