@@ -23,12 +23,14 @@ for folder in ("Tests", "bindings/python/src"):
     if str(ROOT / folder) not in sys.path:
         sys.path.insert(0, str(ROOT / folder))
 
-from cli import right_server, wrong_server  # noqa: E402
+from cli import key_server, right_server, wrong_server  # noqa: E402
+from cli.key_server import KeyServer  # noqa: E402
 from cli.right_server import RightServer  # noqa: E402
 from cli.running import KEY, KID, settled  # noqa: E402
 from cli.wrong_server import WrongServer  # noqa: E402
 
 from usher.cli.main import main  # noqa: E402
+from usher.testing import fairplay  # noqa: E402
 from usher.testing.headend import Fault, HeadEnd  # noqa: E402
 
 INTRODUCTION = """\
@@ -52,6 +54,7 @@ class Case:
     fault: Fault
 
 
+RIGHTS = ("rights", "rights-unknown", "rights-error")
 CASES = (
     Case("The account is at its limit", "setup", "error(1007)", Fault.error(1007)),
     Case("The token has no session control", "setup", "error(1012)", Fault.error(1012)),
@@ -144,6 +147,25 @@ def ten_faults() -> str:
     )
 
 
+def key_servers() -> str:
+    with reference() as asked, KeyServer({"ckc", "rights-error"}) as server, tempfile.TemporaryDirectory() as folder:
+        spc = Path(folder, "spc.bin")
+        spc.write_bytes(fairplay.make_spc(key_server.CONTENT_ID, nonce=bytes(16)))
+        session = [asked[0], *asked[asked.index("--token-file") :]]
+        keys = ["--key-system", "fairplay", "--payload", str(spc), *server.arguments]
+        tags = ["ckc", "certificate", "entitlement", "entitlement-denied", "entitlement-id", *RIGHTS]
+        only = [word for tag in tags for word in ("--only", tag)]
+        check = printed("check", *session, *keys, *only, "--limit", "2", "--seed", "1", "--stories", "0")
+    return (
+        "## FairPlay key servers\n\n"
+        "`usher check` also asks a [key server](protocol.md#a-fairplay-key-server), an\n"
+        "[entitlement](glossary.md#entitlement) server and ExpressPlay. Here they are `Tests/cli/key_server.py`, with\n"
+        "two of its faults: a sign-in page instead of a [CKC](glossary.md#ckc), and an error number that is not\n"
+        "negative:\n\n"
+        f"{check}"
+    )
+
+
 def section(case: Case) -> str:
     with reference(case) as asked:
         probe = printed("probe", *asked, "--heartbeats", "1", "--quiet")
@@ -156,12 +178,13 @@ def section(case: Case) -> str:
 def sections() -> list[tuple[str, Callable[[], str]]]:
     """Returns the name of each section after the introduction, and the function that makes it."""
     found: list[tuple[str, Callable[[], str]]] = [("works", works), ("ten-faults", ten_faults)]
+    found.append(("key-servers", key_servers))
     return found + [(case.title, lambda case=case: section(case)) for case in CASES]  # type: ignore[misc]
 
 
 def page() -> str:
     made = [make() for _, make in sections()]
-    return "\n".join([INTRODUCTION, *made[:2], "## Twenty faults of the reference head-end\n", *made[2:]])
+    return "\n".join([INTRODUCTION, *made[:3], "## Twenty faults of the reference head-end\n", *made[3:]])
 
 
 if __name__ == "__main__":

@@ -7,13 +7,15 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from cli import right_server
+from cli import key_server, right_server
+from cli.key_server import KeyServer
 from cli.right_server import RightServer
-from cli.running import Usher, aim, interrupted, press_ctrl_c, process
+from cli.running import KEY, KID, Usher, aim, interrupted, press_ctrl_c, process
 
 from pytest_usher import HeadEndFactory
 from usher.cli.exits import Exit
-from usher.testing.headend import Fault, HeadEnd
+from usher.testing import fairplay
+from usher.testing.headend import Certificate, ExpressPlay, Fault, Fps, HeadEnd
 
 SEED = ["--seed", "1"]
 
@@ -32,14 +34,15 @@ def test_check_ofTheRightServer_findsNothing(usher: Usher) -> None:
     assert (ran.code, found["ok"], found["limit"], found["period_s"]) == (Exit.OK, True, 3, 30)
     assert found["rotation"] == "only the newest token is valid"
     assert tags(found, "failed") == tags(found, "warned") == set()
-    assert tags(found, "skipped") == {"retry-after", "renewal", "certificate", "lease", "lease-two", "expiry"}
+    assert tags(found, "skipped") == {"retry-after", "renewal", "lease", "lease-two", "expiry", *key_server.FAULTS}
 
 
 def test_check_ofTheReferenceHeadEnd_asksEveryStatementInVirtualTime(headend: HeadEnd, usher: Usher) -> None:
     asked = [*aim(headend, usher), "--certificate", headend.certificate_url("fairplay")]
     ran = usher("check", *asked, "--control", headend.control_url, *SEED, "--json")
     assert ran.code == Exit.OK
-    assert tags(ran.json, "skipped") == {"retry-after"} and tags(ran.json, "warned") == set()
+    skipped = {"retry-after", *(key_server.FAULTS - {"certificate"})}
+    assert tags(ran.json, "skipped") == skipped and tags(ran.json, "warned") == set()
     assert headend.sessions.active() == []
 
 
@@ -111,6 +114,53 @@ def test_check_ofAServerThatFreesSlotsLate_saysSoAndNothingElse(usher: Usher) ->
         asked = ["check", server.url, "--token-file", token, "--limit", "2", "--stories", "0", "--json"]
         ran = usher(*asked)
     assert tags(ran.json, "failed") == {"slot-free"}
+
+
+def check_of_keys(headend: HeadEnd, usher: Usher, *arguments: str) -> Any:
+    """Runs a check with an SPC. Returns the JSON of its report."""
+    headend.add_key(KID, KEY, key_server.CONTENT_ID)
+    spc = usher.folder / "spc.bin"
+    spc.write_bytes(fairplay.make_spc(key_server.CONTENT_ID))
+    token = usher.token_file(headend.content_token("alice"))
+    keys = ["--key-system", "fairplay", "--payload", str(spc), *arguments]
+    return usher("check", headend.ssm_url, "--token-file", token, *keys, "--stories", "0", *SEED, "--json").json
+
+
+def test_check_ofARightKeyServer_findsNothing(headend: HeadEnd, usher: Usher) -> None:
+    with KeyServer() as server:
+        found = check_of_keys(headend, usher, *server.arguments)
+    assert found["ok"] and tags(found, "failed") == tags(found, "warned") == set()
+    assert tags(found, "passed") >= key_server.FAULTS
+
+
+@pytest.mark.parametrize("fault", sorted(key_server.FAULTS))
+def test_check_ofAWrongKeyServer_namesTheFault(fault: str, headend: HeadEnd, usher: Usher) -> None:
+    with KeyServer({fault}) as server:
+        found = check_of_keys(headend, usher, *server.arguments)
+    assert tags(found, "failed") | tags(found, "warned") == {fault}
+    (judged,) = [each for each in found["statements"] if each["tag"] == fault]
+    assert judged["words"] and 1 <= len(judged["exchanges"]) <= 2
+
+
+@pytest.mark.parametrize(("reply", "form"), [("raw", "der"), ("json", "pem"), ("xml", "base64"), ("base64", "json")])
+def test_check_ofTheReferenceKeyServer_takesEveryForm(
+    reply: Any, form: Any, headend_factory: HeadEndFactory, usher: Usher
+) -> None:
+    certificate, errors = Certificate(form=form), ExpressPlay(errors="json")
+    headend = headend_factory(fps=Fps(reply=reply), certificate=certificate, expressplay=errors)
+    urls = ["--key-server", headend.fps_url, "--certificate", headend.fps_certificate_url]
+    rights = ["--entitlement", headend.entitlement_url, "--content-id", key_server.CONTENT_ID]
+    found = check_of_keys(headend, usher, *urls, *rights)
+    assert tags(found, "failed") == tags(found, "warned") == set()
+    assert tags(found, "passed") >= key_server.FAULTS
+    assert headend.sessions.active() == []
+
+
+def test_check_keyServersWithoutSpc_areRefused(usher: Usher) -> None:
+    asked = ["check", "https://a.example", "--token-file", usher.token_file("some-secret")]
+    assert "--payload, an SPC" in usher(*asked, "--key-server", "https://k.example").err
+    keys = ["--key-system", "fairplay", "--payload", __file__, "--entitlement", "https://e.example"]
+    assert "--entitlement and --content-id: give both" in usher(*asked, *keys).err
 
 
 def test_check_unreachable_exits3(usher: Usher) -> None:

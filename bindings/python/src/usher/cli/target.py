@@ -32,6 +32,9 @@ class Target:
         payload: the licence request of a CDM, as bytes; None: Clear Key with ``key_ids``.
         append_version: ``auto``, ``always`` or ``never``: whether "/v1" follows the URL of the session manager.
         limit: how many sessions an account may have; None: not known.
+        key_server: the URL of a FairPlay key server; None if no key is requested from it.
+        entitlement: the URL of an entitlement server; None if it is not asked.
+        content_id: the content for which the entitlement server is asked.
         control: the URL of the control endpoints of a reference head-end with a manual clock.
     """
 
@@ -50,6 +53,9 @@ class Target:
     append_version: str = field(repr=False)
     limit_s: float
     limit: int | None = None
+    key_server: str | None = field(default=None, repr=False)
+    entitlement: str | None = field(default=None, repr=False)
+    content_id: str | None = field(default=None, repr=False)
     control: str | None = field(default=None, repr=False)
 
     @property
@@ -143,6 +149,9 @@ def target(options: argparse.Namespace) -> Target:
         append_version=options.append_version,
         limit_s=options.timeout,
         limit=ready.get("limit"),
+        key_server=getattr(options, "key_server", None),
+        entitlement=getattr(options, "entitlement", None),
+        content_id=getattr(options, "content_id", None),
         control=options.control or (ready.get("control_url") if ready.get("clock") == "manual" else None),
     )
     _check(made)
@@ -162,12 +171,23 @@ def _check(made: Target) -> None:
         raise CommandError("--timeout: give a number of seconds greater than 0")
     if made.ca_file is not None:
         _read(made.ca_file, "--ca-file")
-    for name, url in (("URL", made.ssm), ("--license", made.license), ("--certificate", made.certificate)):
+    if (made.key_server or made.entitlement) and (made.payload is None or made.key_system != "fairplay"):
+        raise CommandError("--key-server and --entitlement need --key-system fairplay and --payload, an SPC")
+    if (made.entitlement is None) != (made.content_id is None):
+        raise CommandError("--entitlement and --content-id: give both")
+    for name, url in (
+        ("URL", made.ssm),
+        ("--license", made.license),
+        ("--certificate", made.certificate),
+        ("--key-server", made.key_server),
+        ("--entitlement", made.entitlement),
+    ):
         if url is not None:
-            _check_url(name, url, made.allow_http)
+            check_url(name, url, made.allow_http)
 
 
-def _check_url(name: str, url: str, allow_http: bool) -> None:
+def check_url(name: str, url: str, allow_http: bool) -> None:
+    """Raises CommandError if a URL is none, or if requests to it would send tokens in clear."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port

@@ -238,6 +238,10 @@ class Check:
             return "needs --license, and --key-id or --payload"
         if statement.tag == "certificate" and self.target.certificate is None:
             return "needs --certificate"
+        if statement.tag == "ckc" and self.target.key_server is None:
+            return "needs --key-server"
+        if statement.tag.startswith(("entitlement", "rights")) and self.target.entitlement is None:
+            return "needs --entitlement"
         return "no request was about it"
 
     def _shorten(self, verdict: Verdict, failing: History) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .replies import session_token
 from .rules import Judged, _answer, _must_succeed
-from .story import History, session_token
+from .story import History
 
 Rule = Callable[[History], Judged]
 

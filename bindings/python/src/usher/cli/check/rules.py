@@ -14,7 +14,9 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from ..wire.exchange import Exchange, Failure
-from .story import History, Seen, session_token
+from .encodings import certificate_fault
+from .replies import session_token
+from .story import History, Seen
 
 Judged = Iterator[tuple[Seen, str]]
 MOST_TOKEN_BYTES = 64 * 1024
@@ -84,7 +86,11 @@ def final(history: History) -> Judged:
 def error_form(history: History) -> Judged:
     for seen in history.seen:
         exchange = seen.exchange
-        if exchange.failure is None and 400 <= exchange.status <= 499 and seen.ask.call != "certificate":
+        if (
+            exchange.failure is None
+            and 400 <= exchange.status <= 499
+            and seen.ask.call not in ("certificate", "rights")
+        ):
             if not isinstance(exchange.json(), dict):
                 yield seen, f"the body of HTTP {exchange.status} is not a JSON object"
             else:
@@ -359,10 +365,7 @@ def renewal(history: History) -> Judged:
 
 def certificate(history: History) -> Judged:
     for seen in history.of("certificate"):
-        content = seen.exchange.content() or b""
-        wrong = _must_succeed(seen)
-        is_page = re.match(rb"\s*(<!doctype|<html)", content, re.I)
-        yield seen, wrong or ("the reply is no certificate" if is_page or len(content) < 16 else "")
+        yield seen, _must_succeed(seen) or certificate_fault(seen.exchange)
 
 
 # ---- leases ----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..target import Target
-from . import limits, rules
+from . import key_servers, limits, rules
 from .rules import Judged
 from .story import Ask, Call, History, Pause, Story, Wait, Which
 
@@ -33,6 +33,7 @@ class Statement:
 
 SESSION, LICENSES, FAILS, RACES = "The session", "Licences", "When it fails", "Races"
 RENEWALS = "Heartbeats or renewals"
+KEYS = "A FairPlay key server"
 
 
 def statements(limit: int | None) -> list[Statement]:
@@ -76,7 +77,18 @@ def statements(limit: int | None) -> list[Statement]:
             advice=True,
         ),
         Statement("renewal", "A renewal gets a licence and the next session token", RENEWALS, rules.renewal),
-        Statement("certificate", "The certificate needs no token", LICENSES, rules.certificate),
+        Statement("certificate", "The certificate needs no token, and can be read", LICENSES, rules.certificate),
+        Statement("ckc", "The reply to an SPC has a CKC in a form of key servers", KEYS, key_servers.ckc),
+        Statement("entitlement", "An allowed entitlement has a token URL", KEYS, key_servers.entitlement),
+        Statement(
+            "entitlement-denied", "An unknown content is denied, with a number", KEYS, key_servers.entitlement_denied
+        ),
+        Statement(
+            "entitlement-id", "A messageID in the reply is that of the request", KEYS, key_servers.entitlement_message
+        ),
+        Statement("rights", "ExpressPlay answers the SPC at the token URL with a CKC", KEYS, key_servers.rights),
+        Statement("rights-unknown", "An unknown rights token gets no CKC", KEYS, key_servers.rights_unknown),
+        Statement("rights-error", "An error of ExpressPlay is a negative number", KEYS, key_servers.rights_error),
         Statement("lease", "A session lives for a period without a keep-alive", FAILS, rules.lease),
         Statement("lease-two", "A session lives for nearly two periods", FAILS, rules.long_lease),
         Statement("expiry", "A session without keep-alives expires within three periods", FAILS, rules.expiry, True),
@@ -128,6 +140,11 @@ def stories(target: Target, limit: int | None, *, waits: bool) -> list[Story]:
             found += [(setup, Ask("license", token="content"), beat, end)]
     if target.certificate is not None:
         found += [(Ask("certificate"),)]
+    if target.key_server is not None:
+        found += [(Ask("ckc"),)]
+    if target.entitlement is not None:
+        rights = Ask("rights")
+        found += [(Ask("entitlement"), rights, Ask("rights", token="unknown")), (Ask("entitlement", token="unknown"),)]
     if limit is not None:
         fill = tuple(Ask("setup", number) for number in range(limit))
         more = Ask("setup", limit)

@@ -18,8 +18,11 @@ from ..target import Target
 from ..wire.client import Client
 from ..wire.exchange import Exchange, Headers
 from ..wire.redact import Redactor
+from . import key_requests
+from .key_requests import KEY_CALLS
+from .replies import error_code, session_token
 
-Call = Literal["setup", "heartbeat", "teardown", "license", "renew", "certificate"]
+Call = Literal["setup", "heartbeat", "teardown", "license", "renew", "certificate", "ckc", "entitlement", "rights"]
 Which = Literal["newest", "previous", "older", "unknown", "none", "content"]
 _PATIENCE_S = 5.0
 """How long an interrupted command waits for the reply to the request in flight."""
@@ -48,8 +51,6 @@ class Ask:
 
     def __str__(self) -> str:
         times = f", {self.together} together" if self.together > 1 else ""
-        if self.call == "certificate":
-            return "certificate"
         said = {
             "newest": "",
             "previous": ", token before the newest",
@@ -58,7 +59,8 @@ class Ask:
             "none": ", no token",
             "content": ", content token only",
         }[self.token]
-        return f"{self.call} {self.session + 1}{said}{times}"
+        number = "" if self.call == "certificate" or self.call in KEY_CALLS else f" {self.session + 1}"
+        return f"{self.call}{number}{said}{times}"
 
 
 @dataclass(frozen=True)
@@ -151,37 +153,6 @@ class History:
         return [each for each in self.seen if each.ask.call == call]
 
 
-def error_code(exchange: Exchange) -> int | None:
-    """Returns the code of an error reply (protocol.md: When it fails); None if it has none."""
-    value = exchange.json()
-    if not isinstance(value, dict):
-        return None
-    inner = [value.get(name) for name in ("error", "errorResponse", "status", "result")]
-    errors = value.get("errors")
-    inner += errors[:1] if isinstance(errors, list) else []
-    for place in [value, *inner]:
-        if not isinstance(place, dict):
-            continue
-        for name in ("errorCode", "code", "error_code"):
-            number = _number(place.get(name))
-            if number is not None and (name == "errorCode" or 1000 <= number <= 4999 or number <= -1000):
-                return number
-    return None
-
-
-def _number(value: object) -> int | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value
-    if isinstance(value, str):
-        try:
-            return int(value)
-        except ValueError:
-            return None
-    return None
-
-
 class Player:
     """Plays stories against a head-end.
 
@@ -210,6 +181,7 @@ class Player:
         self._origin: dict[str, str] = {}
         self.interrupts = Interrupts()
         self._ended_at: list[float] = []
+        self._rights_url = ""
         self.slot_limit: int | None = None
         self.slot_delay_s = 0.0
 
@@ -282,7 +254,7 @@ class Player:
         if needs_session and session is None and ask.token not in ("unknown", "none"):
             return  # its set-up was refused, or left out
         token = self._token(ask, session)
-        if token is None:
+        if token is None or (ask.call == "rights" and not self._rights_url):
             return  # the session has not as many tokens
         held = sum(1 for each in self._sessions.values() if not each.ended)
         refusals = sum(1 for each in history.of("setup") if not each.ok)
@@ -304,7 +276,7 @@ class Player:
         """Returns the token to send, "" for none; None if the story has no such token."""
         if ask.token == "unknown":
             return UNKNOWN_TOKEN
-        if ask.token in ("none", "content") or ask.call in ("setup", "certificate"):
+        if ask.token in ("none", "content") or ask.call in ("setup", "certificate", *KEY_CALLS):
             return ""
         tokens = [] if session is None else session.tokens
         back = {"newest": 1, "previous": 2, "older": 3}[ask.token]
@@ -334,7 +306,7 @@ class Player:
     def _send(self, call: Call, token: str, ask: Ask | None = None) -> Exchange:
         self.requests += 1
         target = self.target
-        url, method, body = self._place(call)
+        url, method, body = self._place(call, ask)
         value = self._authorization(call, token, ask)
         name = target.token_header.upper() if ask is not None and ask.capitals else target.token_header
         headers: list[tuple[str, str]] = [("User-Agent", "usher-check")]
@@ -345,8 +317,12 @@ class Player:
         headers += self._types(call)
         return self._client.send(method, url, (*headers, *target.headers), body)
 
-    def _place(self, call: Call) -> tuple[str, str, bytes]:
+    def _place(self, call: Call, ask: Ask | None) -> tuple[str, str, bytes]:
         target = self.target
+        if call in KEY_CALLS:
+            unknown = UNKNOWN_TOKEN if ask is not None and ask.token == "unknown" else ""
+            url, body = key_requests.place(call, target, self.payload, self._rights_url, unknown)
+            return url, "POST", body
         license_url = target.license or ""
         if call == "certificate":
             return target.certificate or "", "GET", b""
@@ -358,7 +334,7 @@ class Player:
 
     def _authorization(self, call: Call, token: str, ask: Ask | None) -> str:
         which = "newest" if ask is None else ask.token
-        if which == "none" or call == "certificate":
+        if which == "none" or call == "certificate" or call in KEY_CALLS:
             return ""
         if call == "setup":
             return UNKNOWN_TOKEN if which == "unknown" else self.target.token
@@ -369,6 +345,8 @@ class Player:
     def _types(self, call: Call) -> Headers:
         if call == "certificate":
             return ()
+        if call in KEY_CALLS:
+            return key_requests.types(call)
         license = call in ("license", "renew") or (call == "setup" and self.target.v2)
         kinds = {"fairplay": "application/octet-stream", "playready": "text/xml; charset=utf-8"}
         kind = kinds.get(self.target.key_system, "application/json") if license else "application/json; charset=utf-8"
@@ -376,6 +354,9 @@ class Player:
         return (("Content-Type", kind), *accept)
 
     def _learn(self, ask: Ask, exchange: Exchange, session: Session | None, number: int) -> None:
+        if ask.call == "entitlement":
+            self._rights_url = key_requests.rights_url(exchange, self.target) or self._rights_url
+            return
         issued = session_token(exchange)
         if issued is not None:
             self.redactor.session_token(issued)
@@ -401,12 +382,6 @@ def was_refused_first(history: History) -> bool:
     """Whether the first request was a set-up, and was refused, so that the rest of the story was not played."""
     first = history.seen[0] if history.seen else None
     return first is not None and first.ask == Ask("setup", first.ask.session) and not first.ok
-
-
-def session_token(exchange: Exchange) -> str | None:
-    """Returns the session token in a reply; None if there is none."""
-    value = exchange.member("sessionToken")
-    return value if isinstance(value, str) and value else None
 
 
 def describe(story: Story) -> str:

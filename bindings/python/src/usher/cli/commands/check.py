@@ -35,6 +35,10 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     target.add_arguments(parser)
+    keys = parser.add_argument_group("FairPlay key servers; they need --key-system fairplay, and an SPC as --payload")
+    keys.add_argument("--key-server", metavar="URL", help="a key server that takes the bytes of an SPC")
+    keys.add_argument("--entitlement", metavar="URL", help="an entitlement server; ExpressPlay is asked with its reply")
+    keys.add_argument("--content-id", metavar="ID", help="the content for which the entitlement server is asked")
     group = parser.add_argument_group("the check")
     group.add_argument("--limit", type=int, metavar="N", help="how many streams the account may play; by default found")
     group.add_argument(

@@ -80,6 +80,8 @@ class Redactor:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError:
             return f"<{len(content)} bytes>"
+        if any(character < " " and character not in "\t\n\r" for character in text):
+            return f"<{len(content)} bytes>"
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):

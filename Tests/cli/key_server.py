@@ -1,0 +1,123 @@
+"""FairPlay key servers, written only to test ``usher check``: a key server, an entitlement server and ExpressPlay in
+one program, after docs/protocol.md. It shares no code with the reference head-end.
+
+``KeyServer()`` is right; ``KeyServer(FAULTS)`` breaks the statements that it is given. Standard library only.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import secrets
+import threading
+from collections.abc import Collection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+CONTENT_ID = "movie-7"
+FAULTS = frozenset(
+    {
+        "ckc",
+        "certificate",
+        "entitlement",
+        "entitlement-denied",
+        "entitlement-id",
+        "rights",
+        "rights-unknown",
+        "rights-error",
+    }
+)
+"""The statements that the server can break."""
+_NO_RIGHT = -2018
+
+
+class KeyServer:
+    def __init__(self, faults: Collection[str] = ()) -> None:
+        self._faults = frozenset(faults)
+        self._rights: set[str] = set()
+        self._lock = threading.Lock()
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                server._answer(self)
+
+            def do_GET(self) -> None:
+                server._answer(self)
+
+            def log_message(self, format: str, *values: object) -> None:
+                pass
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._http.server_port}"
+
+    def __enter__(self) -> KeyServer:
+        threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+    @property
+    def arguments(self) -> list[str]:
+        """The arguments of ``usher check`` for this server."""
+        return [
+            *("--key-server", f"{self.url}/keys", "--certificate", f"{self.url}/certificate"),
+            *("--entitlement", f"{self.url}/entitlement", "--content-id", CONTENT_ID),
+        ]
+
+    def _answer(self, request: BaseHTTPRequestHandler) -> None:
+        body = request.rfile.read(int(request.headers.get("Content-Length", 0)))
+        address = urlsplit(request.path)
+        with self._lock:
+            match address.path:
+                case "/keys":
+                    reply = self._keys(body)
+                case "/certificate":
+                    reply = self._certificate()
+                case "/entitlement":
+                    reply = self._entitlement(body)
+                case "/rights":
+                    reply = self._redeem(parse_qs(address.query).get("ExpressPlayToken", [""])[0], body)
+                case _:
+                    reply = 404, b'{"errorCode": 1404}'
+        request.send_response(reply[0])
+        request.send_header("Content-Length", str(len(reply[1])))
+        request.end_headers()
+        request.wfile.write(reply[1])
+
+    def _keys(self, spc: bytes) -> tuple[int, bytes]:
+        if "ckc" in self._faults:
+            return 200, b"<html><body>Please sign in.</body></html>"
+        text = base64.urlsafe_b64encode(_ckc(spc)).rstrip(b"=").decode()
+        return 200, f"<?xml version='1.0'?>\n<ckc>{text}</ckc>\n".encode()
+
+    def _certificate(self) -> tuple[int, bytes]:
+        der = b"\x30\x82\x01\x00" + bytes(range(256))
+        if "certificate" in self._faults:
+            return 200, der[:-40]  # cut: shorter than its DER says
+        return 200, b"-----BEGIN CERTIFICATE-----\n" + base64.encodebytes(der) + b"-----END CERTIFICATE-----\n"
+
+    def _entitlement(self, body: bytes) -> tuple[int, bytes]:
+        asked = json.loads(body)
+        reply = {"messageID": "" if "entitlement-id" in self._faults else asked["messageID"], "version": 1}
+        if asked["contentID"] != CONTENT_ID and "entitlement-denied" not in self._faults:
+            reply |= {"isAllowed": False, "epTokenURL": "", "error": 17, "errorText": "no such content"}
+            return 200, json.dumps(reply).encode()
+        right = secrets.token_hex(32)
+        self._rights.add(right)
+        url = "tokens/7" if "entitlement" in self._faults else f"{self.url}/rights?ExpressPlayToken={right}"
+        return 200, json.dumps({**reply, "isAllowed": True, "epTokenURL": url}).encode()
+
+    def _redeem(self, right: str, spc: bytes) -> tuple[int, bytes]:
+        if right not in self._rights and "rights-unknown" not in self._faults:
+            number = 2018 if "rights-error" in self._faults else _NO_RIGHT
+            return 400, f"<html><body><h1>Error {number}</h1></body></html>".encode()
+        return 200, b"" if "rights" in self._faults else _ckc(spc)
+
+
+def _ckc(spc: bytes) -> bytes:
+    """Returns bytes that are no text, and that differ for each SPC."""
+    return b"\x00\x00\x00\x02" + hashlib.sha512(spc).digest()

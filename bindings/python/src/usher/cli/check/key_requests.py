@@ -1,0 +1,64 @@
+"""The requests to FairPlay key servers, ExpressPlay and entitlement servers.
+
+The source is docs/protocol.md, A FairPlay key server.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Literal
+from urllib.parse import urlsplit
+
+from ..exits import CommandError
+from ..target import Target, check_url
+from ..wire.exchange import Exchange, Headers
+
+KeyCall = Literal["ckc", "entitlement", "rights"]
+KEY_CALLS: tuple[KeyCall, ...] = ("ckc", "entitlement", "rights")
+MESSAGE_ID = "usher-check-message"
+"""The ``messageID`` of an entitlement request."""
+
+
+def place(call: KeyCall, target: Target, payload: bytes, rights_url: str, unknown: str) -> tuple[str, bytes]:
+    """Returns the URL and the body of a request.
+
+    Args:
+        payload: the SPC.
+        rights_url: the URL in the newest reply of the entitlement server.
+        unknown: a token or a content that no server knows, to name it instead of the right one; "" for the right one.
+    """
+    if call == "ckc":
+        return target.key_server or "", payload
+    if call == "rights":
+        return re.sub(r"=[^&]*", f"={unknown}", rights_url) if unknown else rights_url, payload
+    content_id = unknown or target.content_id
+    asked = {"messageID": MESSAGE_ID, "version": 1, "requestType": 1, "contentID": content_id}
+    return target.entitlement or "", json.dumps(asked).encode()
+
+
+def types(call: KeyCall) -> Headers:
+    """Returns the headers that say what a request is."""
+    return (("Content-Type", "application/json" if call == "entitlement" else "application/octet-stream"),)
+
+
+def rights_url(exchange: Exchange, target: Target) -> str:
+    """Returns the token URL to which the check sends the SPC; "" if there is none, or if it is plain http to another
+    machine and the options do not allow this."""
+    url = given_url(exchange)
+    try:
+        check_url("epTokenURL", url or "", target.allow_http)
+    except CommandError:
+        return ""
+    return url or ""
+
+
+def given_url(exchange: Exchange) -> str | None:
+    """Returns the token URL in the reply of an entitlement server; None if it has none that can be used."""
+    value = exchange.json() if exchange.succeeded else None
+    url = value.get("epTokenURL") if isinstance(value, dict) else None
+    try:
+        usable = isinstance(url, str) and urlsplit(url).scheme in ("http", "https") and bool(urlsplit(url).hostname)
+    except ValueError:
+        return None
+    return url if usable else None
