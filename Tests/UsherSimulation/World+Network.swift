@@ -50,7 +50,7 @@ extension World {
     var playback: PlaybackID?
     switch transfer.purpose {
     case .ssm(let id, _, _), .license(let id, _, _), .load(let id, _, _): playback = id
-    case .certificate, .recovery: break
+    case .certificate, .recovery, .connection: break
     }
     guard let route = Route(rawValue: last) else { return fail("route", "a request to an unknown URL") }
     let play = playback.flatMap { plays[$0] }
