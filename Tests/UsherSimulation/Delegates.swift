@@ -45,6 +45,7 @@ extension World {
     policy.periodFallback = story.setting.period
     var slots = Dice(mixed(story.seed, 0x5107, UInt64(kind.rawValue)))
     if !kind.isCustomer { policy.slotWait = slots.pick([0, 0, 8000]) }
+    policy.zapsAtOnce = slots.one(in: 3)
     switch kind {
     case .v2Renewals, .v2Heartbeats:
       policy.opening = .license

@@ -58,7 +58,8 @@ extension World {
     }
   }
 
-  /// On one screen, the set-up of an item must wait until the session of the previous item is torn down.
+  /// On one screen, the set-up of an item must wait until the sessions of the earlier items are torn down, unless the
+  /// zap to this item, or to one between them, did not wait: then it only must come after the close of the earlier items.
   private func judgeTurn(_ play: Play) {
     let held = headEnd.tokens(of: play.id).first { token in
       headEnd[token].map { $0.isNewestReceived && $0.teardownsSent == 0 } ?? false
@@ -74,7 +75,11 @@ extension World {
       let isBusy = running.values.contains {
         $0.play === other && !$0.isCancelled && ($0.route == .setup || $0.route == .teardown)
       }
-      guard isBusy, now < min(closed, other.teardownAt) + 3000 else { continue }
+      let zapped = plays.values.contains {
+        $0.player == play.player && $0 !== other && ($0.closedAt ?? now) >= closed
+          && delegates[Int($0.kind.rawValue)]?.policy.zapsAtOnce ?? false
+      }
+      guard isBusy, !zapped, now < min(closed, other.teardownAt) + 3000 else { continue }
       fail(
         "zap",
         "playback \(play.id) sets up \(now - closed) ms after playback \(other.id) was closed, before its slot is free"
