@@ -39,7 +39,7 @@ def test_load_onTwoProcesses_playsAndTearsEverythingDown(
     he.add_key(KID, KEY)
     report = tmp_path / "report.html"
     options = ("--screens", 12, "--rate", 12, "--seconds", 4, "--workers", 2, "--license", "--html", report)
-    code, figures = load(capsys, he, *options, "--late", 10_000, "--master-port", 15_557)
+    code, figures = load(capsys, he, *options, "--late", 10_000)
     assert (code, figures["exceeded"], figures["errors"]) == (0, [], [])
     operations = figures["operations"]
     assert operations["set-up"]["count"] == 12 == operations["licence"]["count"] == he.journal.count("license")

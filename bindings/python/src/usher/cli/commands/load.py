@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,8 @@ examples:
   usher load URL --screens 100000 --join MASTER
 """
 _LOCUST_LINES = 20
+_MASTER_PORT = 5557
+"""Locust's own default, for processes on several machines."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +70,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     processes.add_argument("--expect-workers", type=int, metavar="N", help="be the master of N processes that --join")
     processes.add_argument("--join", metavar="HOST", help="be a worker of the master on HOST")
     processes.add_argument(
-        "--master-port", type=int, default=5557, metavar="N", help="TCP port of the master (%(default)s)"
+        "--master-port",
+        type=int,
+        metavar="N",
+        help=f"TCP port of the master ({_MASTER_PORT}; with --workers a free port)",
     )
     limits = parser.add_argument_group("thresholds")
     limits.add_argument(
@@ -152,17 +158,18 @@ def _run_locust(options: argparse.Namespace, settings: Settings, url: str) -> tu
     command = [sys.executable, "-m", "locust", "--headless", "--only-summary", "--host", url, "-f"]
     command += [str(Path(__file__).parents[2] / "testing" / "load" / "screens.py")]
     if options.join:
-        command += ["--worker", "--master-host", options.join, "--master-port", str(options.master_port)]
+        command += ["--worker", "--master-host", options.join, "--master-port", str(options.master_port or _MASTER_PORT)]
     else:
         command += ["-u", str(options.screens), "-r", str(options.rate), "-t", f"{options.seconds}s"]
         if options.html:
             command += ["--html", os.path.abspath(options.html)]
         if options.expect_workers:
             command += ["--master", "--expect-workers", str(options.expect_workers)]
-            command += ["--master-bind-port", str(options.master_port)]
+            command += ["--master-bind-port", str(options.master_port or _MASTER_PORT)]
         elif options.workers > 1:
             command += ["--processes", str(options.workers)]
-            command += ["--master-bind-port", str(options.master_port), "--master-port", str(options.master_port)]
+            port = str(options.master_port or _free_port())
+            command += ["--master-bind-host", "127.0.0.1", "--master-bind-port", port, "--master-port", port]
     lines: list[str] = []
     signals: list[object] = []
     with subprocess.Popen(
@@ -188,6 +195,12 @@ def _run_locust(options: argparse.Namespace, settings: Settings, url: str) -> tu
             for number, handler in before.items():
                 signal.signal(number, handler)
     return lines, bool(signals)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
 
 
 def _print(value: dict[str, Any], period_s: float, out: Output) -> None:

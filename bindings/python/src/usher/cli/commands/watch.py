@@ -11,6 +11,7 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..exits import CommandError, Exit
+from ..interrupts import Interrupts
 from ..target import ready_file
 from ..watch.feed import Feed, Gone, State
 
@@ -86,8 +87,12 @@ def _show(feed: Feed, options: argparse.Namespace, out: Output) -> None:
     threading.Thread(target=_follow, args=(feed, news), name="usher-watch", daemon=True).start()
     state, was_there = State(), False
     on_terminal = out.console.is_terminal
-    with Live(console=out.console, auto_refresh=False, screen=True) if on_terminal else nullcontext() as live:
-        while True:
+    # A KeyboardInterrupt that begins inside code that ignores exceptions, such as a finaliser, would be lost.
+    with (
+        Interrupts() as interrupts,
+        Live(console=out.console, auto_refresh=False, screen=True) if on_terminal else nullcontext() as live,
+    ):
+        while not interrupts.pressed.is_set():
             changed = False
             with suppress(queue.Empty):
                 item = news.get(timeout=_FRAME_S)
