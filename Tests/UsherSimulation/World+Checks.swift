@@ -59,7 +59,8 @@ extension World {
   }
 
   /// On one screen, the set-up of an item must wait until the sessions of the earlier items are torn down, unless the
-  /// zap to this item, or to one between them, did not wait: then it only must come after the close of the earlier items.
+  /// zap to this item, or to one between them, did not wait: then it only must come after the close of the earlier
+  /// items.
   private func judgeTurn(_ play: Play) {
     let held = headEnd.tokens(of: play.id).first { token in
       headEnd[token].map { $0.isNewestReceived && $0.teardownsSent == 0 } ?? false

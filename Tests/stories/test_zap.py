@@ -359,6 +359,7 @@ def test_player_stoppedWhileTheNextItemWaits_playsNeither(stage: Stage) -> None:
     stage.play(tag="second")
     stage.settle()
     stage.player.stop()
+    stage.settle()  # the I/O thread has handled the stop before the reply to the teardown arrives
     stage.headend.release()
     stage.settle()
     assert stage.routes() == ["setup", "teardown"]

@@ -158,7 +158,8 @@ def _run_locust(options: argparse.Namespace, settings: Settings, url: str) -> tu
     command = [sys.executable, "-m", "locust", "--headless", "--only-summary", "--host", url, "-f"]
     command += [str(Path(__file__).parents[2] / "testing" / "load" / "screens.py")]
     if options.join:
-        command += ["--worker", "--master-host", options.join, "--master-port", str(options.master_port or _MASTER_PORT)]
+        port = str(options.master_port or _MASTER_PORT)
+        command += ["--worker", "--master-host", options.join, "--master-port", port]
     else:
         command += ["-u", str(options.screens), "-r", str(options.rate), "-t", f"{options.seconds}s"]
         if options.html:
