@@ -73,7 +73,7 @@ typedef struct usher_record {
 #define USHER_RECORD_POST 1u
 /* The server is this machine: use no proxy, unless the settings name one. */
 #define USHER_RECORD_LOOPBACK 2u
-/* Settings: https requests may use HTTP/2. */
+/* Only in the settings: https requests may use HTTP/2. */
 #define USHER_RECORD_HTTP2 4u
 
 /* The fields of a record. All texts end with a NUL, which `length` counts. */

@@ -1,6 +1,7 @@
 /// When a failed keep-alive is retried, and how long each attempt may take.
 extension SSMSession {
-  /// The shortest time-out of a retry, and the shortest pause before a retry.
+  /// The shortest time-out of a retry. With a period of at least 4.8 s, also the shortest time from the beginning of
+  /// one attempt to the beginning of the next.
   private static var leastTimeout: Milliseconds { 300 }
   /// In this time before the end of the lease, a retry opens several connections and does not wait for the first one.
   private static var lastTime: Milliseconds { 1000 }

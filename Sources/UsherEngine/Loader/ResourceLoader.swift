@@ -36,6 +36,7 @@ package final class ResourceLoader {
   /// The question that the host's callback receives: which server gets the SPC?
   package struct ServerQuestion {
     package let url: [UInt8]
+    /// The content identifier for the SPC.
     package let contentIdentifier: [UInt8]
     /// The content identifier for an entitlement server.
     package let content: [UInt8]
