@@ -65,7 +65,8 @@ def test_watch_onATerminal_ctrlCRestoresTheScreen(headend: HeadEnd) -> None:
     """On a terminal the command uses the second screen; Ctrl-C shows the first one again, with its cursor."""
     ours, its = pty.openpty()
     command = [*PROGRAM, "watch", headend.url]
-    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, start_new_session=True) as made:
+    environment = {**os.environ, "TERM": "xterm"}
+    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, start_new_session=True, env=environment) as made:
         os.close(its)
         shown = b""
         while b"usher watch" not in shown:
@@ -77,6 +78,24 @@ def test_watch_onATerminal_ctrlCRestoresTheScreen(headend: HeadEnd) -> None:
     os.close(ours)
     assert made.returncode == Exit.OK and b"Traceback" not in shown
     assert shown.rindex(b"\x1b[?1049l") > shown.index(b"\x1b[?1049h") and b"\x1b[?25h" in shown
+
+
+def test_watch_onADumbTerminal_showsEachChange(headend: HeadEnd) -> None:
+    """A terminal that cannot move its cursor gets each change below the last one."""
+    ours, its = pty.openpty()
+    command = [*PROGRAM, "watch", headend.url]
+    environment = {**os.environ, "TERM": "dumb"}
+    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, start_new_session=True, env=environment) as made:
+        os.close(its)
+        shown = b""
+        while b"usher watch" not in shown:
+            shown += os.read(ours, 65_536)
+        made.send_signal(signal.SIGINT)
+        with suppress(OSError):
+            while os.read(ours, 65_536):
+                pass
+    os.close(ours)
+    assert made.returncode == Exit.OK and b"\x1b[?1049h" not in shown
 
 
 def test_watch_ofAnotherServerOrNone_saysSo(headend_factory: HeadEndFactory, usher: Usher) -> None:

@@ -86,7 +86,7 @@ def _show(feed: Feed, options: argparse.Namespace, out: Output) -> None:
     news: queue.Queue[tuple[str, dict[str, Any]] | Exception] = queue.Queue()
     threading.Thread(target=_follow, args=(feed, news), name="usher-watch", daemon=True).start()
     state, was_there = State(), False
-    on_terminal = out.console.is_terminal
+    on_terminal = out.console.is_terminal and not out.console.is_dumb_terminal  # Live shows nothing on a dumb one
     # A KeyboardInterrupt that begins inside code that ignores exceptions, such as a finaliser, would be lost.
     with (
         Interrupts() as interrupts,
