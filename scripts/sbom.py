@@ -37,7 +37,7 @@ def needed(file: Path) -> list[str]:
 
 
 def debian_package(soname: str) -> tuple[str, str]:
-    """Returns package and version of a library of this machine."""
+    """Returns the Debian package that has a library of this machine, and the version of this package."""
     for line in said("/sbin/ldconfig", "-p").splitlines():
         if line.strip().startswith(f"{soname} ") and "x86-64" in line:
             file = Path(line.rpartition("=> ")[2]).resolve()

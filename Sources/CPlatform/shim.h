@@ -98,10 +98,11 @@ static inline void platform_thread_begin(const void *name) {
 static inline void platform_thread_join(uint64_t thread) { pthread_join((pthread_t)thread, NULL); }
 static inline uint64_t platform_thread_self(void) { return (uint64_t)pthread_self(); }
 static inline int32_t platform_process_id(void) { return (int32_t)getpid(); }
-/* Waits for a millisecond. */
-static inline void platform_nap(void) {
-  struct timespec nap = {0, 1000000};
-  nanosleep(&nap, NULL);
+static inline void platform_sleep_ms(int64_t ms) {
+  struct timespec t;
+  t.tv_sec = (time_t)(ms / 1000);
+  t.tv_nsec = (long)(ms % 1000) * 1000000L;
+  nanosleep(&t, NULL);
 }
 static inline int platform_at_fork_child(void (*fn)(void)) { return pthread_atfork(NULL, NULL, fn); }
 
@@ -236,12 +237,6 @@ static inline int platform_ticker_set(int fd, int64_t ms) {
   t.it_value.tv_sec = (time_t)(ms / 1000);
   t.it_value.tv_nsec = (long)(ms % 1000) * 1000000L;
   return timerfd_settime(fd, 0, &t, NULL);
-}
-static inline void platform_sleep_ms(int64_t ms) {
-  struct timespec t;
-  t.tv_sec = (time_t)(ms / 1000);
-  t.tv_nsec = (long)(ms % 1000) * 1000000L;
-  nanosleep(&t, NULL);
 }
 static inline void platform_ticker_wait(int fd) {
   uint64_t value;

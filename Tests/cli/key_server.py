@@ -12,8 +12,10 @@ import json
 import secrets
 import threading
 from collections.abc import Collection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
+
+from .small_server import SmallServer
 
 CONTENT_ID = "movie-7"
 FAULTS = frozenset(
@@ -32,33 +34,15 @@ FAULTS = frozenset(
 _NO_RIGHT = -2018
 
 
-class KeyServer:
+class KeyServer(SmallServer):
+    methods = ("GET", "POST")
+
     def __init__(self, faults: Collection[str] = ()) -> None:
         self._faults = frozenset(faults)
         self._rights: set[str] = set()
         self._lock = threading.Lock()
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                server._answer(self)
-
-            def do_GET(self) -> None:
-                server._answer(self)
-
-            def log_message(self, format: str, *values: object) -> None:
-                pass
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._http.server_port}"
-
-    def __enter__(self) -> KeyServer:
-        threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
+        super().__init__()
+        self.url = self.origin
 
     @property
     def arguments(self) -> list[str]:
@@ -68,7 +52,7 @@ class KeyServer:
             *("--entitlement", f"{self.url}/entitlement", "--content-id", CONTENT_ID),
         ]
 
-    def _answer(self, request: BaseHTTPRequestHandler) -> None:
+    def answer(self, request: BaseHTTPRequestHandler) -> None:
         body = request.rfile.read(int(request.headers.get("Content-Length", 0)))
         address = urlsplit(request.path)
         with self._lock:

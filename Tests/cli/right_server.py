@@ -13,8 +13,10 @@ import json
 import secrets
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from .small_server import SmallServer
 
 CONTENT_TOKEN = "content-token-of-the-right-server"
 
@@ -26,7 +28,7 @@ class Refused(Exception):
         self.code = code
 
 
-class RightServer:
+class RightServer(SmallServer):
     def __init__(self, *, limit: int = 2, slot_delay_s: float = 0) -> None:
         """With `slot_delay_s` the server is not right: a slot stays taken for this time after the teardown."""
         self.limit = limit
@@ -39,26 +41,9 @@ class RightServer:
         """The newest token of each session."""
         self._until: dict[str, float] = {}
         self._sessions_made = 0
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                server.answer(self)
-
-            def log_message(self, format: str, *values: object) -> None:
-                pass
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._http.server_port}/sessions-service"
-        self.license_url = f"http://127.0.0.1:{self._http.server_port}/clear-key"
-
-    def __enter__(self) -> RightServer:
-        threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
+        super().__init__()
+        self.url = f"{self.origin}/sessions-service"
+        self.license_url = f"{self.origin}/clear-key"
 
     @property
     def held(self) -> int:

@@ -61,11 +61,12 @@ def test_watch_interrupted_endsWithoutATraceback(headend: HeadEnd) -> None:
         assert interrupted(made) == (Exit.OK, "")
 
 
-def test_watch_onATerminal_ctrlCRestoresTheScreen(headend: HeadEnd) -> None:
-    """On a terminal the command uses the second screen; Ctrl-C shows the first one again, with its cursor."""
+def shown_on_a_terminal(headend: HeadEnd, kind: str) -> bytes:
+    """Runs the command on a terminal of this kind (TERM), and presses Ctrl-C when it shows something. Returns all that
+    the terminal got."""
     ours, its = pty.openpty()
     command = [*PROGRAM, "watch", headend.url]
-    environment = {**os.environ, "TERM": "xterm"}
+    environment = {**os.environ, "TERM": kind}
     with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, start_new_session=True, env=environment) as made:
         os.close(its)
         shown = b""
@@ -77,25 +78,18 @@ def test_watch_onATerminal_ctrlCRestoresTheScreen(headend: HeadEnd) -> None:
                 shown += piece
     os.close(ours)
     assert made.returncode == Exit.OK and b"Traceback" not in shown
+    return shown
+
+
+def test_watch_onATerminal_ctrlCRestoresTheScreen(headend: HeadEnd) -> None:
+    """On a terminal the command uses the second screen; Ctrl-C shows the first one again, with its cursor."""
+    shown = shown_on_a_terminal(headend, "xterm")
     assert shown.rindex(b"\x1b[?1049l") > shown.index(b"\x1b[?1049h") and b"\x1b[?25h" in shown
 
 
 def test_watch_onADumbTerminal_showsEachChange(headend: HeadEnd) -> None:
     """A terminal that cannot move its cursor gets each change below the last one."""
-    ours, its = pty.openpty()
-    command = [*PROGRAM, "watch", headend.url]
-    environment = {**os.environ, "TERM": "dumb"}
-    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, start_new_session=True, env=environment) as made:
-        os.close(its)
-        shown = b""
-        while b"usher watch" not in shown:
-            shown += os.read(ours, 65_536)
-        made.send_signal(signal.SIGINT)
-        with suppress(OSError):
-            while os.read(ours, 65_536):
-                pass
-    os.close(ours)
-    assert made.returncode == Exit.OK and b"\x1b[?1049h" not in shown
+    assert b"\x1b[?1049h" not in shown_on_a_terminal(headend, "dumb")
 
 
 def test_watch_ofAnotherServerOrNone_saysSo(headend_factory: HeadEndFactory, usher: Usher) -> None:

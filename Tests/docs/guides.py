@@ -17,23 +17,19 @@ another kind. Prints one line per claim, "ok - ..." or "not ok - ...". Standard 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import readme
+from served import ROOT, asked, free_port, held_sessions, run
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 GUIDES = ROOT / "docs" / "guides"
 README = ROOT / "README.md"
 AT_MOST_S = 200
@@ -57,19 +53,6 @@ class Block:
 def blocks(page: Path) -> list[Block]:
     found = re.findall(r"^```(\S*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
     return [Block(language, text) for language, text in found if not language.startswith("{")]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def asked(port: int, what: str) -> dict[str, Any]:
-    """Returns what the head-end's control endpoint says."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/_control/{what}", timeout=10) as reply:
-        answer: dict[str, Any] = json.load(reply)
-        return answer
 
 
 def pattern(line: str) -> re.Pattern[str]:
@@ -124,24 +107,6 @@ def unformatted(folder: Path, programs: dict[str, str]) -> list[str]:
     return said
 
 
-def run(script: str, output_file: Path) -> tuple[int, int]:
-    """Runs the commands. Returns the exit code and the process group, in which the head-end still runs."""
-    with output_file.open("wb") as output:
-        shell = subprocess.Popen(
-            ["bash", "-euc", script],
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
-    try:
-        return shell.wait(AT_MOST_S), shell.pid
-    except subprocess.TimeoutExpired:
-        return -1, shell.pid
-
-
 def failures(page: Path, folder: Path) -> list[str]:
     """Returns what was wrong with a page; nothing if all was right."""
     port = free_port()
@@ -152,7 +117,7 @@ def failures(page: Path, folder: Path) -> list[str]:
         wrong += unformatted(folder, programs)
     script = script.replace("make build\n", "").replace("/tmp/guides", str(folder))
     script = re.sub(r"\b8090\b", str(port), script)
-    code, group = run(script, folder / "output")
+    code, group = run(script, folder / "output", AT_MOST_S)
     try:
         output = (folder / "output").read_text(encoding="utf-8", errors="replace")
         if code != 0:
@@ -160,8 +125,8 @@ def failures(page: Path, folder: Path) -> list[str]:
         lacks = missing(page, output)
         wrong += [f"not printed: {line}" for line in lacks]
         wrong += output.splitlines()[-60:] if lacks else []
-        held = [one for one in asked(port, "sessions")["sessions"] if one["state"] == "active"]
-        wrong += [f"the head-end still holds {len(held)} sessions"] if held else []
+        held = held_sessions(port)
+        wrong += [f"the head-end still holds {held} sessions"] if held else []
         if page.stem not in BREAKS_RULES:
             wrong += [f"violation: {one}" for one in asked(port, "violations")["violations"]]
         return wrong

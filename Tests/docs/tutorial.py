@@ -11,28 +11,18 @@ the head-end must have seen the requests of one playback, in order, and must hol
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
-import socket
-import subprocess
 import sys
 import tempfile
-import urllib.request
 from pathlib import Path
-from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from served import ROOT, asked, free_port, held_sessions, run
+
 TUTORIAL = ROOT / "docs" / "tutorial"
 AT_MOST_S = 100
 ORDER = ["setup", "license", "teardown"]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def commands(page: Path) -> str:
@@ -43,41 +33,24 @@ def commands(page: Path) -> str:
     return "\n".join(blocks).replace("make build\n", "")
 
 
-def asked(port: int, what: str) -> dict[str, Any]:
-    """Returns what the head-end's control endpoint says."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/_control/{what}", timeout=10) as reply:
-        answer: dict[str, Any] = json.load(reply)
-        return answer
-
-
 def failures(page: Path, folder: Path) -> list[str]:
     """Returns what was wrong with a page; nothing if all was right."""
     port = free_port()
     script = commands(page).replace("/tmp/usher", str(folder)).replace("8090", str(port))
     output_file = folder / "output"
-    with output_file.open("wb") as output:
-        # bash ends at once if a command fails. The head-end that the script starts in the background goes on.
-        script_run = subprocess.Popen(
-            ["bash", "-euc", script],
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    code, group = run(script, output_file, AT_MOST_S)
     try:
-        code = script_run.wait(AT_MOST_S)
         told = output_file.read_text(encoding="utf-8", errors="replace")
         if code != 0:
             return [f"exit code {code}", *told.splitlines()[-5:]]
         routes = [entry["route"] for entry in asked(port, "journal")["entries"]]
-        held = [one for one in asked(port, "sessions")["sessions"] if one["state"] == "active"]
+        held = held_sessions(port)
         wrong = [] if [route for route in routes if route in ORDER] == ORDER else [f"the journal has {routes}"]
-        wrong += [f"the head-end still holds {len(held)} session"] if held else []
+        wrong += [f"the head-end still holds {held} sessions"] if held else []
         wrong += [] if "a licence of" in told else told.splitlines()[-5:]
         return wrong
     finally:
-        os.killpg(script_run.pid, signal.SIGTERM)
+        os.killpg(group, signal.SIGTERM)
 
 
 def main() -> int:

@@ -22,6 +22,10 @@ from pathlib import Path
 
 from fresh_root import ROOT, FreshRoot
 
+sys.path.insert(0, str(ROOT / "scripts"))
+import claims
+from claims import check
+
 MOST_LINES = 10
 MOST_S = 300
 """The tester's test must pass within this time, from a Debian without any of our packages."""
@@ -41,17 +45,6 @@ python3 -c "import sys, urllib.request; print('JOURNAL', urllib.request.urlopen(
   "$(field '["control_url"]')/journal"
 kill %1; wait %1
 """
-
-failed = 0
-
-
-def check(holds: bool, what: str, detail: object = "") -> bool:
-    global failed
-    failed += not holds
-    print(f"{'ok' if holds else 'not ok'} - {what}", flush=True)
-    if not holds and detail:
-        print("    " + str(detail).strip()[-3000:].replace("\n", "\n    "), flush=True)
-    return holds
 
 
 def program(language: str, about: str) -> str:
@@ -225,8 +218,8 @@ def main() -> int:
     ]
     for newcomer, packages in newcomers:
         newcomer(packages)
-    print(f"\n{time.monotonic() - begin:.0f} s. {'All of it works.' if not failed else f'{failed} failed.'}")
-    return 1 if failed else 0
+    print(f"\n{time.monotonic() - begin:.0f} s. {claims.verdict()}")
+    return 1 if claims.failed else 0
 
 
 if __name__ == "__main__":

@@ -22,6 +22,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import claims  # noqa: E402
+from claims import check  # noqa: E402
+
 TOOLS = ROOT / ".venv-release"
 SECOND = {"TZ": "Asia/Tokyo", "LANG": "C", "LC_ALL": "C", "USER": "somebody"}
 
@@ -33,17 +37,6 @@ from cyclonedx.validation.json import JsonStrictValidator
 error = JsonStrictValidator(SchemaVersion.V1_5).validate_str(open(sys.argv[1]).read())
 sys.exit(str(error) if error else 0)
 """
-
-failed = 0
-
-
-def check(holds: bool, what: str, detail: object = "") -> bool:
-    global failed
-    failed += not holds
-    print(f"{'ok' if holds else 'not ok'} - {what}", flush=True)
-    if not holds and detail:
-        print("    " + str(detail).strip()[-3000:].replace("\n", "\n    "), flush=True)
-    return holds
 
 
 def run(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
@@ -178,10 +171,10 @@ def main() -> int:
         check_bill(first)
         check_source_distribution(first, work / "another")
         check_signature(first, signing)
-        print(f"{time.monotonic() - begin:.0f} s. {'All of it works.' if not failed else f'{failed} failed.'}")
+        print(f"{time.monotonic() - begin:.0f} s. {claims.verdict()}")
     finally:
         shutil.rmtree(work)
-    return 1 if failed else 0
+    return 1 if claims.failed else 0
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class Libusher(ConanFile):
             raise ConanInvalidConfiguration("libusher is for Linux on x86_64")
 
     def configure(self) -> None:
-        # The library is C for its hosts: their compiler and its settings do not change it.
+        # Hosts use the library through its C interface, so the compiler of the host makes no difference.
         self.settings.rm_safe("compiler.libcxx")
         self.settings.rm_safe("compiler.cppstd")
 

@@ -187,7 +187,7 @@ final class PreparedPlayback {
     self.item = item
   }
 
-  /// Whether the host now means the same item, and has not closed the prepared playback.
+  /// Whether `other` is the same item, and the host has not closed the prepared playback.
   func isOf(_ other: PlaybackItem) -> Bool {
     guard handles.find(handle) === object, object.engine.isOpen(object.shared) else { return false }
     return item.isSame(as: other)

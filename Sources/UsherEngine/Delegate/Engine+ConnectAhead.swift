@@ -46,7 +46,7 @@ extension Engine {
 
   private func readyOrigin(of endpoint: Endpoint) -> ReadyOrigin {
     if let known = readyOrigins.first(where: { $0.endpoint.origin == endpoint.origin }) { return known }
-    if readyOrigins.count > Self.readyOriginsMost { readyOrigins.remove(at: 0) }
+    if readyOrigins.count >= Self.readyOriginsMost { readyOrigins.remove(at: 0) }
     let new = ReadyOrigin(endpoint.root)
     readyOrigins.append(new)
     return new

@@ -39,7 +39,8 @@ struct RequestQueue {
     /// Whether the origin has replied twice over the same connection, and no request has failed since. Some servers
     /// close each connection after one reply, and do not announce this in the reply.
     var keepsConnections = false
-    /// How many seconds the origin keeps an idle connection, as its last reply that said it; nil: no reply said it.
+    /// How many seconds the origin keeps an idle connection, as the newest reply with this number says; nil: no reply
+    /// has had it.
     var idleSeconds: Int?
 
     init(origin: [UInt8], limit: Int) {

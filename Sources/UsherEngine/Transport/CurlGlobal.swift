@@ -55,6 +55,6 @@ enum CurlUsers {
     // In a child of fork() the threads that used libcurl do not exist, so do not wait for them.
     guard platform_process_id() == process else { return }
     _ = state.bitwiseOr(refusal, ordering: .sequentiallyConsistent)
-    for _ in 0..<1000 where state.load(ordering: .sequentiallyConsistent) & (refusal - 1) != 0 { platform_nap() }
+    for _ in 0..<1000 where state.load(ordering: .sequentiallyConsistent) & (refusal - 1) != 0 { platform_sleep_ms(1) }
   }
 }

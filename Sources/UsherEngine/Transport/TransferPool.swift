@@ -18,8 +18,8 @@ final class TransferPool {
   /// How many handles the pool keeps: at most one for each connection that libcurl may keep.
   private let keptMax: Int
   private var idle: [CurlTransfer] = []
-  /// The TLS sessions of all handles: a new connection to a server continues an earlier one's session, so its handshake
-  /// is shorter.
+  /// The TLS sessions of all handles. A new connection to a server continues the TLS session of an earlier connection,
+  /// so its handshake is shorter.
   private let share: UnsafeMutableRawPointer?
   /// A handle with the options that never change; it sends no request. nil: no request has needed it yet.
   private var template: UnsafeMutableRawPointer?
