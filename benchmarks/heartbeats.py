@@ -154,7 +154,7 @@ def measure_paced(run: Run, server: Server, pace: int) -> Section:
 
 def measure_journal(run: Run, server: Server) -> Section:
     """Measures what the journal costs, with as many sessions as one page of it has."""
-    sessions, rounds = (64, 2) if run.quick else (64, 150)
+    sessions, rounds = (64, 2) if run.quick else (64, 600)
     base = ("--base", server.base(), "--sessions", sessions, "--rounds", rounds, "--warm-up", 2)
     # In the build folder, because a folder for temporary files may be in memory, where no disk writes it.
     with tempfile.TemporaryDirectory(dir=run.programs) as folder:

@@ -139,35 +139,47 @@ static inline void usher_record_seal(void *copy, uint64_t sequence, uint64_t len
   head->checksum = usher_record_checksum(sequence, (const uint8_t *)copy + sizeof *head, length);
 }
 
+/* Returns where a record of `length` bytes has its token, the `size` bytes of `last`: at the end of the first header
+ * line, which follows the URL. Returns 0 if this is not so. Another process may write to the record, so this function
+ * uses no length from it without a check. */
+static inline size_t usher_record_token_at(const uint8_t *record, size_t length, const void *last, size_t size) {
+  usher_record_field url, line;
+  if (length % 8 != 0 || length < sizeof(usher_record) + 2 * sizeof url) return 0;
+  memcpy(&url, record + sizeof(usher_record), sizeof url);
+  size_t at = sizeof(usher_record) + sizeof url + usher_record_padded(url.length);
+  if (at > length - sizeof line) return 0;
+  memcpy(&line, record + at, sizeof line);
+  at += sizeof line;
+  if (line.kind != USHER_FIELD_HEADER || line.length <= size || line.length > length - at) return 0;
+  at += line.length - 1 - size;
+  return memcmp(record + at, last, size) == 0 ? at : 0;
+}
+
+/* Replaces the token of a record, which is at `at`, and the end of the lease. */
+static inline void usher_record_update(
+    uint8_t *record, size_t at, const void *token, size_t size, int64_t expires_boot_ms, int64_t expires_wall_ms) {
+  usher_record fixed;
+  memcpy(record + at, token, size);
+  memcpy(&fixed, record, sizeof fixed);
+  fixed.expires_boot_ms = expires_boot_ms;
+  fixed.expires_wall_ms = expires_wall_ms;
+  memcpy(record, &fixed, sizeof fixed);
+}
+
 /* Writes a record again, with another token of the same length and a later end: the common case. `from` is the newest
- * copy of the slot, `to` the other one; both have `copy_size` bytes. In the record, the token ends the first header
- * line, which follows the URL. Returns 0 if this is not so; then `to` has not changed. Another process may write
- * to the memory, so this function uses no length from it without a check. */
+ * copy of the slot, `to` the other one; both have `copy_size` bytes. Returns 0 if usher_record_token_at() does not find
+ * the token; then `to` has not changed. */
 static inline int usher_record_renew(const void *from, void *to, size_t copy_size, uint64_t sequence, const void *last,
     const void *token, size_t size, int64_t expires_boot_ms, int64_t expires_wall_ms) {
   const uint8_t *source = (const uint8_t *)from + sizeof(usher_record_copy);
   uint8_t *body = (uint8_t *)to + sizeof(usher_record_copy);
-  usher_record_field url, line;
-  usher_record fixed;
   uint64_t length;
   memcpy(&length, (const uint8_t *)from + offsetof(usher_record_copy, length), sizeof length);
-  if (copy_size < sizeof(usher_record_copy) || length > copy_size - sizeof(usher_record_copy) || length % 8 != 0 ||
-      length < sizeof fixed + 2 * sizeof url)
-    return 0;
-  memcpy(&url, source + sizeof fixed, sizeof url);
-  size_t at = sizeof fixed + sizeof url + usher_record_padded(url.length);
-  if (at > length - sizeof line) return 0;
-  memcpy(&line, source + at, sizeof line);
-  at += sizeof line;
-  if (line.kind != USHER_FIELD_HEADER || line.length <= size || line.length > length - at) return 0;
-  at += line.length - 1 - size;
-  if (memcmp(source + at, last, size) != 0) return 0;
+  if (copy_size < sizeof(usher_record_copy) || length > copy_size - sizeof(usher_record_copy)) return 0;
+  size_t at = usher_record_token_at(source, (size_t)length, last, size);
+  if (at == 0) return 0;
   memcpy(body, source, (size_t)length);
-  memcpy(body + at, token, size);
-  memcpy(&fixed, source, sizeof fixed);
-  fixed.expires_boot_ms = expires_boot_ms;
-  fixed.expires_wall_ms = expires_wall_ms;
-  memcpy(body, &fixed, sizeof fixed);
+  usher_record_update(body, at, token, size, expires_boot_ms, expires_wall_ms);
   usher_record_seal(to, sequence, length);
   return 1;
 }

@@ -26,12 +26,12 @@ extension Engine {
     let endpoint = entry.delegate.endpoints.teardown
     let addresses = endpoint.flatMap { transport.addresses(of: $0) }
     // Most replies change only the token. This way takes a third of the time.
-    if let last = entry.recorded, recovery == nil, !options.transport.keepsCookies,
-      addresses == entry.recordedAddresses,
-      recordKeeper?.renew(entry.id, token: now.token, after: last.token, lifetime: lifetime) == true
+    if let last = entry.recorded, !options.transport.keepsCookies, addresses == entry.recordedAddresses,
+      renewRecord(entry.id, token: now.token, after: last.token, lifetime: lifetime)
     {
       entry.recorded = now
-      return KillPoint.pass("record")
+      KillPoint.pass("record")
+      return reportJournalFault()
     }
     guard let request = entry.delegate.ssmRequest(.teardown, token: now.token) else { return }
     let isFirst = entry.recorded == nil
@@ -47,5 +47,14 @@ extension Engine {
     if isKept || !isFirst || !events.logs(.warning) { return }
     events.write(
       .warning, LogLine(entry, "no room for the session's recovery record: if the process dies, its slot stays taken"))
+  }
+
+  /// - Returns: false if the caller must write the whole record.
+  private func renewRecord(
+    _ playback: PlaybackID, token: Secret, after last: Secret, lifetime: Milliseconds
+  ) -> Bool {
+    if recordKeeper?.renew(playback, token: token, after: last, lifetime: lifetime) == false { return false }
+    guard let journal = recovery?.journal, journal.keepsRecords else { return true }
+    return journal.renew(playback, token: token, after: last, lifetime: lifetime)
   }
 }

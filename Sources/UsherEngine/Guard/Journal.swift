@@ -32,6 +32,8 @@ package final class Journal: RecordKeeper {
   /// How many bytes of each copy of the page are in use.
   private var used = [Int](repeating: 0, count: 2 * JournalFile.slotCount)
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: JournalFile.copySize, alignment: 8)
+  /// The newest record of each slot, not encrypted; nil: the slot has none. `renew` changes only the token in it.
+  private var records = [Secret?](repeating: nil, count: JournalFile.slotCount)
   /// The sessions that dead processes have left. The context has the locks of their pages.
   package private(set) var left: [LeftSession] = []
   /// What is wrong with the journal, as a list with "; " between the reasons; empty: nothing.
@@ -87,9 +89,41 @@ package final class Journal: RecordKeeper {
   // MARK: The records of this context
 
   package func keep(_ record: RecoveryRecord, of playback: PlaybackID) -> Bool {
-    guard let page, let file, let cipher, let write = slots.next(of: playback) else { return false }
-    let head = MemoryLayout<usher_journal_copy>.size
-    guard let length = record.write(playback, into: UnsafeMutableRawBufferPointer(rebasing: buffer[head...])),
+    guard page != nil, let write = slots.next(of: playback) else { return false }
+    guard let length = record.write(playback, into: body) else {
+      wipe(buffer.bindMemory(to: UInt8.self))
+      // The other copy has an old token.
+      clear(playback)
+      return false
+    }
+    records[write.slot] = Secret(UnsafeRawBufferPointer(rebasing: body[..<length]).bindMemory(to: UInt8.self))
+    return seal(write, length, of: playback)
+  }
+
+  package func renew(_ playback: PlaybackID, token: Secret, after last: Secret, lifetime: Milliseconds) -> Bool {
+    guard page != nil, token.count == last.count, let slot = slots.last(of: playback)?.slot, let record = records[slot]
+    else { return false }
+    let end = RecoveryRecord.end(of: lifetime)
+    let isDone = record.withMutableBytes { bytes in
+      let at = usher_record_token_at(bytes.baseAddress, bytes.count, last.address, last.count)
+      if at == 0 { return false }
+      usher_record_update(bytes.baseAddress, at, token.address, token.count, end.boot, end.wall)
+      body.copyMemory(from: UnsafeRawBufferPointer(bytes))
+      return true
+    }
+    guard isDone, let write = slots.next(of: playback) else { return false }
+    return seal(write, record.count, of: playback)
+  }
+
+  /// The bytes of `buffer` behind the head of a copy.
+  private var body: UnsafeMutableRawBufferPointer {
+    UnsafeMutableRawBufferPointer(rebasing: buffer[MemoryLayout<usher_journal_copy>.size...])
+  }
+
+  /// Seals the record in `buffer`, and writes it to the file.
+  /// - Returns: false if the file does not have it.
+  private func seal(_ write: RecordSlots.Write, _ length: Int, of playback: PlaybackID) -> Bool {
+    guard let page, let file, let cipher,
       cipher.seal(buffer, slot: write.slot, sequence: write.sequence, length: length)
     else {
       wipe(buffer.bindMemory(to: UInt8.self))
@@ -97,8 +131,9 @@ package final class Journal: RecordKeeper {
       clear(playback)
       return false
     }
-    used[write.copy] = max(used[write.copy], head &+ length)
-    let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(head &+ length)])
+    let count = MemoryLayout<usher_journal_copy>.size &+ length
+    used[write.copy] = max(used[write.copy], count)
+    let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
     let result = file.write(UnsafeRawBufferPointer(bytes), page, copy: write.copy)
     wipe(bytes.bindMemory(to: UInt8.self))
     return noteWrite(result)
@@ -108,6 +143,7 @@ package final class Journal: RecordKeeper {
     guard let page, let file else { return }
     // The older copy comes first: if the process dies between the two writes, the newer record stays valid.
     if let writes = slots.clear(playback) {
+      records[writes.first.slot] = nil
       empty(writes.first.copy, page, file)
       empty(writes.second.copy, page, file)
     }

@@ -13,9 +13,3 @@ package protocol RecordKeeper: AnyObject {
   /// Removes the record of a playback; does nothing if there is none.
   func clear(_ playback: PlaybackID)
 }
-
-extension RecordKeeper {
-  package func renew(_ playback: PlaybackID, token: Secret, after last: Secret, lifetime: Milliseconds) -> Bool {
-    false
-  }
-}

@@ -33,6 +33,42 @@ import Testing
     #expect(try LeftSession.request(record.record, insecure: false, sendsCookies: false)?.headers.count == 1)
   }
 
+  @Test(arguments: keys.indices) func record_renewed_hasTheNewTokenAndAllElse(index: Int) throws {
+    let scene = JournalScene(key: Self.keys[index])
+    let journal = scene.open()
+    #expect(journal.keep(scene.record("s1", lifetime: 1), of: 7))
+    for (last, next) in [("s1", "s2"), ("s2", "s3"), ("s3", "s4")] {
+      #expect(journal.renew(7, token: secret(next), after: secret(last), lifetime: 120_000))
+    }
+    journal.end()
+    let next = scene.open()
+    defer { next.end() }
+    let record = try #require(next.left.first, "the renewed record has its first lifetime, which is over")
+    let request = try #require(try LeftSession.request(record.record, insecure: false, sendsCookies: true))
+    let lines = request.headers.map { $0.withBytes { String(decoding: $0.dropLast(), as: UTF8.self) } }
+    #expect(lines == ["t: s4", "Cookie: lb=server-7"])
+    #expect(request.body?.withBytes { Array($0) } == Array("{}".utf8))
+  }
+
+  @Test func renewal_thatIsMoreThanANewToken_isRefused_andChangesNothing() {
+    let scene = JournalScene()
+    let journal = scene.open()
+    #expect(!journal.renew(7, token: secret("s2"), after: secret("s1"), lifetime: 120_000), "there is no record")
+    #expect(journal.keep(scene.record("s1"), of: 7))
+    let before = scene.image
+    #expect(!journal.renew(7, token: secret("longer"), after: secret("s1"), lifetime: 120_000))
+    #expect(!journal.renew(7, token: secret("s3"), after: secret("s2"), lifetime: 120_000), "s2 is not in the record")
+    #expect(!journal.renew(8, token: secret("s2"), after: secret("s1"), lifetime: 120_000))
+    #expect(scene.image == before)
+    journal.clear(7)
+    #expect(!journal.renew(7, token: secret("s2"), after: secret("s1"), lifetime: 120_000), "the record was cleared")
+    #expect(!scene.contains("t: s"))
+    #expect(journal.keep(scene.record("s8"), of: 8))
+    #expect(journal.renew(8, token: secret("s9"), after: secret("s8"), lifetime: 120_000))
+    journal.end()
+    #expect(scene.found().tokens == ["t: s9"])
+  }
+
   @Test func recordOfALivingContext_isNotTouched_andEachContextHasItsPage() {
     let scene = JournalScene()
     let living = scene.open()
