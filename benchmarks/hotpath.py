@@ -186,17 +186,12 @@ LIMITS = """\
 
 RESULTS.md has the measured figures. These are the reasons, and what was tried.
 
-- **Instructions per heartbeat, at most 1.05 of the bare loop.** libcurl 7.84 to 8.0 keep a pointer to freed memory in a
-  handle that has received a reply; a server can then damage the host's heap with a header line that begins with a
-  blank. So with these versions each request gets a new copy of a handle: `curl_easy_duphandle` and
-  `curl_easy_cleanup`, a tenth of all instructions. Half of this is glibc, which merges all small free blocks when
-  libcurl asks for a large one. With other versions of libcurl the library uses its handles again. Nothing in libcurl's
-  interface resets the pointer: `curl_easy_reset()` keeps it, and header callbacks run too late. The rest of the
-  difference is libusher's own code: mostly reference counts, then the heap of timers, and copying and wiping secrets.
+- **Instructions per heartbeat, at most 1.05 of the bare loop.** The difference is libusher's own code: mostly reference
+  counts, then the heap of timers, and copying and wiping secrets.
 
 - **CPU per heartbeat on the real clock, at most that of plain C.** With 100 heartbeats a second the processor's caches
-  are cold at each heartbeat, and the library runs more code than plain C: its own, and the copy of the handle. The
-  waits and the system calls, which were the larger part of the difference, are now nearly those of plain C.
+  are cold at each heartbeat, and the library runs more code than plain C. The waits and the system calls, which were
+  the larger part of the difference, are now nearly those of plain C.
 
 - **At most 800 bytes per playback beside tokens.** The object of a playback takes 600 bytes, more than half of them for
   the state of its session. Four small objects (the two handles, and the parts of player and playback that other

@@ -23,12 +23,54 @@ struct curl_shim_headers {
   int32_t is_bad;
   /* How many idle seconds the reply's `Keep-Alive: timeout=` allows the connection; -1: it does not say. */
   int32_t idle_seconds;
-  /* The handle of the transfer; only curl_shim_count_cookie() uses it. */
+  /* CURL_SHIM_LINE_... */
+  int32_t first_line;
+  /* The handle of the transfer. */
   CURL *easy;
   /* The flags of the process's TLS connections, and the flag of this transfer's newest connection (see tls.h). */
   struct curl_shim_handshakes *handshakes;
   uint8_t *asked;
 };
+
+/* libcurl 7.84 to 8.0 keep a pointer to the last header line of a handle's previous reply, although they have freed
+ * that line. If the first header line of the next reply begins with a blank, they write to this memory, as if it
+ * continued the freed line: a server could damage the host's heap. They do so before they pass the line to the header
+ * callback. But with CURLOPT_HEADER they first pass it to the body callback, which can stop the transfer. So libusher
+ * sets CURLOPT_HEADER at the start of each transfer, until libcurl has stored one header line. The states are: */
+/* libcurl passes only the body to the body callback. */
+#define CURL_SHIM_LINE_STORED 0
+/* libcurl passes header lines to the body callback, too. The next byte is the first one of a line. */
+#define CURL_SHIM_LINE_BEGINS 1
+/* The same, and the next byte belongs to the line before. */
+#define CURL_SHIM_LINE_GOES_ON 2
+/* The body callback has stopped the transfer, because the first header line began with a blank. */
+#define CURL_SHIM_LINE_REFUSED 3
+/* Called when a transfer starts. */
+static inline CURLcode curl_shim_check_first_line(struct curl_shim_headers *headers) {
+  headers->first_line = CURL_SHIM_LINE_BEGINS;
+  return curl_easy_setopt(headers->easy, CURLOPT_HEADER, 1L);
+}
+/* The body callback calls this until a header line is stored. Returns 0 if it must stop the transfer. */
+static inline int curl_shim_may_store(struct curl_shim_headers *headers, const char *bytes, size_t size) {
+  if (size == 0) return 1;
+  const int begins = headers->first_line == CURL_SHIM_LINE_BEGINS;
+  headers->first_line = bytes[size - 1] == '\n' ? CURL_SHIM_LINE_BEGINS : CURL_SHIM_LINE_GOES_ON;
+  if (!begins || (bytes[0] != ' ' && bytes[0] != '\t')) return 1;
+  headers->first_line = CURL_SHIM_LINE_REFUSED;
+  return 0;
+}
+/* The header callback calls this until a header line is stored. libcurl does not store status lines and the empty lines
+ * that end the headers. A body, or another status line, may follow an empty line. */
+static __attribute__((noinline, unused)) void curl_shim_note_stored_line(
+    struct curl_shim_headers *headers, const char *line, size_t size) {
+  if (size >= 5 && memcmp(line, "HTTP/", 5) == 0) return;
+  long status = 0; /* 0: a proxy has replied, but the server has not. */
+  const int is_empty = size > 0 && (line[0] == '\r' || line[0] == '\n');
+  if (is_empty && (curl_easy_getinfo(headers->easy, CURLINFO_RESPONSE_CODE, &status) != CURLE_OK || status < 200))
+    return;
+  headers->first_line = CURL_SHIM_LINE_STORED;
+  curl_easy_setopt(headers->easy, CURLOPT_HEADER, 0L);
+}
 
 /* Whether the header line has this name, in any letter case. `name` is in lower case and ends in a colon. */
 static inline int curl_shim_is_header(const char *line, size_t size, const char *name, size_t length) {
@@ -89,6 +131,7 @@ static __attribute__((noinline, unused)) size_t curl_shim_count_header(
   struct curl_shim_headers *headers = (struct curl_shim_headers *)data;
   const size_t bytes = size * count;
   headers->left -= (int64_t)bytes + CURL_SHIM_HEADER_LINE_COST;
+  if (headers->first_line != CURL_SHIM_LINE_STORED) curl_shim_note_stored_line(headers, line, bytes);
   if (bytes > 17 && (line[16] == ':' || line[17] == ':')) curl_shim_note_coding(headers, line, bytes);
   if (bytes > 11 && line[10] == ':') curl_shim_note_idle_time(headers, line, bytes);
   return headers->left < 0 || headers->is_bad ? 0 : bytes;

@@ -3,20 +3,27 @@ line."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import ssl
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+import trustme
 from raw import RawServer
+
+from usher.testing.doors import Proxy
 
 REPLY = json.dumps({"sessionToken": "token-of-the-session", "heartbeat": 60}).encode()
 HOST = """
 import sys
 import usher
 
-with usher.Context(proxy="") as context:
+with usher.Context(proxy=sys.argv[2], ca_file=sys.argv[3]) as context:
     delegate = usher.SSPDelegate(context, license_url=sys.argv[1], ssm_url=sys.argv[1])
     player = usher.Player(context)
     for _ in range(6):
@@ -31,20 +38,73 @@ with usher.Context(proxy="") as context:
 """
 
 
-@pytest.mark.parametrize("first", [b" folded", b"\tfolded: 1", b" a: b"], ids=["text", "tab", "field"])
-def test_reply_whoseFirstHeaderLineIsFolded_harmsNoMemoryOfTheHost(first: bytes) -> None:
-    """The host process overwrites all memory that it frees. So it would crash if libcurl used header lines after they
-    are freed; it does not crash."""
-    usual = b"HTTP/1.1 200 OK\r\nX-Padding: 1\r\nContent-Length: %d\r\n\r\n" % len(REPLY) + REPLY
-    folded = b"HTTP/1.1 200 OK\r\n" + first + b"\r\nContent-Length: %d\r\n\r\n" % len(REPLY) + REPLY
-    with RawServer(usual, folded, usual, folded) as server:
-        host = subprocess.run(
-            [sys.executable, "-c", HOST, server.url],
-            env={**os.environ, "MALLOC_PERTURB_": "85"},
-            capture_output=True,
-            text=True,
-            timeout=50,
-        )
-    assert host.returncode == 0, f"the host ended with {host.returncode}:\n{host.stdout}{host.stderr}"
-    assert host.stdout.count("\n") == 6
-    assert "session" in host.stdout
+STATUS = b"HTTP/1.1 200 OK\r\n"
+INTERIM = b"HTTP/1.1 100 Continue\r\n"
+LENGTH = b"Content-Length: %d\r\n\r\n" % len(REPLY)
+USUAL = STATUS + b"X-Padding: 1\r\n" + LENGTH + REPLY
+
+
+CA = trustme.CA()
+Play = Callable[..., list[str]]
+
+
+@pytest.fixture(params=["http", "https", "tunnel"])
+def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
+    """A host makes six set-ups, to which the server sends these replies; returns how they end. The process of the host
+    overwrites all memory that it frees, so it crashes if libcurl uses a header line after it was freed.
+
+    In a tunnel, a proxy sends a reply without header lines before the server does."""
+    ca = tmp_path / "ca.pem"
+    CA.cert_pem.write_to_path(str(ca))
+    context = None if request.param == "http" else ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    if context:
+        CA.issue_cert("127.0.0.1").configure_cert(context)
+    proxy = Proxy() if request.param == "tunnel" else None
+    with proxy or contextlib.nullcontext():
+
+        def results(*replies: bytes) -> list[str]:
+            with RawServer(*replies, tls=context) as server:
+                host = subprocess.run(
+                    [
+                        sys.executable,
+                        "-c",
+                        HOST,
+                        server.url,
+                        proxy.address if proxy else "",
+                        str(ca),
+                    ],
+                    env={**os.environ, "MALLOC_PERTURB_": "85"},
+                    capture_output=True,
+                    text=True,
+                    timeout=50,
+                    check=False,
+                )
+            assert host.returncode == 0, f"the host ended with {host.returncode}:\n{host.stdout}{host.stderr}"
+            return str(host.stdout).split()
+
+        yield results
+
+
+@pytest.mark.parametrize("before", [STATUS, INTERIM + b"\r\n" + STATUS], ids=["first", "interim"])
+@pytest.mark.parametrize("line", [b" folded", b"\tfolded: 1", b" a: b"], ids=["text", "tab", "field"])
+def test_reply_whoseFirstHeaderLineIsFolded_isRefused_andHarmsNoMemoryOfTheHost(
+    play: Play, before: bytes, line: bytes
+) -> None:
+    folded = before + line + b"\r\n" + LENGTH + REPLY
+    assert play(USUAL, folded, USUAL, folded) == ["session", "TRANSPORT"] * 2 + ["TRANSPORT"] * 2
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        STATUS + b"\r\n " + REPLY,
+        INTERIM + b"\r\n" + STATUS + b"\r\n\t" + REPLY,
+        STATUS + b"X: " + b"a" * (16384 - 3) + b" b\r\n" + LENGTH + REPLY,
+        STATUS + b"A: 1\r\n folded\r\n" + LENGTH + REPLY,
+        INTERIM + b"Link: a\r\n\r\n" + STATUS + LENGTH + REPLY,
+    ],
+    ids=["no-headers", "interim-no-headers", "long-line", "folded-later", "interim"],
+)
+def test_reply_withABlankElsewhere_isRead(play: Play, reply: bytes) -> None:
+    """A body, a part of a line, and a line that continues another one may begin with a blank."""
+    assert play(USUAL, reply, USUAL, reply) == ["session"] * 6

@@ -182,6 +182,10 @@ def test_memory_ofAHostThatBindsLate_holdsAtMost65BytesOfASecret(hosts: Hosts, t
     the calling thread; at most 65 bytes of each secret stay there."""
     with head_end(tls=tls) as headend:
         found = hosts.left_of_session(headend, binds_late=True, look=longest_runs)
+    if any(size > 65 for size in found.values()):
+        # The bytes beside a saved register may continue the secret by chance. With other secrets they do not.
+        with head_end(tls=tls) as headend:
+            found &= hosts.left_of_session(headend, binds_late=True, look=longest_runs)
     assert all(size <= 65 for size in found.values()), found
 
 

@@ -5,7 +5,7 @@ internal import UsherCore
 /// One easy handle of libcurl, and the request in flight on it. If the next request on the handle goes to the same
 /// endpoint, this type does not set the options of the endpoint again.
 final class CurlTransfer {
-  private(set) var easy: UnsafeMutableRawPointer
+  let easy: UnsafeMutableRawPointer
   private(set) var id: TransferID = 0
   /// The endpoint of the last request.
   private(set) var endpoint: Endpoint?
@@ -20,6 +20,8 @@ final class CurlTransfer {
     return all
   }()
   private static let sslPending = curl_shim_find_ssl_pending()
+  /// headers.h says why.
+  private static let mustCheckFirstLine = curl_shim_version() >= 0x07_54_00 && curl_shim_version() < 0x08_01_00
   private(set) var request: HTTPRequest?
   private var reply = SecretBuffer()
   private var isTooLarge = false
@@ -77,8 +79,8 @@ final class CurlTransfer {
     headers.initialize(
       to:
         curl_shim_headers(
-          left: Self.headersMost, codings: 0, is_bad: 0, idle_seconds: -1, easy: easy, handshakes: Self.handshakes,
-          asked: nil))
+          left: Self.headersMost, codings: 0, is_bad: 0, idle_seconds: -1, first_line: 0, easy: easy,
+          handshakes: Self.handshakes, asked: nil))
   }
 
   deinit {
@@ -106,21 +108,6 @@ final class CurlTransfer {
     curl_shim_set_callback_data(easy, Unmanaged.passUnretained(self).toOpaque(), headers, errorText, share) != 0
   }
 
-  /// Frees the handle and takes a new one. Returns false if libcurl has no memory; then there is no handle any more.
-  func renew(template: UnsafeMutableRawPointer, _ share: UnsafeMutableRawPointer?) -> Bool {
-    // Free the old handle first, so that the new handle can use the same memory.
-    curl_easy_cleanup(easy)
-    guard let copy = curl_easy_duphandle(template) else { return false }
-    easy = copy
-    headers.pointee.easy = copy
-    endpoint = nil
-    handleOptions = HandleOptions()
-    moreTimeToConnect = 0
-    if setCallbackData(share) { return true }
-    curl_easy_cleanup(copy)
-    return false
-  }
-
   /// - Returns: false if libcurl refused an option; then the request must not be sent.
   /// - Parameters:
   ///   - addresses: the addresses of the host, as CURLOPT_RESOLVE reads them; nil: libcurl looks them up.
@@ -141,6 +128,7 @@ final class CurlTransfer {
     lacksDescriptor = false
     tried = []
     errorText.pointee = 0
+    if Self.mustCheckFirstLine, curl_shim_check_first_line(headers) != CURLE_OK { return false }
     return setAddress(request, avoidsProxy: avoidsProxy) && setAddresses(addresses, version) && setMethod(request)
       && setConnection(request, isFresh: isFresh) && setHeaders(request)
   }
@@ -289,6 +277,9 @@ final class CurlTransfer {
   /// Called by libcurl with each part of the decoded body. Returns false if the body exceeds `max_response_bytes`; then
   /// libcurl stops reading.
   func takeBody(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    if headers.pointee.first_line != CURL_SHIM_LINE_STORED {
+      return curl_shim_may_store(headers, bytes.baseAddress, bytes.count) != 0
+    }
     KillPoint.pass("body")
     guard reply.count + bytes.count <= limit else {
       isTooLarge = true
@@ -332,6 +323,9 @@ final class CurlTransfer {
 
   func outcome(_ code: CURLcode, dropped: Dropped?) -> HTTPOutcome {
     isReplyLong = false
+    // Other versions of libcurl report such a line with this code.
+    let isFolded = headers.pointee.first_line == CURL_SHIM_LINE_REFUSED
+    let code = isFolded ? CURLE_WEIRD_SERVER_REPLY : code
     let status = Int32(truncatingIfNeeded: curl_shim_response_code(easy))
     if code != CURLE_OK, dropped == .unwatched {
       return .failure(

@@ -6,11 +6,6 @@ internal import UsherCore
 ///
 /// A new handle is a copy of a template that has all options.
 final class TransferPool {
-  /// libcurl 7.84 to 8.0 keep a pointer to the last header line of a handle's previous reply, although they have freed
-  /// that line. If the first header line of the next reply begins with a blank, they write to this memory: a server
-  /// could damage the host's heap. With such a libcurl each request gets a new handle (`CurlTransfer.renew`).
-  private static let canReuseHandles = curl_shim_version() < 0x07_54_00 || curl_shim_version() >= 0x08_01_00
-
   private let options: TransportOptions
   private let connections: Connections
   /// The cookies of each origin; nil: the context keeps no cookies.
@@ -37,7 +32,6 @@ final class TransferPool {
 
   /// Returns a handle that already has this endpoint's settings, otherwise any other one; nil if libcurl has no memory.
   func take(_ endpoint: Endpoint) -> CurlTransfer? {
-    guard Self.canReuseHandles else { return takeRenewed() }
     var index = idle.count - 1
     while index >= 0 {
       if idle[index].endpoint === endpoint {
@@ -49,15 +43,9 @@ final class TransferPool {
     return idle.popLast() ?? make()
   }
 
-  private func takeRenewed() -> CurlTransfer? {
-    guard let transfer = idle.popLast() else { return make() }
-    guard let template, transfer.renew(template: template, share) else { return nil }
-    return transfer
-  }
-
   /// Takes back a handle whose request has ended well.
   func recycle(_ transfer: CurlTransfer) {
-    transfer.release(keepsHandle: Self.canReuseHandles)
+    transfer.release(keepsHandle: true)
     if idle.count < keptMax { idle.append(transfer) } else { curl_easy_cleanup(transfer.easy) }
   }
 
