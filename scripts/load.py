@@ -195,7 +195,7 @@ def hammer(options: argparse.Namespace) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("tests", nargs="*", choices=["hold", "hammer"], default=[], help="default: both")
+    parser.add_argument("tests", nargs="*", metavar="hold|hammer", help="the tests to run; default: both")
     parser.add_argument("--screens", type=int, default=10_000)
     parser.add_argument("--rate", type=float, default=100)
     parser.add_argument("--period", type=float, default=60)
@@ -205,6 +205,8 @@ def main() -> int:
     parser.add_argument("--html", help="write the report of the first test")
     options = parser.parse_args()
     tests = {"hold": hold, "hammer": hammer}
+    if unknown := set(options.tests) - set(tests):
+        parser.error(f"there is no test {', '.join(sorted(unknown))}; the tests are: {', '.join(tests)}")
     wrong = [words for name in options.tests or tests for words in tests[name](options)]
     for words in wrong:
         print(f"not ok - {words}")
