@@ -193,10 +193,10 @@ RESULTS.md has the measured figures. These are the reasons, and what was tried.
   are cold at each heartbeat, and the library runs more code than plain C. The waits and the system calls, which were
   the larger part of the difference, are now nearly those of plain C.
 
-- **CPU per heartbeat with a journal, at most 1.10.** Half of the cost is the system's: one `pwrite()` of 1.3 kB for each
-  heartbeat. OpenSSL takes most of the rest, if the journal is encrypted; libusher replaces only the token in the record
-  that it keeps in memory. A mapped file would need no system call. But if another process cut the file, the host would
-  die from SIGBUS.
+- **CPU per heartbeat with a journal, at most 1.10.** Half of the cost is the system's: one `pwrite()` of 1.3 kB for
+  each heartbeat. OpenSSL takes most of the rest, if the journal is encrypted; libusher replaces only the token in the
+  record that it keeps in memory. A mapped file would need no system call. But if another process cut the file, the
+  host would die from SIGBUS.
 
 - **At most 800 bytes per playback beside tokens.** The object of a playback takes 600 bytes, more than half of them for
   the state of its session. Four small objects (the two handles, and the parts of player and playback that other
