@@ -10,6 +10,7 @@ endif
 .PHONY: built
 .PHONY: help demo generate test lint format faults chaos floods load sanitize fuzz bench profile model simulate
 .PHONY: mutants swift-release release test-release test-packages build clean
+.PHONY: sequences
 .PHONY: abi abi-hosts docs docs-check kills packages hosts host-packages player-packages packaging-packages debs wheels
 .SECONDARY:
 
@@ -47,6 +48,7 @@ help:
 	@echo '  make format    lays out the source files that make lint complains about'
 	@echo '  make docs      build/site: the documentation as static pages, with a reference of each language'
 	@echo '  make docs-check  opens the site in Chromium: axe-core, and screenshots in build/site-check'
+	@echo '  make sequences draws the pictures of docs/concepts again (NAMES="zap")'
 	@echo '  make debs      build/debs: Debian packages of the commit HEAD (docs/packaging.md)'
 	@echo '  make wheels    build/wheels: wheels and source distributions of the commit HEAD'
 	@echo '  make release   build/release: all files of a release, with check sums (minutes; KEY=NAME signs them by GPG)'
@@ -101,6 +103,10 @@ lint: .venv/ready
 
 format: .venv/ready
 	@$(python) scripts/format $(FILES)
+
+# Draws the pictures of docs/concepts.
+sequences: $(shipped) .venv/ready
+	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 120 $(python) scripts/draw-sequence $(NAMES)
 
 docs: $(shipped) .venv-docs/ready
 	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 900 .venv-docs/bin/python scripts/site

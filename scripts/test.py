@@ -281,6 +281,13 @@ def all_parts() -> list[Part]:
             cores=0.7,
         ),
         Part(
+            "sequences",
+            "the pictures of docs/concepts: their scenes give the same messages",
+            [PYTHON, str(ROOT / "scripts" / "draw-sequence"), "--check"],
+            environment={"USHER_LIBRARY": str(SHIPPED)},
+            cores=0.5,
+        ),
+        Part(
             "site",
             "make docs: the documentation site, without a warning",
             ["make", "--no-print-directory", "docs"],
