@@ -65,6 +65,39 @@ def quotes() -> None:
     )
 
 
+def pieces_of(block: str) -> list[list[str]]:
+    """Returns the parts of a quote, which a line with an ellipsis separates, as lists of lines without indentation."""
+    parts = re.split(r"^[ ]*/\* \.\.\. \*/\n", block, flags=re.M)
+    return [[line.strip() for line in part.splitlines()] for part in parts]
+
+
+def is_quote(block: str, program: str) -> bool:
+    """Whether the program has the parts of the quote, in order."""
+    lines, since = [line.strip() for line in program.splitlines()], 0
+    for piece in pieces_of(block):
+        found = [at for at in range(since, len(lines)) if lines[at : at + len(piece)] == piece]
+        if not found:
+            return False
+        since = found[0] + len(piece)
+    return True
+
+
+def services() -> None:
+    """Checks docs/services: each block of C quotes an example to which the page links, and each URL of a request is in
+    docs/protocol.md or docs/delegates.md. The pages there and in docs/concepts have no code block of another kind,
+    because no test would run it."""
+    known = text_of(ROOT / "docs" / "protocol.md") + text_of(ROOT / "docs" / "delegates.md")
+    for page in sorted([*(ROOT / "docs" / "services").glob("*.md"), *(ROOT / "docs" / "concepts").glob("*.md")]):
+        text = text_of(page)
+        languages = re.findall(r"^```(?!\{)(.*?)\n.*?^```$", text, re.M | re.S)
+        examples = [(page.parent / name).resolve() for name in re.findall(r"\]\(([^)]*/examples/c/\w+\.c)\)", text)]
+        quoted = [block for block in blocks(page, "c") if any(is_quote(block, text_of(path)) for path in examples)]
+        wrong = [] if len(quoted) == len(languages) else [f"{len(languages)} blocks: {', '.join(languages)}"]
+        urls = re.findall(r"`(?:GET|POST) ([^`]+)`", text)
+        wrong += [f"neither page has the URL {url}" for url in urls if url not in known]
+        claim(f"{page.relative_to(ROOT)}: its {len(languages)} quotes and {len(urls)} requests are right", wrong)
+
+
 def links() -> None:
     for page in PAGES:
         targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text_of(page))
@@ -262,7 +295,20 @@ def no_machine() -> None:
 
 
 def main() -> int:
-    for check in (quotes, links, anchors, glossary, first_uses, paths, names, ledger, options, references, no_machine):
+    for check in (
+        quotes,
+        services,
+        links,
+        anchors,
+        glossary,
+        first_uses,
+        paths,
+        names,
+        ledger,
+        options,
+        references,
+        no_machine,
+    ):
         check()
     return 1 if failed else 0
 

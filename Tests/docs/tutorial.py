@@ -5,8 +5,8 @@
 
 Takes the programs in `sh` from the page and from the parts that it includes, and runs them in the folder of the
 repository, without `make build`. Instead of /tmp/usher and port 8090 they use a temporary folder and a free port. Then
-the head-end must have seen the requests of one playback, in order, and must hold no session. Prints one line per claim,
-"ok - ..." or "not ok - ...". Standard library only.
+the head-end must have seen the requests of one playback, in order, and must hold no session. A code block that no test
+runs is a failure. Prints one line per claim, "ok - ..." or "not ok - ...". Standard library only.
 """
 
 from __future__ import annotations
@@ -31,6 +31,18 @@ def commands(page: Path) -> str:
     )
     blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S)
     return "\n".join(blocks).replace("make build\n", "")
+
+
+def unrun() -> tuple[int, list[str]]:
+    """Returns how many code blocks the pages and their parts have, and those that no test runs. Programs are included
+    from files; tests run these files."""
+    count, wrong = 0, []
+    for part in sorted([*TUTORIAL.glob("*.md"), *TUTORIAL.glob("*.txt")]):
+        for language in re.findall(r"^```(.*?)\n.*?^```$", part.read_text(encoding="utf-8"), re.M | re.S):
+            count += not language.startswith("{")
+            if language != "sh" and not language.startswith("{"):
+                wrong.append(f"{part.name}: a block of the kind {language or 'none'}")
+    return count, wrong
 
 
 def failures(page: Path, folder: Path) -> list[str]:
@@ -63,6 +75,11 @@ def main() -> int:
         for line in wrong:
             print(f"    {line}")
         failed += bool(wrong)
+    count, wrong = unrun()
+    print(f"{'not ok' if wrong or not count else 'ok'} - a test runs each of the {count} code blocks of docs/tutorial")
+    for line in wrong:
+        print(f"    {line}")
+    failed += bool(wrong or not count)
     if not pages:
         print("not ok - docs/tutorial has no pages")
     return 1 if failed or not pages else 0
