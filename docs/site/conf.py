@@ -48,6 +48,7 @@ graphviz_output_format = "svg"
 html_theme = "furo"
 html_title = f"libusher {release}"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False

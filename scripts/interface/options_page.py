@@ -34,7 +34,14 @@ SIGNATURES = {
 """The Python methods that take options of these structures as parameters of their own."""
 RENAMED = {"simple_heartbeat": "heartbeat"}
 """The Python names of options that have another name in C."""
-UNITS = {"_ms": "ms", "_bytes": "bytes", "_permille": "thousandths", "_url": "URL", "_file": "path", "guardian_path": "path"}
+UNITS = {
+    "_ms": "ms",
+    "_bytes": "bytes",
+    "_permille": "thousandths",
+    "_url": "URL",
+    "_file": "path",
+    "guardian_path": "path",
+}
 """What the end of an option's name says about its value."""
 TYPES = {"const char *": "text", "const uint8_t *": "bytes", "uint32_t": "number", "uint64_t": "number"}
 
