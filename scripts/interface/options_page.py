@@ -34,6 +34,8 @@ SIGNATURES = {
 """The Python methods that take options of these structures as parameters of their own."""
 RENAMED = {"simple_heartbeat": "heartbeat"}
 """The Python names of options that have another name in C."""
+SAME = "same"
+"""What the page says if both names are the same."""
 UNITS = {
     "_ms": "ms",
     "_bytes": "bytes",
@@ -83,7 +85,8 @@ def default(field: Parameter, comment: str) -> str:
     if found := re.search(r"\b(?:Required|Not NULL)\b(.*)", comment):
         return "required" + first_sentence(found[1])
     if found := re.search(r"\bDefault: (.*?)(?:;|(?<!\.)\.(?= |$))", comment):
-        return found[1]
+        group = group_of(comment)
+        return found[1].removeprefix(group.prefix if group else "")
     is_number = field.type in ("uint32_t", "uint64_t", "size_t")
     if found := re.search(rf"\bDefault (.*?)(?:[{'' if is_number else ':'};]|\.(?= |$))", comment):
         return found[1]
@@ -95,7 +98,7 @@ def unit(headers: Headers, field: Parameter, comment: str) -> str:
     if group is not None:
         return f"`{group.prefix}*`"
     if field.type in headers.callbacks:
-        return f"callback: `{field.type}`"
+        return "callback"
     if field.type == "int32_t":
         return "0 or 1"
     for end, says in UNITS.items():
@@ -151,7 +154,8 @@ def tables(headers: Headers) -> str:
         for field in filter(is_option, structure.fields):
             comment = texts[field.name]
             python = python_name(headers, structure, field, comment)
-            cells = [f"`{field.name}`", f"`{python}`" if python else "-", unit(headers, field, comment)]
+            in_python = SAME if python == field.name else f"`{python}`" if python else "-"
+            cells = [f"`{field.name}`", in_python, unit(headers, field, comment)]
             cells += [as_code(default(field, comment)), as_code(meaning(comment))]
             lines.append(f"| {' | '.join([*cells, known.get((name, field.name), now)])} |")
         parts.append("\n".join(lines))
