@@ -9,6 +9,7 @@ from headers import Function, FunctionType, Headers, Parameter, Structure
 
 from .c_files import wrapped
 from .names import GROUPS
+from .python_words import class_name, in_python
 
 WIDTH = 120
 FIRST_LINE = "# Generated from include/usher/*.h by scripts/generate. Change the headers, then run `make generate`."
@@ -27,13 +28,6 @@ C_TYPES = {
     "const usher_api *": "c_void_p",
     "void": "None",
 }
-CAPITALS = {"ssp": "SSP", "v2": "V2"}
-"""Words of C names that have more than one capital letter in Python names."""
-
-
-def class_name(c_name: str) -> str:
-    """Makes a Python class name, e.g. SSPV2Options from usher_ssp_v2_options."""
-    return "".join(CAPITALS.get(word, word.capitalize()) for word in c_name.removeprefix("usher_").split("_"))
 
 
 def handle_name(c_name: str) -> str:
@@ -170,8 +164,7 @@ def natural(name: str) -> list[tuple[bool, int, str]]:
 
 ENUMS_HEAD = f'''\
 {FIRST_LINE}
-"""The constants of the headers as enumerations. The text below each member is copied from the header, so it has the C
-names of functions and options."""
+"""The constants of the headers as enumerations."""
 
 from __future__ import annotations
 
@@ -203,7 +196,7 @@ def member_docs(headers: Headers, python: str, constant: str) -> str:
     text = headers.constant_comments.get(constant, "")
     if not text:
         return ""
-    text = re.sub(r"\bUSHER_[A-Z0-9_]+\b", lambda found: names.get(found[0], found[0]), text)
+    text = re.sub(r"\bUSHER_[A-Z0-9_]+\b", lambda found: names.get(found[0], found[0]), in_python(text))
     return (
         textwrap.fill(f'"""{text}"""', WIDTH, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
         + "\n"
@@ -216,11 +209,17 @@ def enums(headers: Headers) -> str:
         members = list(group.members(headers))
         is_text = all(constant.number is None for _, constant in members)
         base = "str, Enum" if is_text else "OpenIntEnum" if group.is_open else "IntEnum"
-        first = " and ".join([*group.also, f"{group.prefix}..."])
+        first = " and ".join([*group.also, f"{group.prefix}*"])
         values = "".join(
             f"    {name} = {constant.value if is_text else constant.number}\n"
             + member_docs(headers, group.python, constant.name)
             for name, constant in members
         )
-        classes.append(f'class {group.python}({base}):\n    """{first}: {group.says}"""\n\n{values}')
+        says = textwrap.fill(
+            f'"""{group.says[0].upper()}{group.says[1:]} In C: {first}."""',
+            WIDTH,
+            initial_indent="    ",
+            subsequent_indent="    ",
+        )
+        classes.append(f"class {group.python}({base}):\n{says}\n\n{values}")
     return "\n\n".join(classes)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from headers import ROOT, Headers, Structure
 
 from .names import GROUPS, Group
-from .python_files import FIRST_LINE, WIDTH, class_name
+from .python_files import FIRST_LINE, WIDTH
+from .python_words import in_python
 
 ERRORS = ROOT / "bindings" / "python" / "src" / "usher" / "_errors.py"
 
@@ -52,18 +53,6 @@ CLASSES = [
     Options("LoaderOptions", "Options of resource loaders.", ("usher_loader_options",)),
 ]
 
-FUNCTIONS = {
-    "usher_context_new": "Context()",
-    "usher_context_free": "Context.close()",
-    "usher_context_close": "Context.close()",
-    "usher_context_add_loader": "ResourceLoader()",
-    "usher_customer_delegate_new": "CustomerDelegate()",
-    "usher_delegate_set_customer_callbacks": "CustomerDelegate.set_callback()",
-    "usher_complete_call": "SessionCall.answer()",
-    "usher_complete_license": "CustomerRequest.answer()",
-    "usher_player_free": "Player.close()",
-}
-"""The Python names of functions whose names do not follow from the C name."""
 TYPES = {
     "allowed_hosts": "Iterable[str] | None",
     "extra_headers": "Mapping[str, str] | str | None",
@@ -76,23 +65,13 @@ FURTHER = {
 """What to add to the comments of these options."""
 
 
-def owner(name: str) -> str:
-    """Returns the Python name of a C function, e.g. Playback.close() for usher_playback_close."""
-    if name in FUNCTIONS:
-        return FUNCTIONS[name]
-    for kind in ("context", "player", "playback", "delegate"):
-        if name.startswith(f"usher_{kind}_"):
-            return f"{kind.capitalize()}.{name.removeprefix(f'usher_{kind}_')}()"
-    return f"{name}()"
-
-
 def error_classes() -> dict[str, str]:
     """Returns the exception class of each status, as the table in _errors.py says."""
     return dict(re.findall(r"^    Status\.(\w+): (\w+),$", ERRORS.read_text(encoding="utf-8"), re.M))
 
 
-def in_python(headers: Headers, text: str) -> str:
-    """Replaces C names in a comment by the names that Python programs use."""
+def said_in_python(headers: Headers, text: str) -> str:
+    """Replaces C names in the comment of an option by the names that Python programs use."""
     errors = error_classes()
     members = {c.name: f"{group.python}.{name}" for group in GROUPS for name, c in group.members(headers)}
 
@@ -102,8 +81,7 @@ def in_python(headers: Headers, text: str) -> str:
             return errors.get(name.removeprefix("USHER_E_"), members.get(name, name))
         return "OFF" if name == "USHER_OFF" else members.get(name, name)
 
-    text = re.sub(r"\b(usher_\w+)\(\)", lambda found: owner(found[1]), text)
-    text = re.sub(r"\b(usher_\w+_options)\b", lambda found: f"``{class_name(found[1])}``", text)
+    text = in_python(text)
     for group in GROUPS:  # "USHER_ROUTE_...: where the SPC goes."
         name = f"``{group.python}``"
         text = text.replace(f"{group.prefix}...", name).replace(f"{name} Def", f"{name}. Def")
@@ -137,7 +115,7 @@ def option(headers: Headers, name: str, kind: str, text: str) -> Option | None:
     """Returns an option for a field of a structure, or None if Python programs do not set the field."""
     if name in ("struct_size", "user_data") or name.endswith(("_user_data", "destroy")) or kind in headers.callbacks:
         return None
-    said = in_python(headers, text) + FURTHER.get(name, "")
+    said = said_in_python(headers, text) + FURTHER.get(name, "")
     if kind == "const char *":
         own = "str | os.PathLike[str] | None" if name.endswith("_file") else "str | None"
         required = " Required." in f" {text}" and "except" not in text
@@ -206,17 +184,21 @@ def options(headers: Headers) -> str:
         lines = "\n".join(filled(f"{made.name}: {made.says}", "    ") for made in found)
         fields = "".join(map(declared, found))
         classes.append(f'class {wanted.python}({wanted.base}, total=False):\n{head}\n\n{lines}\n    """\n\n{fields}')
+    structures = {wanted.python: str(wanted.structures).replace("'", '"') for wanted in CLASSES}
     used = sorted(set(enumerations.values()))
     imports = "from ._c.enums import (\n" + "".join(f"    {name},\n" for name in used) + ")"
     return (
         f'{FIRST_LINE}\n"""The options of contexts, delegates and resource loaders, with their types, units and '
         'defaults."""\n\nfrom __future__ import annotations\n\nimport os\n'
         "from collections.abc import Iterable, Mapping\nfrom enum import IntEnum\n"
-        "from typing import TYPE_CHECKING, Literal, TypedDict\n\n"
-        f"{imports}\n\nif TYPE_CHECKING:\n    from typing_extensions import Required\n\n\n"
+        "from typing import TYPE_CHECKING, Literal\n\n"
+        f"{imports}\n\nif TYPE_CHECKING:\n    from typing import TypedDict\n\n"
+        "    from typing_extensions import Required\nelse:\n    from ._checked import Options as TypedDict\n\n\n"
         + "\n\n".join(classes)
         + f"\n\nENUMERATIONS: dict[str, type[IntEnum]] = {{\n{table(enumerations)}}}\n"
         '"""The enumeration of each option that has one."""\n\n'
         f"LARGEST = {{\n{table(limits)}}}\n"
         '"""The largest values of options that have a limit of their own."""\n'
+        f"STRUCTURES: dict[str, tuple[str, ...]] = {{\n{table(structures)}}}\n"
+        '"""The C structures that have the options of each class. A class also has the options of its base class."""\n'
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import usher
 from usher._options import ENUMERATIONS, LARGEST
-from usher.testing.headend import HeadEnd
+from usher.testing.headend import Fault, HeadEnd
 
 URL = "https://license.example/"
 
@@ -87,6 +88,28 @@ TYPES: list[tuple[Callable[[usher.Context], object], str]] = [
     ),
 ]
 
+OPTIONS: list[tuple[Callable[[], object], str]] = [
+    (
+        lambda: usher.SSPOptions(license_url=URL, setup_timeout_ms="5000"),  # type: ignore[typeddict-item]
+        "setup_timeout_ms: '5000' is a str; give whole milliseconds as an int, e.g. setup_timeout_ms=5000",
+    ),
+    (
+        lambda: usher.SSPOptions(licence_url=URL),  # type: ignore[typeddict-unknown-key]
+        "SSPOptions() has no option 'licence_url': did you mean 'license_url'?",
+    ),
+    (
+        lambda: usher.ContextOptions(clock="fake"),  # type: ignore[typeddict-item]
+        "clock: 'fake' is none of 'system', 'manual'",
+    ),
+    (lambda: usher.ContextOptions(journal_key="S3cr3t"), "journal_key: this is a str, not bytes"),  # type: ignore[typeddict-item]
+    (lambda: usher.SSPV2Options(license_url=URL, jitter_permille=501), "the largest value is 500"),
+    (lambda: usher.MultiInstanceOptions(license_url=URL, tokens_max=-1), "tokens_max: -1 is negative"),
+    (lambda: usher.DefaultOptions(extra_headers={"A": 5}), "extra_headers: the value of A"),  # type: ignore[dict-item]
+    (lambda: usher.CustomerOptions(suspend="pauze"), "did you mean 'pause'?"),  # type: ignore[typeddict-item]
+    (lambda: usher.LoaderOptions(allowed_hosts=["a b"]), "allowed_hosts: a host is empty or has a blank in it"),
+    (lambda: usher.LoaderOptions(certificate="x"), "certificate: this is a str, not bytes; encode it first"),  # type: ignore[typeddict-item]
+]
+
 VALUES: list[tuple[Callable[[usher.Context], object], str]] = [
     (ssp(setup_timeout_ms=-1), "setup_timeout_ms: -1 is negative"),
     (ssp(setup_timeout_ms=1 << 32), "setup_timeout_ms: 4294967296 is too large; the largest value is 4294967295"),
@@ -127,6 +150,24 @@ def test_wrongValue_isNamedWithItsCorrection(
     assert words in str(caught.value)
     assert "S3cr3t" not in str(caught.value)
     assert "usher_" not in str(caught.value), "a name of C"
+
+
+@pytest.mark.parametrize(("make", "words"), OPTIONS, ids=[words[:60] for _, words in OPTIONS])
+def test_optionsObject_wrongOption_isRefusedWhereItIsMade(make: Callable[[], object], words: str) -> None:
+    """An object with options checks them when it is made, also if no context ever uses it."""
+    with pytest.raises((TypeError, usher.InvalidArgumentError)) as caught:
+        make()
+    assert words in str(caught.value) and "S3cr3t" not in str(caught.value)
+
+
+def test_optionsObject_rightOptions_areADictThatAContextTakes() -> None:
+    options = usher.SSPOptions(license_url=URL, setup_timeout_ms=5000, suspend="pause", certificate_url=None)
+    assert options == {"license_url": URL, "setup_timeout_ms": 5000, "suspend": "pause", "certificate_url": None}
+    assert copy.deepcopy(options) == options
+    shown = "SSPOptions(license_url=<str>, setup_timeout_ms=5000, suspend=<str>, certificate_url=None)"
+    assert repr(options) == shown, "a URL may have a token in its query"
+    with usher.Context(**usher.ContextOptions(clock="manual")) as made, usher.SSPDelegate(made, **options):
+        pass
 
 
 def test_closedObjects_areNamed() -> None:
@@ -179,6 +220,22 @@ def test_waitSession_refused_hasTheWholeError() -> None:
     error = caught.value
     assert (error.service_code, error.http_status, error.origin) == (1007, 400, usher.Origin.SSM)
     assert error.must_stop
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "code"), [(Fault.status(503), 503, 0), (Fault.error(1012, status=403), 403, 1012)]
+)
+def test_waitSession_failed_hasTheWholeError(fault: Fault, status: int, code: int) -> None:
+    """The session manager is down, or refuses the token; wait_session() raises what the server has said."""
+    with HeadEnd() as headend, usher.Context() as context, usher.Player(context) as player:
+        headend.faults.add("setup", fault, always=True)
+        delegate = usher.SSPDelegate(context, license_url=headend.license_url("clearkey"), ssm_url=headend.ssm_url)
+        token = headend.content_token("alice")
+        with player.play(token, delegate=delegate) as playback, pytest.raises(usher.UsherError) as caught:
+            playback.wait_session()
+    error = caught.value
+    assert (error.http_status, error.origin, error.operation) == (status, usher.Origin.SSM, usher.Operation.SETUP)
+    assert (error.service_code, error.must_stop) == (code, True)
 
 
 def test_aioPlay_asAContextManager_closesThePlayback() -> None:

@@ -68,7 +68,7 @@ class Inquiry(Generic[Result]):
 
 @dataclass(frozen=True)
 class Response:
-    """Copies a usher_response_info that has no error."""
+    """Copies a reply that has no error."""
 
     data: bytes = field(repr=False)
     period_ms: int
@@ -77,7 +77,7 @@ class Response:
 
 
 def read(info: Any) -> Response:
-    """Copies a usher_response_info. If it contains an error, raises this error."""
+    """Copies a reply. If it contains an error, raises this error."""
     error = ffi.from_detail(info.error)
     if error is not None:
         raise error

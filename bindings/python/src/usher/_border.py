@@ -143,6 +143,30 @@ def function(value: Any, name: str) -> Any:
     raise TypeError(f"{name}: {shown(value)}; give a function")
 
 
+_SIMPLE: dict[str, tuple[type, ...]] = {
+    "bool": (bool,),
+    "bytes": (bytes,),
+    "float": (float, int),
+    "int": (int,),
+    "str": (str,),
+    "None": (type(None),),
+}
+
+
+def simple(value: object, annotation: str, name: str) -> None:
+    """Raises TypeError if a value has not the type that an annotation such as "int | None" names. Accepts every value
+    if the annotation also names a type that is not simple."""
+    kinds = annotation.split(" | ")
+    if not all(kind in _SIMPLE for kind in kinds):
+        return
+    is_bool = isinstance(value, bool) and "bool" not in kinds  # Python's bool is a subclass of int
+    if is_bool or not isinstance(value, tuple(each for kind in kinds for each in _SIMPLE[kind])):
+        said = f"{value} is a bool" if is_bool else shown(value)
+        raise TypeError(
+            f"{name}: {said}; give {' or '.join(kind if kind == 'None' else article(kind) for kind in kinds)}"
+        )
+
+
 def several(value: object, name: str) -> list[object]:
     """Returns the elements of a list or another iterable."""
     if isinstance(value, bytes | str):
@@ -162,6 +186,14 @@ def headers(value: object, name: str) -> str:
         if ":" in header or "\n" in header + content:
             raise refused(f"{name}: a header contains a line break, or its name contains a colon")
     return "\n".join(f"{header}: {content}" for header, content in value.items())
+
+
+def hosts(value: object, name: str) -> str:
+    """Returns the hosts of a list, separated by blanks."""
+    patterns = [text(host, f"{name}: a host") for host in several(value, name)]
+    if any(not pattern or any(map(str.isspace, pattern)) for pattern in patterns):
+        raise refused(f"{name}: a host is empty or has a blank in it")
+    return " ".join(patterns)
 
 
 def meant(word: str, known: Iterable[str]) -> str:
@@ -249,7 +281,7 @@ _CLASSES = {"context": "Context", "player": "Player", "playback": "Playback"}
 
 
 def caller(function: str) -> str:
-    """Returns the Python name of a library function, such as "Context.pump()" for "usher_context_pump"."""
+    """Returns the Python name of a function of the C library, such as "Context.pump()"."""
     subject, _, action = function.removeprefix("usher_").partition("_")
     if subject in _CLASSES and action and action != "new":
         return f"{_CLASSES[subject]}.{action}()"

@@ -26,8 +26,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class LegacyCodes:
-    """The numbers that other players use for an error, for hosts that migrate from these players; see
-    usher_legacy_codes.
+    """The numbers that other players use for an error, for hosts that migrate from these players.
 
     Attributes:
         react_native: 6001 set-up, 6002 teardown, 6003 heartbeat, 6004 too many sessions, 50xx licences; 0: no number

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal
 
 from ._c.enums import (
     AppendVersion,
@@ -28,7 +28,11 @@ from ._c.enums import (
 )
 
 if TYPE_CHECKING:
+    from typing import TypedDict
+
     from typing_extensions import Required
+else:
+    from ._checked import Options as TypedDict
 
 
 class ContextOptions(TypedDict, total=False):
@@ -89,8 +93,8 @@ class ContextOptions(TypedDict, total=False):
         another process needs to tear the session down. If the process dies, the next context with this path gives the
         slots back before it sets up its first session, and reports EventType.RECOVERED_SLOT for each. The library makes
         the file with the mode 0600. Up to 16 contexts, also of several processes, may use one file at the same time. If
-        the file cannot be used, the context works without it and reports EventType.JOURNAL_ERROR. See docs/recovery.md.
-        Default: none.
+        the file cannot be used, the context works without it and reports EventType.JOURNAL_ERROR. See the manual's page
+        `recovery`. Default: none.
     journal_key: Key with which the library encrypts the journal (AES-256-GCM): 32 random bytes, the same at each start.
         Keep the key where others cannot read it, and not beside the journal. The library wipes its copy. If you set
         `journal_file`, set either this option or `journal_in_clear`; otherwise Context() raises InvalidArgumentError.
@@ -103,8 +107,8 @@ class ContextOptions(TypedDict, total=False):
     guardian: ``Guardian``: whether a guardian watches this process: a small separate process, usher-guardian. If this
         process ends without closing its sessions (SIGKILL, a crash, _exit(), exec), the guardian tears them down at
         once. The guardian never touches a session while this process lives, except if this process closes the library's
-        descriptors. Sessions of customer SSM have no guardian: only the host knows how to tear them down.
-        docs/guardian.md has the details. Default: Guardian.OFF.
+        descriptors. Sessions of customer SSM have no guardian: only the host knows how to tear them down. The manual's
+        page `guardian` has the details. Default: Guardian.OFF.
     close_at_exit_ms: How long the end of the process (exit(), or a return from main()) may wait for the teardown of the
         sessions that this context still holds, ms. The library then closes all playbacks of the context in an exit
         handler. Default 0: the end of the process does not wait, and nothing is torn down. _exit(), quick_exit(),
@@ -449,3 +453,13 @@ LARGEST = {
     "retry_permille": 1000,
 }
 """The largest values of options that have a limit of their own."""
+STRUCTURES: dict[str, tuple[str, ...]] = {
+    "ContextOptions": ("usher_context_options",),
+    "CustomerOptions": ("usher_customer_options",),
+    "DefaultOptions": ("usher_default_options",),
+    "LoaderOptions": ("usher_loader_options",),
+    "MultiInstanceOptions": ("usher_token_map_options",),
+    "SSPOptions": ("usher_ssp_options",),
+    "SSPV2Options": ("usher_ssp_v2_options",),
+}
+"""The C structures that have the options of each class. A class also has the options of its base class."""

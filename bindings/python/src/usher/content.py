@@ -76,7 +76,7 @@ class FileProtection:
 
 
 def read_mp4(source: str | os.PathLike[str] | BinaryIO | Callable[[int, int], bytes]) -> FileProtection:
-    """Reads how an MP4 file is protected; see usher_read_mp4(). It reads only a few kB, even if the file is large.
+    """Reads how an MP4 file is protected. It reads only a few kB, even if the file is large.
 
     Args:
         source: a path; or a binary file object that can seek; or a function that gets an offset and a size, and returns

@@ -134,11 +134,7 @@ class Context(ffi.Owner):
         self._has_handle = False
         self._handle = abi.ContextHandle()
         self._interrupt: BaseException | None = None
-        key = given.pop("journal_key", None)  # no message may show it
         structure = ffi.filled(abi.ContextOptions, given)
-        if key is not None:
-            key = _border.data(key, "journal_key")
-            structure.journal_key, structure.journal_key_size = ffi.c_bytes(key), len(key)
         self._pumped = structure.callbacks == Callbacks.PUMPED
         self._manual = structure.clock == Clock.MANUAL
         with _live_lock:

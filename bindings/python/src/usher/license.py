@@ -31,7 +31,7 @@ class License:
 
     def clear_keys(self) -> dict[bytes, bytes]:
         """Returns the keys of a Clear Key licence by key id; key ids and keys have 16 bytes each. Leaves out entries
-        whose ``kty`` is not "oct"; see usher_clearkey_keys().
+        whose ``kty`` is not "oct".
 
         Raises:
             ProtocolError: `data` is not a Clear Key licence (W3C EME, "License Format" of Clear Key), or has no keys.

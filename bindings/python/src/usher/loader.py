@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from . import _border
 from ._c import abi, ffi, registry
 from ._c.enums import Status, TokenKind
 from ._callbacks import HostFunction, subject
-from ._errors import InvalidArgumentError
 from ._options import LoaderOptions
 from ._part import Part
 from ._question import Question, Reply, ask
@@ -169,7 +168,7 @@ class ResourceLoader(Part):
         for name, function in (("spc", spc), ("server", server), ("token_url", token_url)):
             if function is not None or name == "spc":
                 _border.function(function, name)
-        structure = _structure(options)
+        structure = ffi.filled(abi.LoaderOptions, options)
         structure.spc = _on_spc
         if server is not None:
             structure.server = _on_server
@@ -196,28 +195,6 @@ class ResourceLoader(Part):
         if self.context._loaders.get(self.scheme) is self:
             self.context._loaders.pop(self.scheme, None)
         super().close()
-
-
-def _structure(options: LoaderOptions) -> abi.LoaderOptions:
-    given: dict[str, Any] = dict(options)
-    hosts, certificate = given.pop("allowed_hosts", None), given.pop("certificate", None)
-    if hosts is not None:
-        given["allowed_hosts"] = hosts if isinstance(hosts, str) else _hosts(hosts)
-    structure = ffi.filled(abi.LoaderOptions, given)
-    if certificate is not None:
-        certificate = _border.data(certificate, "certificate")
-        structure.certificate = ffi.c_bytes(certificate)
-        structure.certificate_size = len(certificate)
-    return structure
-
-
-def _hosts(hosts: Iterable[str]) -> str:
-    patterns = [_border.text(host, "allowed_hosts: a host") for host in _border.several(hosts, "allowed_hosts")]
-    if any(not pattern or any(map(str.isspace, pattern)) for pattern in patterns):
-        raise InvalidArgumentError(
-            "allowed_hosts: a host is empty or has a blank in it", status=Status.INVALID_ARGUMENT
-        )
-    return " ".join(patterns)
 
 
 def _asked_spc(pointer: Any, number: int | None) -> None:

@@ -72,7 +72,8 @@ class Metrics:
     callbacks: int
 
     def prometheus(self, labels: Mapping[str, str] | None = None) -> str:
-        """Returns the text that Prometheus reads, version 0.0.4 of its format. docs/metrics.md lists the names.
+        """Returns the text that Prometheus reads, version 0.0.4 of its format. The
+        manual's page `metrics` lists the names.
 
         Args:
             labels: labels for every sample, e.g. ``{"screen": "3"}``, of 4096 bytes in total. A program with several

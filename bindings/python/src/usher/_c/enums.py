@@ -1,6 +1,5 @@
 # Generated from include/usher/*.h by scripts/generate. Change the headers, then run `make generate`.
-"""The constants of the headers as enumerations. The text below each member is copied from the header, so it has the C
-names of functions and options."""
+"""The constants of the headers as enumerations."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ class OpenIntEnum(IntEnum):
 
 
 class Status(OpenIntEnum):
-    """USHER_OK and USHER_E_...: what every function returns."""
+    """What every function returns. In C: USHER_OK and USHER_E_*."""
 
     OK = 0
     """Success."""
@@ -51,7 +50,7 @@ class Status(OpenIntEnum):
     INVALID_COMPLETION = -11
     """The question was answered before, its deadline has passed, or the completion id is unknown."""
     STATE = -12
-    """The operation is not possible in the present state, e.g. usher_context_advance() on the system clock."""
+    """The operation is not possible in the present state, e.g. Context.advance() on the system clock."""
     TRANSPORT = -20
     """No HTTP reply: connection refused or reset, host unreachable, name not resolved, or proxy failed."""
     TLS = -21
@@ -59,15 +58,15 @@ class Status(OpenIntEnum):
     HTTP = -22
     """The server replied with an HTTP status that means a failure, and the reply has no service code."""
     REFUSED = -23
-    """The server refused the request with an error code: see usher_error.service_code."""
+    """The server refused the request with an error code: see ``UsherError.service_code``."""
     LIMIT = -24
     """The account already plays as many streams as it may (the SSM answered code 1007)."""
     PROTOCOL = -25
-    """The reply cannot be understood: it is not JSON, or a field is missing or has the wrong type. From
-    usher_read_mp4() and usher_clearkey_keys(): the file or the licence is malformed."""
+    """The reply cannot be understood: it is not JSON, or a field is missing or has the wrong type. From read_mp4() and
+    License.clear_keys(): the file or the licence is malformed."""
     TOO_LARGE = -26
-    """The reply is larger than `max_response_bytes`. From functions of content.h and clearkey.h: the buffer is too
-    small, or the file has too many boxes."""
+    """The reply is larger than `max_response_bytes`. From the functions that read content and Clear Key licences: the
+    buffer is too small, or the file has too many boxes."""
     NO_TOKEN = -27
     """The playback has no content token: the host set none, and the token callback did not answer with a token in time
     (5022 in the SDKs)."""
@@ -88,7 +87,8 @@ class Status(OpenIntEnum):
 
 
 class Origin(OpenIntEnum):
-    """USHER_ORIGIN_...: the server that replied. The same service code means different things at different origins."""
+    """The server that replied. The same service code means different things at different origins. In C:
+    USHER_ORIGIN_*."""
 
     LOCAL = 0
     """The library itself or the host. One exception: if a callback of a customer SSM delegate is missing, fails,
@@ -105,7 +105,7 @@ class Origin(OpenIntEnum):
 
 
 class Operation(OpenIntEnum):
-    """USHER_OPERATION_...: the operation that an error belongs to."""
+    """The operation that an error belongs to. In C: USHER_OPERATION_*."""
 
     NONE = 0
     """No particular operation."""
@@ -126,7 +126,7 @@ class Operation(OpenIntEnum):
 
 
 class TLSFault(OpenIntEnum):
-    """USHER_TLS_FAULT_...: why there was no secure connection."""
+    """Why there was no secure connection. In C: USHER_TLS_FAULT_*."""
 
     NONE = 0
     """The error has another status than Status.TLS, or another reason than the following."""
@@ -146,7 +146,7 @@ class TLSFault(OpenIntEnum):
 
 
 class EventType(OpenIntEnum):
-    """USHER_EVENT_...: what happened."""
+    """What happened. In C: USHER_EVENT_*."""
 
     SESSION_STARTED = 1
     """The library has set the session up; `period_ms` is its keep-alive period (0: none)."""
@@ -168,7 +168,7 @@ class EventType(OpenIntEnum):
     """A keep-alive is overdue, e.g. after the machine slept: the session may have ended. KEPT_ALIVE or HEARTBEAT_ERROR
     follows."""
     RENEWAL_DUE = 8
-    """A renewal is due and the playback has no payload callback: call usher_playback_request_license() with
+    """A renewal is due and the playback has no payload callback: call Playback.request_license() with
     LicenseType.RENEWAL. With customer SSM the library does not report this event."""
     SESSION_ENDED = 9
     """The library no longer holds the session: it tore the session down, or left it to expire (`left` = 1), or the
@@ -181,21 +181,21 @@ class EventType(OpenIntEnum):
     or a zap ended."""
     PLAYBACK_CLOSED = 12
     """The playback is closed, and the teardown with its retries has ended. No event of the playback follows, unless you
-    later tear down a session that was left to expire (see usher_playback_close()). `error.status` is Status.OK, or
+    later tear down a session that was left to expire (see Playback.close()). `error.status` is Status.OK, or
     Status.REPLACED if the player got a newer item before this one began. `error.orphan_possible` is 1 if the head-end
-    may hold a session whose token never reached the library. In threaded mode usher_playback_wait_closed() returns
-    after the observers have received this event; usher_context_close() waits for the observers at most one second."""
+    may hold a session whose token never reached the library. In threaded mode Playback.wait_closed() returns after the
+    observers have received this event; Context.close() waits for the observers at most one second."""
     NO_SESSION = 13
     """SSP V2: the licence reply had no session token. Playback continues without a session: the library sends no
     keep-alives and no teardown. The library reports this event once per playback. If the reply to a later licence
     request has a session token, SESSION_STARTED follows."""
     DEVICE_REGISTERED = 14
     """A resource loader has registered the device: the licence server accepted a token that registers the device. Store
-    this fact, and set `device_registered` of usher_loader_options when the program starts again."""
+    this fact, and set `device_registered` of ``LoaderOptions`` when the program starts again."""
     CONTEXT_CLOSED = 15
-    """The close that usher_context_begin_close() began has ended. `error.status` is Status.OK if all playbacks are
-    closed, or Status.TIMEOUT if the time limit has passed; usher_context_free() then closes the other playbacks. The
-    event belongs to no playback. After this event, observers on other threads may still receive events of playbacks."""
+    """The close that Context.begin_close() began has ended. `error.status` is Status.OK if all playbacks are closed, or
+    Status.TIMEOUT if the time limit has passed; Context.close() then closes the other playbacks. The event belongs to
+    no playback. After this event, observers on other threads may still receive events of playbacks."""
     WAITING_FOR_SLOT = 16
     """The server refused set-up because the account has too many sessions, and the library repeats the set-up (option
     `slot_wait_ms` of the delegate). `error` describes the refusal, with `must_stop` = 0. SESSION_STARTED or SETUP_ERROR
@@ -213,7 +213,7 @@ class EventType(OpenIntEnum):
 
 
 class NoticeType(OpenIntEnum):
-    """USHER_NOTICE_...: what a viewer must know."""
+    """What a viewer must know. In C: USHER_NOTICE_*."""
 
     READY = 1
     """The item may play. Either its first licence has arrived; or it had its licence, waited for a slot, and the
@@ -237,7 +237,7 @@ class NoticeType(OpenIntEnum):
 
 
 class SessionState(OpenIntEnum):
-    """USHER_SESSION_...: the state of a playback's session."""
+    """The state of a playback's session. In C: USHER_SESSION_*."""
 
     NONE = 0
     """The playback has no session: its delegate has no SSM, the item is clear, or (SSP V2) the last licence reply had
@@ -258,12 +258,12 @@ class SessionState(OpenIntEnum):
 
 
 class CloseMode(IntEnum):
-    """USHER_CLOSE_...: what closing does to the session."""
+    """What closing does to the session. In C: USHER_CLOSE_*."""
 
     DEFAULT = 0
     """The default, which depends on the kind of delegate. With SSM v1 the library tears the session down. With customer
     SSM it calls the teardown callback, if you set one. With SSP V2 it leaves the session to expire, but tears it down
-    on a zap (see usher_ssp_v2_options)."""
+    on a zap (see ``SSPV2Options``)."""
     TEARDOWN = 1
     """Tear the session down."""
     LEAVE = 2
@@ -272,25 +272,25 @@ class CloseMode(IntEnum):
 
 
 class Clock(IntEnum):
-    """USHER_CLOCK_...: how time passes in a context."""
+    """How time passes in a context. In C: USHER_CLOCK_*."""
 
     SYSTEM = 0
     """Real time, which also passes while the machine sleeps (CLOCK_BOOTTIME)."""
     MANUAL = 1
-    """For tests: time passes only in usher_context_advance() and usher_context_jump()."""
+    """For tests: time passes only in Context.advance() and Context.jump()."""
 
 
 class Callbacks(IntEnum):
-    """USHER_CALLBACKS_...: which threads run the callbacks of a context."""
+    """Which threads run the callbacks of a context. In C: USHER_CALLBACKS_*."""
 
     THREADED = 0
     """Callbacks run on the context's own callback threads."""
     PUMPED = 1
-    """Callbacks run only inside usher_context_pump(), on the thread that calls it."""
+    """Callbacks run only inside Context.pump(), on the thread that calls it."""
 
 
 class Guardian(IntEnum):
-    """USHER_GUARDIAN_...: whether a context has a guardian."""
+    """Whether a context has a guardian. In C: USHER_GUARDIAN_*."""
 
     OFF = 0
     """No guardian."""
@@ -298,11 +298,11 @@ class Guardian(IntEnum):
     """A guardian if the system can start it. Otherwise the log gets a warning with the reason, and the context works
     without a guardian."""
     REQUIRED = 2
-    """A guardian. If it cannot be started, usher_context_new() fails, and `refusal` and the log get the reason."""
+    """A guardian. If it cannot be started, Context() raises an exception that has the reason, and the log gets it."""
 
 
 class LogLevel(IntEnum):
-    """USHER_LOG_...: how detailed the log is."""
+    """How detailed the log is. In C: USHER_LOG_*."""
 
     ERROR = 1
     """Problems of the library itself."""
@@ -314,11 +314,12 @@ class LogLevel(IntEnum):
     """The lines of INFO, and each request with its HTTP status and its duration."""
     TRACE = 5
     """The lines of DEBUG, and the trace: each line of the trace is a JSON object for a playback that starts, a request,
-    a reply or an event. Write these lines to a file; docs/traces.md describes them, and `usher trace` shows them."""
+    a reply or an event. Write these lines to a file; the manual's page `traces` describes them, and `usher trace` shows
+    them."""
 
 
 class LicenseType(OpenIntEnum):
-    """USHER_LICENSE_...: a first licence or a renewal."""
+    """A first licence or a renewal. In C: USHER_LICENSE_*."""
 
     REQUEST = 0
     """A licence for new keys."""
@@ -327,11 +328,11 @@ class LicenseType(OpenIntEnum):
 
 
 class RenewType(OpenIntEnum):
-    """USHER_RENEW_...: how a session is kept alive."""
+    """How a session is kept alive. In C: USHER_RENEW_*."""
 
     DEFAULT = 0
     """Only for `renew_type` in the host's answer to a licence callback of customer SSM, where it means the same as
-    ENFORCED. In usher_response_info, `renew_type` never has this value."""
+    ENFORCED. In ``License``, `renew_type` never has this value."""
     HEARTBEAT = 1
     """Heartbeats keep the session alive."""
     ENFORCED = 2
@@ -343,7 +344,7 @@ class RenewType(OpenIntEnum):
 
 
 class AppendVersion(IntEnum):
-    """USHER_APPEND_...: whether ``ssm_api_version`` is added to ``ssm_url``."""
+    """Whether ``ssm_api_version`` is added to ``ssm_url``. In C: USHER_APPEND_*."""
 
     AUTO = 0
     """Append the version, unless the URL already ends with one."""
@@ -354,7 +355,7 @@ class AppendVersion(IntEnum):
 
 
 class HeartbeatMissing(IntEnum):
-    """USHER_HEARTBEAT_MISSING_...: what a set-up reply without a usable period means."""
+    """What a set-up reply without a usable period means. In C: USHER_HEARTBEAT_MISSING_*."""
 
     ERROR = 0
     """Set-up fails."""
@@ -363,7 +364,7 @@ class HeartbeatMissing(IntEnum):
 
 
 class HeartbeatStart(IntEnum):
-    """USHER_HEARTBEAT_START_...: when the first period begins."""
+    """When the first period begins. In C: USHER_HEARTBEAT_START_*."""
 
     SETUP = 0
     """The first period begins with the reply to set-up."""
@@ -372,7 +373,7 @@ class HeartbeatStart(IntEnum):
 
 
 class KeepAlive(IntEnum):
-    """USHER_KEEP_ALIVE_...: how the session is kept alive."""
+    """How the session is kept alive. In C: USHER_KEEP_ALIVE_*."""
 
     AUTO = 0
     """The first licence reply says what keeps the session alive."""
@@ -383,7 +384,7 @@ class KeepAlive(IntEnum):
 
 
 class Resetup(IntEnum):
-    """USHER_RESETUP_...: what a further licence request does to the session."""
+    """What a further licence request does to the session. In C: USHER_RESETUP_*."""
 
     CALLBACK_ONLY = 0
     """Set up another session if the delegate has a token callback, else keep the session."""
@@ -394,7 +395,7 @@ class Resetup(IntEnum):
 
 
 class WireFormat(IntEnum):
-    """USHER_WIRE_...: the form of a Widevine licence request."""
+    """The form of a Widevine licence request. In C: USHER_WIRE_*."""
 
     AUTO = 0
     """Widevine licence requests are JSON."""
@@ -403,7 +404,7 @@ class WireFormat(IntEnum):
 
 
 class KeySystem(str, Enum):
-    """USHER_KEY_SYSTEM_...: DASH ContentProtection identifiers. Functions that take one also take a plain str."""
+    """DASH ContentProtection identifiers. Functions that take one also take a plain str. In C: USHER_KEY_SYSTEM_*."""
 
     FAIRPLAY = "94CE86FB-07FF-4F43-ADB8-93D2FA968CA2"
     """FairPlay Streaming."""
@@ -416,7 +417,7 @@ class KeySystem(str, Enum):
 
 
 class Suspend(OpenIntEnum):
-    """USHER_SUSPEND_...: whether keep-alives continue while the host is suspended."""
+    """Whether keep-alives continue while the host is suspended. In C: USHER_SUSPEND_*."""
 
     KEEP = 0
     """Keep-alives continue while the host is suspended."""
@@ -425,14 +426,14 @@ class Suspend(OpenIntEnum):
 
 
 class Hook(OpenIntEnum):
-    """USHER_HOOK_...: the steps of a licence request that a hook may take over."""
+    """The steps of a licence request that a hook may take over. In C: USHER_HOOK_*."""
 
     CONTENT_ID = 1
     """contentIdentifier(url): the bytes that go into the SPC. Answer with bytes."""
     CERTIFICATE = 2
     """certificate(): the application certificate. Answer with bytes."""
     HEADERS = 3
-    """generateHTTPHeaders(assetID): the headers. Answer with usher_complete_headers()."""
+    """generateHTTPHeaders(assetID): the headers. Answer with HookCall.answer()."""
     LICENSE_URL = 4
     """getLicenseRequestUrl(): the URL. Answer with the text of the URL; add `renew=true` for renewals if the server
     requires it."""
@@ -444,7 +445,7 @@ class Hook(OpenIntEnum):
 
 
 class TokenKind(IntEnum):
-    """USHER_TOKEN_...: which token the library asks an entitlement server for."""
+    """Which token the library asks an entitlement server for. In C: USHER_TOKEN_*."""
 
     BY_LOADER = 0
     """The loader's option `device_binding` decides. Without it: a token for a limited time. With it: a token that
@@ -458,7 +459,7 @@ class TokenKind(IntEnum):
 
 
 class Route(OpenIntEnum):
-    """USHER_ROUTE_...: where a resource loader sends the SPC."""
+    """Where a resource loader sends the SPC. In C: USHER_ROUTE_*."""
 
     KEY_SERVER = 0
     """The SPC goes to `license_url`, or to the URL inside the `skd:` URL."""
@@ -470,20 +471,20 @@ class Route(OpenIntEnum):
 
 
 class Part(OpenIntEnum):
-    """USHER_PART_...: which part of the content a protection is about."""
+    """Which part of the content a protection is about. In C: USHER_PART_*."""
 
     ELEMENT = 0
-    """One box, line or element: from all functions except usher_read_mp4()."""
+    """One box, line or element: from all functions except read_mp4()."""
     FILE = 1
-    """From usher_read_mp4(): the whole file."""
+    """From read_mp4(): the whole file."""
     TRACK = 2
-    """From usher_read_mp4(): one encrypted track."""
+    """From read_mp4(): one encrypted track."""
     PSSH = 3
-    """From usher_read_mp4(): one pssh box."""
+    """From read_mp4(): one pssh box."""
 
 
 class ContentIDRule(OpenIntEnum):
-    """USHER_CONTENT_ID_...: which part of a ``skd:`` URL is the content identifier."""
+    """Which part of a ``skd:`` URL is the content identifier. In C: USHER_CONTENT_ID_*."""
 
     DECODED_JSON = 0
     """If the text after the scheme is base64 (any variant) of JSON: the decoded JSON. Otherwise: the text itself."""
@@ -503,7 +504,7 @@ class ContentIDRule(OpenIntEnum):
 
 
 class FPSRequest(OpenIntEnum):
-    """USHER_FPS_REQUEST_...: the format of the request that carries the SPC."""
+    """The format of the request that carries the SPC. In C: USHER_FPS_REQUEST_*."""
 
     RAW = 0
     """The bytes of the SPC."""
@@ -516,7 +517,7 @@ class FPSRequest(OpenIntEnum):
 
 
 class URLEncode(OpenIntEnum):
-    """USHER_URLENCODE_...: which parts of a form are percent-encoded."""
+    """Which parts of a form are percent-encoded. In C: USHER_URLENCODE_*."""
 
     VALUE = 0
     """Percent-code the values of a form."""
@@ -527,7 +528,7 @@ class URLEncode(OpenIntEnum):
 
 
 class FPSResponse(OpenIntEnum):
-    """USHER_FPS_RESPONSE_...: the format of the reply that carries the CKC."""
+    """The format of the reply that carries the CKC. In C: USHER_FPS_RESPONSE_*."""
 
     AUTO = 0
     """JSON with "CkcMessage", "ckc" or "License"; else a `<ckc>` element; else base64; else raw bytes."""

@@ -12,17 +12,23 @@ import contextlib
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn
 
 from .. import _border
-from .._errors import Explanation, InvalidArgumentError, LegacyCodes, TooLargeError, UsherError, error_class
-from .._options import ENUMERATIONS
+from .._errors import Explanation, LegacyCodes, TooLargeError, UsherError, error_class
 from . import abi
 from .enums import Operation, Origin, Status, TLSFault
-
-Structure = TypeVar("Structure", bound=ctypes.Structure)
+from .fields import Structure as Structure
+from .fields import as_bytes as as_bytes
+from .fields import c_bytes as c_bytes
+from .fields import c_string as c_string
+from .fields import copied as copied
+from .fields import filled as filled
+from .fields import header_lines as header_lines
+from .fields import integer as integer
+from .fields import text as text
 
 SONAME = "libusher.so.0"
 
@@ -167,7 +173,7 @@ def from_detail(detail: Any) -> UsherError | None:
 
 def explain(
     code: int | str | Status,
-    origin: Origin | Literal["local", "license", "ssm", "certificate", "token_server", "key_server"] | None = None,
+    origin: Origin | Literal["local", "ssm", "license", "certificate", "entitlement"] | None = None,
     *,
     status: Status | int | None = None,
     operation: Operation | int = Operation.NONE,
@@ -230,93 +236,6 @@ def legacy_codes(error: UsherError) -> LegacyCodes:
     )
     lib.usher_error_legacy_codes(ctypes.byref(detail), ctypes.byref(out))
     return LegacyCodes(out.react_native, out.android_what, out.android_extra, out.apple_internal, out.apple_code)
-
-
-def text(value: bytes | None) -> str:
-    """Converts a C string to str; bytes that are not UTF-8 become U+FFFD."""
-    return "" if value is None else value.decode("utf-8", "replace")
-
-
-def c_string(value: str | os.PathLike[str] | None, name: str) -> bytes | None:
-    """Converts a str to a C string. Raises an exception if the text has a NUL, because C would ignore the text after
-    the NUL."""
-    if value is None:
-        return None
-    encoded = _utf8(_border.text(value, name), name)
-    if b"\0" in encoded:
-        raise InvalidArgumentError(f"{name} has a NUL in it", status=Status.INVALID_ARGUMENT)
-    return encoded
-
-
-def header_lines(headers: Mapping[str, str]) -> bytes:
-    """Converts headers to "Name: value" lines for C."""
-    if not isinstance(headers, Mapping):
-        raise TypeError(f"headers: this is {_border.kind_of(headers)}; give a mapping of names to values")
-    return c_string(_border.headers(headers, "headers"), "a header") or b""
-
-
-def c_bytes(value: bytes | None) -> Any:
-    """Converts bytes to ``const uint8_t *`` (NULL for None). The result keeps a copy of the bytes alive."""
-    if value is None:
-        return None
-    array = (ctypes.c_uint8 * max(len(value), 1)).from_buffer_copy(value or b"\0")
-    return ctypes.cast(array, ctypes.POINTER(ctypes.c_uint8))
-
-
-def as_bytes(value: bytes | str | None, name: str = "the text") -> bytes | None:
-    """Returns bytes unchanged, and text encoded as UTF-8."""
-    if value is None:
-        return None
-    return _utf8(value, name) if isinstance(value, str) else _border.data(value, name)
-
-
-def _utf8(text: str, name: str) -> bytes:
-    """Encodes a text as UTF-8. The text may be a token, so the error of this function does not contain it; a
-    UnicodeEncodeError would."""
-    with contextlib.suppress(UnicodeEncodeError):
-        return text.encode("utf-8", "surrogateescape")
-    raise InvalidArgumentError(f"{name} has a character that is not in UTF-8", status=Status.INVALID_ARGUMENT)
-
-
-def copied(pointer: Any, size: int) -> bytes | None:
-    """Copies ``size`` bytes from ``const uint8_t *``; returns None for NULL."""
-    return ctypes.string_at(pointer, size) if pointer else None
-
-
-def integer(value: int, bits: int, name: str) -> int:
-    """Returns a whole number for an unsigned C type; raises an exception for any other value."""
-    return _border.number(value, bits, name)
-
-
-_UNSIGNED = {ctypes.c_uint32: 32, ctypes.c_uint64: 64, ctypes.c_size_t: 8 * ctypes.sizeof(ctypes.c_size_t)}
-
-
-def filled(structure: type[Structure], given: Mapping[str, Any]) -> Structure:
-    """Makes an option structure from these fields. A field that is None gets its default value.
-
-    Raises TypeError for an unknown name or a wrong type.
-    """
-    kinds = {name: kind for name, kind, *_ in structure._fields_}
-    values: dict[str, Any] = {"struct_size": ctypes.sizeof(structure)}
-    for name, value in given.items():
-        kind = kinds.get(name) if name != "struct_size" else None
-        if kind is None:
-            raise TypeError(f"unexpected keyword argument {name!r}")
-        if value is None:
-            continue
-        if kind is ctypes.c_char_p:
-            value = c_string(_border.headers(value, name) if name == "extra_headers" else value, name)
-        elif kind is ctypes.c_int32:
-            enumeration = ENUMERATIONS.get(name)
-            value = (
-                _border.flag(value, name)
-                if enumeration is None
-                else _border.member(value, enumeration, name, words=True)
-            )
-        elif kind in _UNSIGNED:
-            value = integer(value, _UNSIGNED[kind], name)
-        values[name] = value
-    return structure(**values)
 
 
 class Owner:

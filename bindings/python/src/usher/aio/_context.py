@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ._player import Player
 
 _CLOSE_MS = 6000
-"""The default time-out of usher_context_close()."""
+"""The default time-out of Context.close()."""
 
 
 def blocking_of(delegate: Delegate | None) -> _base.Delegate | None:

@@ -90,7 +90,7 @@ the request to answer it later."""
 
 
 def set_token_callback(delegate: Delegate, callback: TokenCallback | None) -> None:
-    """Calls usher_delegate_set_token_callback()."""
+    """Sets or replaces the token callback of a delegate; None removes it."""
     if callback is None:
         ffi.lib.usher_delegate_set_token_callback(delegate._handle, abi.TokenFn(), None, abi.DestroyFn())
         return

@@ -331,7 +331,7 @@ class Callbacks:
         }
 
     def fill(self, structure: Any) -> None:
-        """Sets the functions of a usher_customer_options or usher_customer_callbacks structure."""
+        """Sets the functions of a structure with the callbacks of customer SSM."""
         for name, function in _FUNCTIONS.items():
             if name in self._given or name in self._overridden:
                 setattr(structure, name, function)

@@ -206,7 +206,7 @@ class HTTPDelegate(Delegate):
     # ---- inside ------------------------------------------------------------------------------------------------------
 
     def _set_hooks(self, hooks: Hooked | None) -> None:
-        """Calls usher_delegate_set_hooks(), for a delegate that was made without hooks."""
+        """Sets the hooks of a delegate that was made without hooks."""
         if hooks is None:
             return
         try:
