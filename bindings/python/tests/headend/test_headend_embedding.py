@@ -197,6 +197,23 @@ def test_badSettings_areRefused(settings: dict[str, Any], message: str) -> None:
         HeadEnd(**settings)
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"limit": "1"}, "limit: '1' is a str; give an int"),
+        ({"limit": True}, "limit: True is a bool; give an int"),
+        ({"period_s": "5"}, "period_s: '5' is a str; give a float"),
+        ({"tls": "yes"}, "tls: this is a str; give a bool"),
+        ({"journal_limit": 1.5}, "journal_limit: 1.5 is a float; give an int or None"),
+        ({"tenant": None}, "tenant: this is None; give a str"),
+    ],
+)
+def test_settings_ofAWrongType_areNamed(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        HeadEnd(**settings)
+    assert str(caught.value) == message
+
+
 def test_configAndSettings_cannotBothBeGiven() -> None:
     with pytest.raises(TypeError, match=r"HeadEnd\(\) has no option 'period': did you mean 'period_s'\?"):
         HeadEnd(period=10)

@@ -14,19 +14,25 @@ All keys, certificates and licences are only for tests; they decrypt no real con
 
 from __future__ import annotations
 
-from .clock import Clock, ManualClock, SystemClock
-from .codes import CodeTable, Problem
-from .config import KEY_SYSTEMS, Api, HeadEndConfig, KeySystem
-from .fixtures import ckc, playready_license, service_certificate, widevine_license
-from .knobs import REQUEST_FORMS, V2, Certificate, ExpressPlay, Fps, RequestForm, Sees
-from .network.faults import Fault
-from .network.script import FaultScript, Scripted
-from .oracle.checker import Violation, ViolationKind
-from .oracle.journal import ROUTES, Entry, Journal, Outcome
-from .routes.fps_wire import KeyRequest, read_key_request
-from .server import HeadEnd
-from .state.sessions import Account, Session, SessionState, SessionTable
-from .state.tokens import Authorization, TokenPart
+try:
+    from .clock import Clock, ManualClock, SystemClock
+    from .codes import CodeTable, Problem
+    from .config import KEY_SYSTEMS, Api, HeadEndConfig, KeySystem
+    from .fixtures import ckc, playready_license, service_certificate, widevine_license
+    from .knobs import REQUEST_FORMS, V2, Certificate, ExpressPlay, Fps, RequestForm, Sees
+    from .network.faults import Fault
+    from .network.script import FaultScript, Scripted
+    from .oracle.checker import Violation, ViolationKind
+    from .oracle.journal import ROUTES, Entry, Journal, Outcome
+    from .routes.fps_wire import KeyRequest, read_key_request
+    from .server import HeadEnd
+    from .state.sessions import Account, Session, SessionState, SessionTable
+    from .state.tokens import Authorization, TokenPart
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] == "usher":
+        raise
+    words = f"the head-end needs the package {error.name}, which is not installed: pip install 'libusher[headend]'"
+    raise ModuleNotFoundError(words, name=error.name) from error
 
 __all__ = [
     "KEY_SYSTEMS",

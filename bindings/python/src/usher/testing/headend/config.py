@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Literal, Union, get_args
 
+from ... import _border
 from .codes import CodeTable
 from .knobs import V2, Base64Form, Certificate, ExpressPlay, Fps, Sees, one_of
 
@@ -160,6 +161,8 @@ class HeadEndConfig:
     reuse_port: bool = False
 
     def __post_init__(self) -> None:
+        for setting in fields(self):
+            _border.simple(getattr(self, setting.name), str(setting.type), setting.name)
         try:
             object.__setattr__(self, "enforced", frozenset(key_system_name(name) for name in self.enforced))
         except ValueError as error:

@@ -8,7 +8,7 @@ import secrets
 import threading
 from collections.abc import Collection
 from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from aiohttp import web
 
@@ -32,6 +32,11 @@ from .state.backoffice import BackOffice
 from .state.keystore import KeyStore
 from .state.sessions import SessionTable
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .settings import HeadEndSettings
+
 _START_TIMEOUT_S = 10.0
 _STOP_TIMEOUT_S = 10.0
 
@@ -45,7 +50,7 @@ class HeadEnd(Addresses, BackOffice):
     Args:
         config: the settings as one object. Pass either this or ``settings``, such as ``HeadEnd(limit=1)``.
         clock: ``system`` or ``manual`` as in the config, or a clock object.
-        settings: fields of ``HeadEndConfig``.
+        settings: fields of ``HeadEndConfig``, which says what each of them means, and has their defaults.
 
     Attributes:
         config: its settings.
@@ -64,14 +69,15 @@ class HeadEnd(Addresses, BackOffice):
         config: HeadEndConfig | None = None,
         *,
         clock: Clock | Literal["system", "manual"] | None = None,
-        **settings: Any,
+        **settings: Unpack[HeadEndSettings],
     ) -> None:
+        given: dict[str, Any] = dict(settings)
         if isinstance(clock, str):
-            settings["clock"], clock = clock, None
-        if config is not None and settings:
+            given["clock"], clock = clock, None
+        if config is not None and given:
             raise TypeError("HeadEnd takes a config or settings, not both")
-        _border.known(settings, [field.name for field in dataclasses.fields(HeadEndConfig)], "HeadEnd")
-        self.config = config if config is not None else HeadEndConfig(**settings)
+        _border.known(given, [field.name for field in dataclasses.fields(HeadEndConfig)], "HeadEnd")
+        self.config = config if config is not None else HeadEndConfig(**given)
         self.control_token = self.config.control_token
         if self.control_token is None and guard.needs_token(self.config.host):
             self.control_token = secrets.token_hex(16)
