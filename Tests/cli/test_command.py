@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from usher import Origin
 from usher.cli import native, registry
+from usher.cli.commands.explain import ORIGINS
 from usher.cli.exits import Exit
 from usher.cli.main import main
 from usher.cli.registry import COMMANDS
@@ -37,6 +39,13 @@ def test_usher_withoutACommand_printsItsHelpAndExits2(capsys: pytest.CaptureFixt
     said = capsys.readouterr()
     assert said.out == "" and all(f"    {command.name}" in said.err for command in COMMANDS)
     assert all(f"  {int(code):<4} {code.meaning}" in said.err for code in Exit)
+
+
+def test_usher_unknownCommand_isNamedWithTheOneThatIsMeant(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prob", "https://ssm.example"]) == Exit.USAGE
+    assert capsys.readouterr().err == "usher: there is no command prob: did you mean 'probe'?\n"
+    assert main(["zzz"]) == Exit.USAGE
+    assert capsys.readouterr().err == "usher: there is no command zzz; `usher --help` lists the commands\n"
 
 
 def test_usher_version_namesPackageLibraryAndProgram(capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,6 +120,15 @@ def test_explain_knownCode_printsWordsAndSource(
     assert main(["explain", "1007", "license", "--json"]) == Exit.OK
     found = json.loads(capsys.readouterr().out)
     assert (found["code"], found["origin"]) == (1007, "license") and "Too many devices" not in found["summary"]
+
+
+def test_explain_everyOriginOfItsHelp_isKnown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sorted(ORIGINS) == sorted(origin.name.lower() for origin in Origin)
+    for origin in ORIGINS:
+        assert main(["explain", "4321", origin]) == Exit.OK
+        assert capsys.readouterr().out.startswith(f"4321 from {origin}\n")
+    assert main(["explain", "-2018", "license"]) == Exit.OK
+    assert "how licence tokens are made" in capsys.readouterr().out
 
 
 def test_explain_statusOrUnknownCode(capsys: pytest.CaptureFixture[str]) -> None:
@@ -208,6 +226,16 @@ def test_headend_withoutItsPackages_saysWhatToInstall(tmp_path: Path) -> None:
         )
         assert "the package trustme is not installed: pip install 'libusher[headend]'" in ended.stderr
         assert ended.stderr.count("\n") == 1 and ended.stdout == ""
+    for imports in (["-m", "usher.testing.headend"], ["-c", "from usher.testing.headend import HeadEnd"]):
+        ended = subprocess.run(
+            [sys.executable, *imports],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        )
+        words = "the head-end needs the package trustme, which is not installed: pip install 'libusher[headend]'"
+        assert ended.stderr.endswith(f"ModuleNotFoundError: {words}\n")
 
 
 def test_programInC_listsTheCommandsOfThePackage() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 
 from . import native
@@ -14,10 +15,18 @@ from .registry import COMMANDS, Command
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of texts, and gives the texts of options more room."""
+    """Wraps paragraphs to the width of the terminal, keeps the lines of examples and tables, and gives the texts of
+    options more room."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=28)
+        self._action_max_length = 14  # otherwise argparse forgets how far it indents the names of commands
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        blocks = text.rstrip("\n").split("\n\n")
+        return "\n\n".join(
+            block if "\n " in block else textwrap.fill(" ".join(block.split()), width) for block in blocks
+        )
 
 
 ABOUT = "Tools for testers of concurrent-stream sessions and DRM licences."
@@ -91,6 +100,11 @@ def run(argv: Sequence[str]) -> int:
     command = next((each for each in COMMANDS if each.name == named), None)
     if command is not None and command.native:
         native.execute(command.name, argv[1:])
+    if command is None and named and not named.startswith("-"):
+        from .._border import meant as meant_by  # slow, and only this case needs it
+
+        meant = meant_by(named, [each.name for each in COMMANDS])
+        raise CommandError(f"there is no command {named}{meant or '; `usher --help` lists the commands'}", Exit.USAGE)
     made = parser([named])
     options = made.parse_args(argv)
     if options.version:
@@ -105,7 +119,7 @@ def run(argv: Sequence[str]) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """The program ``usher``. Returns its exit code."""
     arguments = sys.argv[1:] if argv is None else list(argv)
-    name = " ".join(["usher", *arguments[:1]]) if arguments and not arguments[0].startswith("-") else "usher"
+    name = " ".join(["usher", *(word for word in arguments[:1] if word in {each.name for each in COMMANDS})])
     try:
         code = run(arguments)
         sys.stdout.flush()

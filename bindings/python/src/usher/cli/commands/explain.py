@@ -11,27 +11,33 @@ if TYPE_CHECKING:
     from ..output import Output
 
 DESCRIPTION = """\
-Says in words what the code of a server means, or a status of the library. The same number has different meanings at
-different servers, so give the server too."""
+Says in words what an error code of a server means, or a status of the library, and what to do about it. The same number
+has different meanings at different servers, so name the server too; `usher probe` prints it with each error."""
 
 EXAMPLES = """\
 examples:
   usher explain 1007
   usher explain 4006 license
+  usher explain -2018 license
   usher explain TIMEOUT
 """
 
-ORIGINS = ("ssm", "license", "certificate", "token_server", "key_server", "local")
+ORIGINS = ("ssm", "license", "certificate", "entitlement", "local")
+"""The members of ``usher.Origin``, in lower case; the library is imported only in run()."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("code", metavar="CODE", help="a number of a server, or a status of the library such as TIMEOUT")
+    parser.add_argument(
+        "code", metavar="CODE", help="a code that a server sent, such as 1007; or a status, such as TIMEOUT"
+    )
     parser.add_argument(
         "origin",
         metavar="ORIGIN",
         nargs="?",
         choices=ORIGINS,
-        help=f"the server that sent the number: {', '.join(ORIGINS)}; by default ssm, the session manager",
+        help="what sent the code: ssm (session manager), license (licence server, FairPlay key server, ExpressPlay), "
+        "certificate (certificate server), entitlement (entitlement server) or local (the library); by default ssm "
+        "for a number, and local for a status",
     )
 
 

@@ -87,7 +87,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     report = parser.add_argument_group("report")
     report.add_argument("--html", metavar="FILE", help="write a report with plots")
     report.add_argument(
-        "--period", type=float, default=60, metavar="S", help="period of the estimate for a million (%(default)g)"
+        "--period",
+        type=float,
+        default=60,
+        metavar="S",
+        help="heartbeat period for the estimate of a million streams (%(default)g)",
     )
 
 

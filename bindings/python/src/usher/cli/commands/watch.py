@@ -34,8 +34,10 @@ _FRAME_S = 0.25
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", nargs="?", help="the head-end's page")
-    parser.add_argument("--ready-file", metavar="FILE", help="take the URL and the control token from this file")
+    parser.add_argument("url", metavar="URL", nargs="?", help="the page of the head-end, such as http://127.0.0.1:8080")
+    parser.add_argument(
+        "--ready-file", metavar="FILE", help="take URL and control token from what `usher headend --ready-file` wrote"
+    )
     parser.add_argument(
         "--control-token", metavar="TOKEN", help="the head-end's control token; by default USHER_CONTROL_TOKEN"
     )
