@@ -48,8 +48,7 @@ def command(examples: Examples, headend: demo_stage.HeadEnd, who: str, clip: Pat
         "answer_later.cpp": [str(examples.build_cpp / "usher-answer-later")],
         "answer_later.py": [examples.python, str(demo_stage.ROOT / "examples" / "python" / "answer_later.py")],
     }[who]
-    kid = examples.kid if who.endswith(".py") else examples.kid_base64url
-    return [*program, str(clip), headend.license_url, headend.ssm_url, headend.token(), kid]
+    return [*program, str(clip), headend.license_url, headend.ssm_url, headend.token(), examples.kid]
 
 
 def played(examples: Examples, headend: demo_stage.HeadEnd, who: str, host: list[str]) -> str:

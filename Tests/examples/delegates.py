@@ -3,7 +3,6 @@ it."""
 
 from __future__ import annotations
 
-import base64
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,13 +53,6 @@ class Stage:
 
     def token(self, content_id: str, **more: Any) -> str:
         return str(self.headend.ask("token", {"account": ACCOUNT, "content_id": content_id, **more})["token"])
-
-    def kid(self, who: str, item: dict[str, Any]) -> str:
-        return (
-            str(item["kid"])
-            if who.endswith(".py")
-            else base64.urlsafe_b64encode(bytes.fromhex(item["kid"])).decode().rstrip("=")
-        )
 
     def play(
         self, who: str, *arguments: str, code_wanted: int = 0
@@ -121,7 +113,7 @@ def tell(examples: Examples) -> None:
 
 def default(stage: Stage, who: str) -> None:
     token = stage.token("clip", session_control=False)
-    journal, table, output = stage.play(who, stage.clip, stage.headend.license_url, token, stage.kid(who, stage.media))
+    journal, table, output = stage.play(who, stage.clip, stage.headend.license_url, token, stage.media["kid"])
     stage.claim_picture(who, output)
     stage.examples.claim(
         steps(journal) == ["license"] and not table, f"{who}: one licence, no session", (steps(journal), table)
@@ -133,7 +125,7 @@ def default(stage: Stage, who: str) -> None:
 def common(stage: Stage, who: str) -> None:
     token = stage.token("clip", session_control=False)
     journal, table, output = stage.play(
-        who, stage.clip, stage.headend.license_url, token, stage.kid(who, stage.media), "living-room"
+        who, stage.clip, stage.headend.license_url, token, stage.media["kid"], "living-room"
     )
     stage.claim_picture(who, output)
     stage.examples.claim(
@@ -148,7 +140,7 @@ def common(stage: Stage, who: str) -> None:
 
 
 def ssp(stage: Stage, who: str) -> None:
-    places = [stage.headend.license_url, stage.headend.ssm_url, stage.token("clip"), stage.kid(who, stage.media)]
+    places = [stage.headend.license_url, stage.headend.ssm_url, stage.token("clip"), stage.media["kid"]]
     journal, table, output = stage.play(who, stage.clip, *places)
     stage.claim_picture(who, output)
     kept_alive(stage, who, journal, table, ["setup", "license", "heartbeat", "teardown"], "setup")
@@ -158,7 +150,7 @@ def loaded(stage: Stage, who: str) -> None:
     """Plays with libusher loaded by dlopen(). The program itself needs no libusher."""
     needed = subprocess.run(["readelf", "-d", *program(stage.examples, who)], capture_output=True, text=True).stdout
     stage.examples.claim("NEEDED" in needed and "libusher" not in needed, f"{who} is not linked with libusher", needed)
-    places = [stage.headend.license_url, stage.headend.ssm_url, stage.token("clip"), stage.kid(who, stage.media)]
+    places = [stage.headend.license_url, stage.headend.ssm_url, stage.token("clip"), stage.media["kid"]]
     journal, table, output = stage.play(who, str(stage.examples.library), stage.clip, *places)
     stage.claim_picture(who, output)
     kept_alive(stage, who, journal, table, ["setup", "license", "heartbeat", "teardown"], "setup")
@@ -166,7 +158,7 @@ def loaded(stage: Stage, who: str) -> None:
 
 
 def ssp_v2(stage: Stage, who: str) -> None:
-    places = [stage.headend.license_url_v2, stage.headend.ssm_url, stage.token("clip"), stage.kid(who, stage.media)]
+    places = [stage.headend.license_url_v2, stage.headend.ssm_url, stage.token("clip"), stage.media["kid"]]
     journal, table, output = stage.play(who, stage.clip, *places)
     stage.claim_picture(who, output)
     kept_alive(stage, who, journal, table, ["license", "heartbeat", "teardown"], "license")
@@ -197,7 +189,7 @@ def multi_instance(stage: Stage, who: str) -> None:
     session."""
     streams = []
     for file, item in ((stage.clip, stage.media), (stage.preview, stage.media["preview"])):
-        streams += [file, item["content_id"], stage.token(item["content_id"]), stage.kid(who, item)]
+        streams += [file, item["content_id"], stage.token(item["content_id"]), item["kid"]]
     journal, table, output = stage.play(who, stage.headend.license_url, stage.headend.ssm_url, *streams)
     pictures = {line for line in output.splitlines() if " frames, sha256 " in line}
     wanted = {f"{FRAMES} frames, sha256 {stage.clip_hash}", f"{FRAMES} frames, sha256 {stage.preview_hash}"}
@@ -222,7 +214,7 @@ def customer(stage: Stage, who: str) -> None:
     for renewals in (False, True):
         how = "renew" if renewals else "alive"
         with Backend(keys, renewals, PERIOD_S) as backend:
-            journal, table, output = stage.play(who, *clip, backend.url, stage.kid(who, stage.media))
+            journal, table, output = stage.play(who, *clip, backend.url, stage.media["kid"])
             stage.claim_picture(who, output)
             claim(not journal and not table, f"{who}: no request reached the head-end", journal)
             whats = backend.whats()
@@ -239,12 +231,12 @@ def customer(stage: Stage, who: str) -> None:
                 backend.journal,
             )
     with Backend(keys, renewals=False, limit=0) as backend:
-        output = stage.play(who, *clip, backend.url, stage.kid(who, stage.media), code_wanted=1)[2]
+        output = stage.play(who, *clip, backend.url, stage.media["kid"], code_wanted=1)[2]
         refused = ("as many streams as it may" in output or "1007" in output) and backend.whats() == ["start"]
         claim(refused, f"{who}: it reports the refusal at the limit", (output, backend.journal))
     with Backend(keys, False, PERIOD_S) as backend:
         process = stage.examples.start(
-            f"killed-{who}", [*program(stage.examples, who), *clip, backend.url, stage.kid(who, stage.media)]
+            f"killed-{who}", [*program(stage.examples, who), *clip, backend.url, stage.media["kid"]]
         )
         demo_stage.wait_until(lambda: "alive" in backend.whats(), 30, "a first heartbeat")
         backend.kill()

@@ -12,7 +12,6 @@ processes. Standard library only.
 from __future__ import annotations
 
 import argparse
-import base64
 import os
 import sys
 import tempfile
@@ -88,17 +87,13 @@ class Examples:
     def nothing_held(self, who: str) -> None:
         self.claim(not self.active(), f"{who}: no session is held afterwards", self.headend.sessions())
 
-    @property
-    def kid_base64url(self) -> str:
-        return base64.urlsafe_b64encode(bytes.fromhex(self.kid)).decode().rstrip("=")
-
     def c_minimal(self) -> list[str]:
         return [
             str(self.build / "usher-minimal"),
             self.headend.license_url,
             self.headend.ssm_url,
             self.headend.token(),
-            self.kid_base64url,
+            self.kid,
         ]
 
     def python_minimal(self, token: str | None = None) -> list[str]:
@@ -190,6 +185,12 @@ class Examples:
         self.claim(
             code == 2 and "usage:" in output,
             "minimal.c without arguments prints its usage",
+            f"exit code {code}\n{output}",
+        )
+        code, output = self.run("key-id-c", [*self.c_minimal()[:-1], "AAAAAAAAAAAAAAAAAAAAAA"])
+        self.claim(
+            code == 2 and "a key id has 32 hex digits" in output,
+            "minimal.c says what a key id is",
             f"exit code {code}\n{output}",
         )
         code, output = self.run("usage-python", [self.python, str(ROOT / "examples" / "python" / "minimal.py")])

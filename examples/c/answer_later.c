@@ -3,9 +3,10 @@
  *
  *   cc -pthread answer_later.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) \
  *      -o answer_later
- *   ./answer_later CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
+ *   ./answer_later CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id: 32 hex digits)
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "challenge.h"
 #include "clip.h" /* decodes the clip; in your app, the player does this */
 #include <pthread.h>
 #include <unistd.h>
@@ -50,7 +51,7 @@ int main(int argc, char **argv) {
   usher_response_info licence = USHER_RESPONSE_INFO_INIT;
   pthread_t other;
   char challenge[128];
-  snprintf(challenge, sizeof challenge, "{\"kids\":[\"%.64s\"],\"type\":\"temporary\"}", argv[5]);
+  if (!challenge_for(argv[5], challenge)) return fprintf(stderr, "%s: a key id has 32 hex digits\n", argv[5]), 2;
   usher_ssp_options ssp = {.struct_size = sizeof ssp, .license_url = argv[2], .ssm_url = argv[3]};
   /* No token here: the library asks the delegate's token callback. */
   usher_playback_options item = {.struct_size = sizeof item, .payload = on_payload, .user_data = challenge};

@@ -2,9 +2,10 @@
  * common.c - plays an encrypted clip with a common delegate: hooks make its headers and the licence URL.
  *
  *   cc common.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) -o common
- *   ./common CLIP LICENSE_URL CONTENT_TOKEN KEY_ID DEVICE      (key id in base64url; DEVICE: your name for this screen)
+ *   ./common CLIP LICENSE_URL CONTENT_TOKEN KEY_ID DEVICE      (key id: 32 hex digits; DEVICE: name of this screen)
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "challenge.h"
 #include "clip.h" /* decodes the clip; in your app, the player does this */
 #include <usher/usher.h>
 
@@ -40,7 +41,7 @@ int main(int argc, char **argv) {
   usher_response *response = NULL;
   usher_response_info licence = USHER_RESPONSE_INFO_INIT;
   char challenge[128];
-  snprintf(challenge, sizeof challenge, "{\"kids\":[\"%.64s\"],\"type\":\"temporary\"}", argv[4]);
+  if (!challenge_for(argv[4], challenge)) return fprintf(stderr, "%s: a key id has 32 hex digits\n", argv[4]), 2;
   struct mine mine = {.token = argv[3], .device = argv[5]};
   usher_default_options options = {.struct_size = sizeof options, .license_url = argv[2]};
   usher_delegate_hooks hooks = {.struct_size = sizeof hooks,

@@ -2,9 +2,10 @@
  * customer.c - plays an encrypted clip under the operator's own session management: portal.c, a plug-in.
  *
  *   cc -pthread customer.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) -ldl -o customer
- *   ./customer PLUG_IN CLIP BACKEND_URL KEY_ID      (key id in base64url)
+ *   ./customer PLUG_IN CLIP BACKEND_URL KEY_ID      (key id: 32 hex digits)
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "challenge.h"
 #include "clip.h" /* decodes the clip; in your app, the player does this */
 #include <dlfcn.h>
 
@@ -26,10 +27,12 @@ int main(int argc, char **argv) {
   usher_response *response = NULL;
   usher_response_info licence = USHER_RESPONSE_INFO_INIT;
   char challenge[128];
-  size_t size = (size_t)snprintf(challenge, sizeof challenge, "{\"kids\":[\"%.64s\"],\"type\":\"temporary\"}", argv[4]);
+  if (!challenge_for(argv[4], challenge)) return fprintf(stderr, "%s: a key id has 32 hex digits\n", argv[4]), 2;
   usher_playback_options item = {sizeof item, .payload = on_payload, .user_data = challenge};
-  usher_license_request request = {
-      sizeof request, USHER_KEY_SYSTEM_CLEARKEY, .payload = (const uint8_t *)challenge, .payload_size = size};
+  usher_license_request request = {.struct_size = sizeof request,
+      .key_system = USHER_KEY_SYSTEM_CLEARKEY,
+      .payload = (const uint8_t *)challenge,
+      .payload_size = strlen(challenge)};
   int32_t status = usher_context_new(NULL, &context);
   if (!status) status = portal_delegate_new(context, argv[3], &delegate);
   if (!status) status = usher_context_set_delegate(context, delegate);

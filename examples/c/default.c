@@ -2,9 +2,10 @@
  * default.c - plays an encrypted clip with a default delegate: a licence URL and a header with the token. No session.
  *
  *   cc default.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) -o default
- *   ./default CLIP LICENSE_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
+ *   ./default CLIP LICENSE_URL CONTENT_TOKEN KEY_ID      (key id: 32 hex digits)
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "challenge.h"
 #include "clip.h" /* decodes the clip; in your app, the player does this */
 #include <usher/usher.h>
 
@@ -17,7 +18,7 @@ int main(int argc, char **argv) {
   usher_response *response = NULL;
   usher_response_info licence = USHER_RESPONSE_INFO_INIT;
   char challenge[128];
-  snprintf(challenge, sizeof challenge, "{\"kids\":[\"%.64s\"],\"type\":\"temporary\"}", argv[4]);
+  if (!challenge_for(argv[4], challenge)) return fprintf(stderr, "%s: a key id has 32 hex digits\n", argv[4]), 2;
   usher_default_options options = {.struct_size = sizeof options, .license_url = argv[2]};
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
   usher_license_request request = {.struct_size = sizeof request,

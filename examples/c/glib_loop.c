@@ -2,10 +2,11 @@
  * glib_loop.c - a GLib main loop (GTK, GStreamer, WPE ...) has the context's descriptor as a source and runs callbacks.
  *
  *   cc glib_loop.c $(pkg-config --cflags --libs usher glib-2.0) -o glib_loop
- *   ./glib_loop LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
+ *   ./glib_loop LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id: 32 hex digits)
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "challenge.h"
 #include <glib-unix.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +38,8 @@ int main(int argc, char **argv) {
   usher_delegate *delegate = NULL;
   usher_player *player = NULL;
   usher_playback *playback = NULL;
-  char *challenge = g_strdup_printf("{\"kids\":[\"%s\"],\"type\":\"temporary\"}", argv[4]);
+  char challenge[128];
+  if (!challenge_for(argv[4], challenge)) return fprintf(stderr, "%s: a key id has 32 hex digits\n", argv[4]), 2;
   usher_context_options options = {.struct_size = sizeof options, .callbacks = USHER_CALLBACKS_PUMPED};
   usher_ssp_options ssp = {.struct_size = sizeof ssp, .license_url = argv[1], .ssm_url = argv[2]};
   usher_playback_options item = {.struct_size = sizeof item, .content_token = argv[3]};
@@ -58,5 +60,5 @@ int main(int argc, char **argv) {
   /* Remove the source before usher_context_free(), which closes its descriptor. */
   g_source_remove(source);
   usher_context_free(context);
-  return g_main_loop_unref(loop), g_free(challenge), failed != 0;
+  return g_main_loop_unref(loop), failed != 0;
 }

@@ -4,16 +4,18 @@
  *
  *   cc loaded.c $(pkg-config --cflags usher libavformat libavcodec libavutil) \
  *      $(pkg-config --libs libavformat libavcodec libavutil) -ldl -o loaded
- *   ./loaded LIBRARY CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (LIBRARY: libusher.so.0; key id in base64url)
+ *   ./loaded LIBRARY CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (LIBRARY: libusher.so.0; key id: 32 hex digits)
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <dlfcn.h>
 #include <usher/usher.h>
 
 static const usher_api *usher;
-/* clip.h calls these two functions. */
+/* challenge.h and clip.h call these three functions. */
+#define usher_clearkey_request usher->clearkey_request
 #define usher_clearkey_keys usher->clearkey_keys
 #define usher_playback_session_state usher->playback_session_state
+#include "challenge.h"
 #include "clip.h" /* decodes the clip; in your app, the player does this */
 
 /* @return 1 if the library is there and has every function that this program needs. */
@@ -40,7 +42,7 @@ int main(int argc, char **argv) {
   usher_response *response = NULL;
   usher_response_info licence = USHER_RESPONSE_INFO_INIT;
   char challenge[128];
-  snprintf(challenge, sizeof challenge, "{\"kids\":[\"%.64s\"],\"type\":\"temporary\"}", argv[6]);
+  if (!challenge_for(argv[6], challenge)) return fprintf(stderr, "%s: a key id has 32 hex digits\n", argv[6]), 2;
   usher_ssp_options ssp = {.struct_size = sizeof ssp, .license_url = argv[3], .ssm_url = argv[4]};
   usher_playback_options item = {.struct_size = sizeof item, .content_token = argv[5]};
   usher_license_request request = {.struct_size = sizeof request,

@@ -2,10 +2,11 @@
  * minimal.c - one playback under a concurrent-stream session: session set-up, licence, heartbeats, teardown.
  *
  *   cc minimal.c $(pkg-config --cflags --libs usher) -o minimal
- *   ./minimal LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url, as W3C Clear Key writes it)
+ *   ./minimal LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id: 32 hex digits)
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "challenge.h"
 #include <stdio.h>
 #include <string.h>
 #include <usher/usher.h>
@@ -24,7 +25,7 @@ int main(int argc, char **argv) {
   usher_playback *playback = NULL;
   usher_response *response = NULL;
   char challenge[128];
-  snprintf(challenge, sizeof challenge, "{\"kids\":[\"%.64s\"],\"type\":\"temporary\"}", argv[4]);
+  if (!challenge_for(argv[4], challenge)) return fprintf(stderr, "%s: a key id has 32 hex digits\n", argv[4]), 2;
 
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
   ssp.license_url = argv[1];

@@ -4,9 +4,10 @@
  *   cc -pthread multi_instance.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) \
  *      -o multi_instance
  *   ./multi_instance LICENSE_URL SSM_URL CLIP CONTENT_ID CONTENT_TOKEN KEY_ID \
- *      PREVIEW CONTENT_ID CONTENT_TOKEN KEY_ID      (key ids in base64url)
+ *      PREVIEW CONTENT_ID CONTENT_TOKEN KEY_ID      (key ids: 32 hex digits)
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "challenge.h"
 #include "clip.h" /* decodes the clip; in your app, the player does this */
 #include <pthread.h>
 #include <usher/usher.h>
@@ -25,7 +26,8 @@ static void *play(void *user_data) {
   usher_response *response = NULL;
   usher_response_info licence = USHER_RESPONSE_INFO_INIT;
   char challenge[128];
-  snprintf(challenge, sizeof challenge, "{\"kids\":[\"%.64s\"],\"type\":\"temporary\"}", key_id);
+  stream->failed = 1;
+  if (!challenge_for(key_id, challenge)) return fprintf(stderr, "%s: a key id has 32 hex digits\n", key_id), NULL;
   usher_playback_options item = {
       .struct_size = sizeof item, .content_id = (const uint8_t *)content_id, .content_id_size = strlen(content_id)};
   usher_license_request request = {.struct_size = sizeof request,

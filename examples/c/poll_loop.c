@@ -3,10 +3,11 @@
  * next frame.
  *
  *   cc poll_loop.c $(pkg-config --cflags --libs usher) -o poll_loop
- *   ./poll_loop LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
+ *   ./poll_loop LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id: 32 hex digits)
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "challenge.h"
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +34,7 @@ int main(int argc, char **argv) {
   usher_player *player = NULL;
   usher_playback *playback = NULL;
   char challenge[128];
-  snprintf(challenge, sizeof challenge, "{\"kids\":[\"%.64s\"],\"type\":\"temporary\"}", argv[4]);
+  if (!challenge_for(argv[4], challenge)) return fprintf(stderr, "%s: a key id has 32 hex digits\n", argv[4]), 2;
   usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
   options.callbacks = USHER_CALLBACKS_PUMPED;
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;

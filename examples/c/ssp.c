@@ -2,9 +2,10 @@
  * ssp.c - plays an encrypted clip with an SSP delegate and SSM v1: set-up, licence, heartbeats, teardown.
  *
  *   cc ssp.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) -o ssp
- *   ./ssp CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
+ *   ./ssp CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id: 32 hex digits)
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "challenge.h"
 #include "clip.h" /* decodes the clip; in your app, the player does this */
 #include <usher/usher.h>
 
@@ -23,7 +24,7 @@ int main(int argc, char **argv) {
   usher_response *response = NULL;
   usher_response_info licence = USHER_RESPONSE_INFO_INIT;
   char challenge[128];
-  snprintf(challenge, sizeof challenge, "{\"kids\":[\"%.64s\"],\"type\":\"temporary\"}", argv[5]);
+  if (!challenge_for(argv[5], challenge)) return fprintf(stderr, "%s: a key id has 32 hex digits\n", argv[5]), 2;
   usher_ssp_options ssp = {.struct_size = sizeof ssp, .license_url = argv[2], .ssm_url = argv[3]};
   usher_playback_options item = {.struct_size = sizeof item, .content_token = argv[4]};
   usher_license_request request = {.struct_size = sizeof request,

@@ -2,9 +2,10 @@
  * ssp_v2.c - plays an encrypted clip with an SSP V2 delegate: the licence request also opens the session.
  *
  *   cc ssp_v2.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) -o ssp_v2
- *   ./ssp_v2 CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
+ *   ./ssp_v2 CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id: 32 hex digits)
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "challenge.h"
 #include "clip.h" /* decodes the clip; in your app, the player does this */
 #include <usher/usher.h>
 
@@ -23,7 +24,7 @@ int main(int argc, char **argv) {
   usher_response *response = NULL;
   usher_response_info licence = USHER_RESPONSE_INFO_INIT;
   char challenge[128];
-  snprintf(challenge, sizeof challenge, "{\"kids\":[\"%.64s\"],\"type\":\"temporary\"}", argv[5]);
+  if (!challenge_for(argv[5], challenge)) return fprintf(stderr, "%s: a key id has 32 hex digits\n", argv[5]), 2;
   usher_ssp_options ssp = {.struct_size = sizeof ssp, .license_url = argv[2], .ssm_url = argv[3]};
   usher_ssp_v2_options v2 = {.struct_size = sizeof v2, .ssp = &ssp};
   usher_playback_options item = {.struct_size = sizeof item, .content_token = argv[4]};

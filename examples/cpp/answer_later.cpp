@@ -2,9 +2,10 @@
 //
 //   flags=$(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c)
 //   c++ -std=c++17 -pthread answer_later.cpp $flags -o answer_later
-//   ./answer_later CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID       (key id in base64url)
+//   ./answer_later CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID       (key id: 32 hex digits)
 //
 // SPDX-License-Identifier: Apache-2.0
+#include "../c/challenge.h"
 #include "../c/clip.h" // decodes; in your app, the player does
 #include <chrono>
 #include <future>
@@ -15,7 +16,9 @@
 
 int main(int argc, char **argv) try {
   if (argc != 6) return std::cerr << "usage: " << argv[0] << " CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID\n", 2;
-  const std::string token = argv[4], challenge = R"({"kids":[")" + std::string(argv[5]) + R"("],"type":"temporary"})";
+  char text[128];
+  if (!challenge_for(argv[5], text)) return std::cerr << argv[5] << ": a key id has 32 hex digits\n", 2;
+  const std::string token = argv[4], challenge = text;
   std::list<std::future<void>> answers; // one playback asks one question at a time: no lock needed
   const auto later = [&answers](auto request, const char *what, const std::string &answer) {
     answers.push_back(std::async(std::launch::async, [question = std::move(request), what, &answer]() mutable {

@@ -1,9 +1,10 @@
 // minimal.cpp - one playback under a concurrent-stream session: session set-up, licence, heartbeats, teardown.
 //
 //   c++ -std=c++17 minimal.cpp $(pkg-config --cflags --libs usher) -o minimal
-//   ./minimal LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
+//   ./minimal LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id: 32 hex digits)
 //
 // SPDX-License-Identifier: Apache-2.0
+#include "../c/challenge.h"
 #include <atomic>
 #include <chrono>
 #include <iostream>
@@ -12,7 +13,9 @@
 
 int main(int argc, char **argv) {
   if (argc != 5) return std::cerr << "usage: " << argv[0] << " LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID\n", 2;
-  const std::string challenge = R"({"kids":[")" + std::string(argv[4]) + R"("],"type":"temporary"})";
+  char text[128];
+  if (!challenge_for(argv[4], text)) return std::cerr << argv[4] << ": a key id has 32 hex digits\n", 2;
+  const std::string challenge = text;
   std::atomic<bool> stop = false;
   try {
     usher::context context;

@@ -4,9 +4,10 @@
 //   flags=$(pkg-config --cflags --libs usher libavformat libavcodec libavutil)
 //   c++ -std=c++17 -pthread multi_instance.cpp $flags -o multi_instance
 //   ./multi_instance LICENSE_URL SSM_URL CLIP CONTENT_ID CONTENT_TOKEN KEY_ID
-//      PREVIEW CONTENT_ID CONTENT_TOKEN KEY_ID      (one line; key ids in base64url)
+//      PREVIEW CONTENT_ID CONTENT_TOKEN KEY_ID      (one line; key ids: 32 hex digits)
 //
 // SPDX-License-Identifier: Apache-2.0
+#include "../c/challenge.h"
 #include "../c/clip.h" // decodes; in your app, the player does
 #include <future>
 #include <iostream>
@@ -21,7 +22,10 @@ static bool play(const usher::player &screen, const stream &stream) try {
   usher::playback_options item;
   item.content_id = stream.content_id; // the delegate has the token for this content id
   const auto playback = screen.play(std::move(item));
-  const std::string challenge = R"({"kids":[")" + stream.key_id + R"("],"type":"temporary"})";
+  char text[128];
+  if (!challenge_for(stream.key_id.c_str(), text))
+    return std::cerr << stream.key_id << ": a key id has 32 hex digits\n", false;
+  const std::string challenge = text;
   const auto licence = playback.get_license({usher::key_system::clearkey, challenge});
   const bool played =
       clip_play(stream.clip.c_str(), licence.data().data(), licence.data().size(), playback.handle()) == 0;
