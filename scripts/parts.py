@@ -63,11 +63,13 @@ def count_lines(part: Part, output: str) -> Count:
 
 
 def count_checklist(part: Part, output: str) -> Count:
-    """Counts the lines of the demo's checklist, which follows its last heading. A line of the demo that is wider than a
-    terminal of 100 columns is a failure."""
+    """Counts the lines of the demo's checklist, which follows its last heading. It is a failure, too, if a line of the
+    demo is wider than a terminal of 100 columns, or if the demo does not offer its live page before the first act."""
     _, _, checklist = output.rpartition("What was seen")
     failures = re.findall(r"^ +✗ (.*)$", checklist, re.M)
     failures += [f"wider than 100 columns: {line}" for line in output.splitlines() if len(line) > 100]
+    if not re.search(r"http://\S+ .*live page", output.partition("Act 1.")[0]):
+        failures.append("the demo does not offer its live page")
     return Count(passed=len(re.findall(r"^ +✓ ", checklist, re.M)), failures=failures)
 
 

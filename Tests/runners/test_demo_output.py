@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
+import parts  # noqa: E402
 from demo_output import WIDTH, Output, columns, folded  # noqa: E402
 
 KEEPS = """
@@ -112,6 +113,23 @@ def test_progress_onATerminal_rewritesOneLineAndRemovesItBeforeOutput() -> None:
     os.close(ours)
     assert told.count("\n") == 1 and told.index("first") < told.index("second")
     assert told.endswith("\r\033[Kdone\r\n")
+
+
+@pytest.mark.parametrize(
+    ("output", "failures"),
+    [
+        ("{page}\nAct 1. plays\nWhat was seen\n   ✓ one\n   ✓ two\n", []),
+        ("{page}\nAct 1. plays\nWhat was seen\n   ✓ one\n   ✗ two  [0]\n", ["two  [0]"]),
+        ("{page}\nAct 1. {wide}\nWhat was seen\n   ✓ one\n", ["wider than 100 columns: Act 1. {wide}"]),
+        ("Act 1. plays\n{page}\nWhat was seen\n   ✓ one\n", ["the demo does not offer its live page"]),
+    ],
+)
+def test_countChecklist_ofADemo_findsItsFailures(output: str, failures: list[str]) -> None:
+    words = {"page": "   head-end   http://127.0.0.1:8080/   (a live page: open it to watch)", "wide": "x" * 100}
+    part = parts.Part("demo", "make demo", [])
+    found = parts.count_checklist(part, output.format(**words))
+    assert found.failures == [failure.format(**words) for failure in failures]
+    assert found.passed == output.count("✓")
 
 
 def test_keep_interrupted_servesThePageUntilThenAndKeepsTheFiles(tmp_path: Path) -> None:
