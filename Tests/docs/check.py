@@ -134,6 +134,16 @@ def glossary() -> None:
     claim(f"docs/glossary.md has {len(terms)} terms, each once and in order", wrong)
 
 
+def spelling() -> None:
+    """Checks that sentences spell "licence"; CONTRIBUTING.md has the rule."""
+    wrong = [
+        f"{page.relative_to(ROOT)}:{sentences_of(page).count(chr(10), 0, found.start()) + 1}: {found[0]}"
+        for page in PAGES
+        for found in re.finditer(r"(?<![\w*'-])[Ll]icenses?(?![\w*'-])", sentences_of(page))
+    ]
+    claim("sentences spell licence, and only names spell license", wrong)
+
+
 def uses(term: str) -> str:
     """Returns a pattern that finds a term in a sentence, also in the plural."""
     plural = re.escape(term[:-1]) + "(?:y|ies)" if term.endswith("y") else re.escape(term) + "s?"
@@ -301,6 +311,7 @@ def main() -> int:
         links,
         anchors,
         glossary,
+        spelling,
         first_uses,
         paths,
         names,
