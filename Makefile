@@ -113,7 +113,7 @@ docs: $(shipped) .venv-docs/ready
 
 # Checks the finished site in Chromium with axe-core, and takes screenshots into build/site-check.
 docs-check: docs .venv-docs/check | player-packages
-	@$(bounded) 900 .venv-docs/bin/python scripts/site-check
+	@$(bounded) 1800 .venv-docs/bin/python scripts/site-check
 
 # Writes docs/faults.md if every cell of the table has its expected outcome.
 faults: $(shipped) .venv/ready
