@@ -1,7 +1,8 @@
 """FairPlay key servers, written only to test ``usher check``: a key server, an entitlement server and ExpressPlay in
 one program, after docs/protocol.md. It shares no code with the reference head-end.
 
-``KeyServer()`` is right; ``KeyServer(FAULTS)`` breaks the statements that it is given. Standard library only.
+``KeyServer()`` is right; ``KeyServer(FAULTS)`` breaks the statements that it is given. It takes SPCs in one form only,
+``KeyServer(form="json")``. Standard library only.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import secrets
 import threading
 from collections.abc import Collection
 from http.server import BaseHTTPRequestHandler
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from .small_server import SmallServer
 
@@ -21,6 +22,7 @@ CONTENT_ID = "movie-7"
 FAULTS = frozenset(
     {
         "ckc",
+        "ckc-refused",
         "certificate",
         "entitlement",
         "entitlement-denied",
@@ -31,14 +33,28 @@ FAULTS = frozenset(
     }
 )
 """The statements that the server can break."""
+FORMS = ("raw", "form", "form-plain", "form-whole", "base64", "json")
+"""The forms of an SPC: of a form-urlencoded body, the values are percent-coded, or nothing, or the whole body."""
+_TYPES = {"raw": "application/octet-stream", "base64": "text/plain", "json": "application/json"}
 _NO_RIGHT = -2018
+
+
+def _plain(text: str) -> bytes:
+    """Reads base64 of the standard alphabet with its padding, and nothing else."""
+    return base64.b64decode(text, validate=True)
 
 
 class KeyServer(SmallServer):
     methods = ("GET", "POST")
 
-    def __init__(self, faults: Collection[str] = ()) -> None:
+    def __init__(
+        self, faults: Collection[str] = (), *, form: str = "raw", content_field: str | None = None, path: str = ""
+    ) -> None:
+        """`content_field`: a field that must name the content. `path`: the reply is JSON with the CKC at this path."""
         self._faults = frozenset(faults)
+        self._form = form
+        self._content_field = content_field
+        self._path = path
         self._rights: set[str] = set()
         self._lock = threading.Lock()
         super().__init__()
@@ -58,7 +74,7 @@ class KeyServer(SmallServer):
         with self._lock:
             match address.path:
                 case "/keys":
-                    reply = self._keys(body)
+                    reply = self._keys(request.headers.get("Content-Type", ""), body)
                 case "/certificate":
                     reply = self._certificate()
                 case "/entitlement":
@@ -72,11 +88,53 @@ class KeyServer(SmallServer):
         request.end_headers()
         request.wfile.write(reply[1])
 
-    def _keys(self, spc: bytes) -> tuple[int, bytes]:
+    def _keys(self, content_type: str, body: bytes) -> tuple[int, bytes]:
         if "ckc" in self._faults:
             return 200, b"<html><body>Please sign in.</body></html>"
+        try:
+            spc = self._read(content_type, body)
+        except ValueError as error:
+            if "ckc-refused" not in self._faults:
+                return 400, json.dumps({"errorCode": 1207, "message": f"no SPC: {error}"}).encode()
+            spc = body
         text = base64.urlsafe_b64encode(_ckc(spc)).rstrip(b"=").decode()
-        return 200, f"<?xml version='1.0'?>\n<ckc>{text}</ckc>\n".encode()
+        if not self._path:
+            return 200, f"<?xml version='1.0'?>\n<ckc>{text}</ckc>\n".encode()
+        value: object = text
+        for name in reversed(self._path.split(".")):
+            value = {name: value}
+        return 200, json.dumps(value).encode()
+
+    def _read(self, content_type: str, body: bytes) -> bytes:
+        """Returns the SPC of a request, which must have the form and the content type of this server."""
+        if content_type != _TYPES.get(self._form, "application/x-www-form-urlencoded"):
+            raise ValueError(f"content type {content_type}")
+        fields: dict[str, str] = {}
+        match self._form:
+            case "raw":
+                spc = body
+            case "base64":
+                spc = _plain(body.decode("ascii"))
+            case "json":
+                fields = json.loads(body)
+                spc = _plain(fields.get("spc", ""))
+            case "form":
+                fields = {
+                    name: values[0] for name, values in parse_qs(body.decode("ascii"), strict_parsing=True).items()
+                }
+                spc = _plain(fields.get("spc", ""))
+            case _:
+                if self._form == "form-whole" and b"=" in body:
+                    raise ValueError("the form is not percent-coded")
+                text = unquote(body.decode("ascii")) if self._form == "form-whole" else body.decode("ascii")
+                pairs = (pair.partition("=") for pair in text.split("&"))
+                fields = {name: value if name == "spc" else unquote(value) for name, _, value in pairs}
+                spc = _plain(fields.get("spc", ""))
+        if int.from_bytes(spc[:4], "big") not in (1, 2):
+            raise ValueError("it has no version")
+        if self._content_field is not None and fields.get(self._content_field) != CONTENT_ID:
+            raise ValueError(f"{self._content_field} is not the content")
+        return spc
 
     def _certificate(self) -> tuple[int, bytes]:
         der = b"\x30\x82\x01\x00" + bytes(range(256))

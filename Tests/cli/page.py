@@ -23,8 +23,9 @@ for folder in ("Tests", "bindings/python/src"):
     if str(ROOT / folder) not in sys.path:
         sys.path.insert(0, str(ROOT / folder))
 
-from cli import key_server, right_server, wrong_server  # noqa: E402
+from cli import key_server, license_server, right_server, wrong_server  # noqa: E402
 from cli.key_server import KeyServer  # noqa: E402
+from cli.license_server import LicenseServer  # noqa: E402
 from cli.right_server import RightServer  # noqa: E402
 from cli.running import KEY, KID, settled  # noqa: E402
 from cli.wrong_server import WrongServer  # noqa: E402
@@ -153,7 +154,7 @@ def key_servers() -> str:
         spc.write_bytes(fairplay.make_spc(key_server.CONTENT_ID, nonce=bytes(16)))
         session = [asked[0], *asked[asked.index("--token-file") :]]
         keys = ["--key-system", "fairplay", "--payload", str(spc), *server.arguments]
-        tags = ["ckc", "certificate", "entitlement", "entitlement-denied", "entitlement-id", *RIGHTS]
+        tags = ["ckc", "ckc-refused", "certificate", "entitlement", "entitlement-denied", "entitlement-id", *RIGHTS]
         only = [word for tag in tags for word in ("--only", tag)]
         check = printed("check", *session, *keys, *only, "--limit", "2", "--seed", "1", "--stories", "0")
     return (
@@ -163,6 +164,30 @@ def key_servers() -> str:
         "two of its faults: a sign-in page instead of a [CKC](glossary.md#ckc), and an error number that is not\n"
         "negative:\n\n"
         f"{check}"
+    )
+
+
+def without_sessions() -> str:
+    with KeyServer(form="form-plain") as server, tempfile.TemporaryDirectory() as folder:
+        spc = Path(folder, "spc.bin")
+        spc.write_bytes(fairplay.make_spc(key_server.CONTENT_ID, nonce=b"\0\0\xfb\xef\xbe\xff\xff\xff" * 2))
+        asked = ["--key-system", "fairplay", "--payload", str(spc), "--key-server", f"{server.url}/keys"]
+        asked += ["--request-format", "form", "--seed", "1", "--quiet"]
+        keys = printed("check", *asked, *(word for tag in ("ckc", "ckc-refused") for word in ("--only", tag)))
+    with LicenseServer({"license-token"}) as server, token_file(license_server.CONTENT_TOKEN) as token:
+        asked = ["--license", server.url, "--key-id", KID.hex(), "--token-file", token, "--seed", "1", "--quiet"]
+        tags = ("license-alone", "license-token", "no-token", "error-form")
+        licences = printed("check", *asked, *(word for tag in tags for word in ("--only", tag)))
+    return (
+        "## Servers without sessions\n\n"
+        "Without the URL of a session manager, `usher check` asks servers that give licences or keys without a\n"
+        "[session](glossary.md#session). This key server wants the [SPC](glossary.md#spc) in a form in which nothing\n"
+        "is percent-coded. The command sent a form with percent-coded values, and the server refused it. So the\n"
+        "command tried the other [forms](protocol.md#a-fairplay-key-server), and names the options of the form that\n"
+        "works:\n\n"
+        f"{keys}\n"
+        "This licence server (`Tests/cli/license_server.py`) gives a licence for any token:\n\n"
+        f"{licences}"
     )
 
 
@@ -178,13 +203,13 @@ def section(case: Case) -> str:
 def sections() -> list[tuple[str, Callable[[], str]]]:
     """Returns the name of each section after the introduction, and the function that makes it."""
     found: list[tuple[str, Callable[[], str]]] = [("works", works), ("ten-faults", ten_faults)]
-    found.append(("key-servers", key_servers))
+    found += [("key-servers", key_servers), ("without-sessions", without_sessions)]
     return found + [(case.title, lambda case=case: section(case)) for case in CASES]  # type: ignore[misc]
 
 
 def page() -> str:
     made = [make() for _, make in sections()]
-    return "\n".join([INTRODUCTION, *made[:3], "## Twenty faults of the reference head-end\n", *made[3:]])
+    return "\n".join([INTRODUCTION, *made[:4], "## Twenty faults of the reference head-end\n", *made[4:]])
 
 
 if __name__ == "__main__":

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from cli import key_server, right_server
+from cli import key_server, license_server, right_server
 from cli.key_server import KeyServer
+from cli.license_server import LicenseServer
 from cli.right_server import RightServer
 from cli.running import KEY, KID, Usher, aim, interrupted, press_ctrl_c, process
 
@@ -18,6 +20,8 @@ from usher.testing import fairplay
 from usher.testing.headend import Certificate, ExpressPlay, Fault, Fps, HeadEnd
 
 SEED = ["--seed", "1"]
+ALONE = {"license-alone", "license-token"}
+"""The statements about licences without a session manager."""
 
 
 def tags(found: dict[str, Any], outcome: str) -> set[str]:
@@ -34,14 +38,15 @@ def test_check_ofTheRightServer_findsNothing(usher: Usher) -> None:
     assert (ran.code, found["ok"], found["limit"], found["period_s"]) == (Exit.OK, True, 3, 30)
     assert found["rotation"] == "only the newest token is valid"
     assert tags(found, "failed") == tags(found, "warned") == set()
-    assert tags(found, "skipped") == {"retry-after", "renewal", "lease", "lease-two", "expiry", *key_server.FAULTS}
+    waiting = {"lease", "lease-two", "expiry"}
+    assert tags(found, "skipped") == {"retry-after", "renewal", *waiting, *ALONE, *key_server.FAULTS}
 
 
 def test_check_ofTheReferenceHeadEnd_asksEveryStatementInVirtualTime(headend: HeadEnd, usher: Usher) -> None:
     asked = [*aim(headend, usher), "--certificate", headend.certificate_url("fairplay")]
     ran = usher("check", *asked, "--control", headend.control_url, *SEED, "--json")
     assert ran.code == Exit.OK
-    skipped = {"retry-after", *(key_server.FAULTS - {"certificate"})}
+    skipped = {"retry-after", *ALONE, *(key_server.FAULTS - {"certificate"})}
     assert tags(ran.json, "skipped") == skipped and tags(ran.json, "warned") == set()
     assert headend.sessions.active() == []
 
@@ -160,7 +165,122 @@ def test_check_keyServersWithoutSpc_areRefused(usher: Usher) -> None:
     asked = ["check", "https://a.example", "--token-file", usher.token_file("some-secret")]
     assert "--payload, an SPC" in usher(*asked, "--key-server", "https://k.example").err
     keys = ["--key-system", "fairplay", "--payload", __file__, "--entitlement", "https://e.example"]
-    assert "--entitlement and --content-id: give both" in usher(*asked, *keys).err
+    assert "--entitlement needs --content-id" in usher(*asked, *keys).err
+
+
+def test_check_ofAKeyServerWithoutSessions_needsNeitherSessionManagerNorToken(usher: Usher) -> None:
+    with KeyServer() as server:
+        ran = usher("check", *spc_options(usher), *server.arguments, *SEED, "--json")
+        shown = usher("check", *spc_options(usher), *server.arguments, *SEED)
+    found = ran.json
+    assert ran.code == Exit.OK and tags(found, "failed") == tags(found, "warned") == set()
+    assert tags(found, "passed") >= key_server.FAULTS | {"complete", "error-form", "final"}
+    reasons = {each["tag"]: each["words"] for each in found["statements"] if each["outcome"] == "skipped"}
+    assert reasons["heartbeat"] == reasons["license"] == "needs the URL of the session manager"
+    assert f"usher check {server.url}/keys" in shown.out and "needs the URL of the session manager" in shown.out
+
+
+@pytest.mark.parametrize("fault", sorted(key_server.FAULTS))
+def test_check_ofAWrongKeyServerWithoutSessions_namesTheFault(fault: str, usher: Usher) -> None:
+    with KeyServer({fault}) as server:
+        ran = usher("check", *spc_options(usher), *server.arguments, *SEED, "--json")
+    assert ran.code == Exit.FOUND and tags(ran.json, "failed") == {fault}
+
+
+FORM_OPTIONS = {
+    "raw": [],
+    "form": ["--request-format", "form"],
+    "form-plain": ["--request-format", "form", "--spc-urlencode", "none"],
+    "form-whole": ["--request-format", "form", "--spc-urlencode", "whole"],
+    "base64": ["--request-format", "base64"],
+    "json": ["--request-format", "json"],
+}
+
+
+def spc_options(usher: Usher) -> list[str]:
+    """Writes an SPC whose base64 has all characters that a form must percent-code. Returns the options for it."""
+    spc = fairplay.make_spc(key_server.CONTENT_ID, nonce=b"\0\0\xfb\xef\xbe\xff\xff\xff" * 2)
+    assert {"+", "/"} <= set(base64.b64encode(spc).decode())
+    path = usher.folder / "spc.bin"
+    path.write_bytes(spc)
+    return ["--key-system", "fairplay", "--payload", str(path)]
+
+
+@pytest.mark.parametrize("form", key_server.FORMS)
+def test_check_ofAKeyServer_sendsTheSpcInItsForm(form: str, usher: Usher) -> None:
+    field = "assetId" if form not in ("raw", "base64") else None
+    more = [] if field is None else ["--content-id-field", field, "--content-id", key_server.CONTENT_ID]
+    more += ["--response-path", "data.ckc"]
+    with KeyServer(form=form, content_field=field, path="data.ckc") as server:
+        asked = ["check", *spc_options(usher), "--key-server", f"{server.url}/keys", *FORM_OPTIONS[form], *more]
+        found = usher(*asked, *SEED, "--json").json
+    assert tags(found, "failed") == set() and {"ckc", "ckc-refused"} <= tags(found, "passed")
+
+
+@pytest.mark.parametrize("form", [form for form in key_server.FORMS if form != "raw"])
+def test_check_ofAKeyServerWithAnotherForm_namesTheForm(form: str, usher: Usher) -> None:
+    with KeyServer(form=form) as server:
+        asked = ["check", *spc_options(usher), "--key-server", f"{server.url}/keys"]
+        found = usher(*asked, *SEED, "--json").json
+    assert tags(found, "failed") == {"ckc"}
+    (judged,) = [each for each in found["statements"] if each["tag"] == "ckc"]
+    words = " ".join(FORM_OPTIONS[form]) + (" --spc-urlencode value" if form == "form" else "")
+    assert judged["words"] == f"it was answered with HTTP 400, code 1207; the server gives a CKC with {words}"
+
+
+def test_check_ofTheReferenceKeyServer_takesEveryRequestForm(headend_factory: HeadEndFactory, usher: Usher) -> None:
+    for form, options in FORM_OPTIONS.items():
+        headend = headend_factory(fps=Fps(requests=frozenset({form})))  # type: ignore[arg-type]
+        headend.add_key(KID, KEY, key_server.CONTENT_ID)
+        asked = ["check", *spc_options(usher), "--key-server", headend.fps_url, *options]
+        found = usher(*asked, *SEED, "--json").json
+        assert tags(found, "failed") == set() and "ckc" in tags(found, "passed"), form
+
+
+def license_options(usher: Usher, server: LicenseServer, *, token: bool = True) -> list[str]:
+    given = ["--token-file", usher.token_file(license_server.CONTENT_TOKEN)] if token else []
+    return ["check", "--license", server.url, "--key-id", KID.hex(), *given, *SEED, "--json"]
+
+
+def test_check_ofLicencesWithoutSessions_findsNothing(usher: Usher) -> None:
+    with LicenseServer() as server:
+        ran = usher(*license_options(usher, server))
+    assert ran.code == Exit.OK and tags(ran.json, "failed") == set()
+    assert tags(ran.json, "passed") >= license_server.FAULTS
+    with LicenseServer({"no-token"}) as server:
+        found = usher(*license_options(usher, server, token=False)).json
+    assert found["ok"] and "license-alone" in tags(found, "passed")
+    (skipped,) = [each for each in found["statements"] if each["tag"] == "license-token"]
+    assert skipped["words"] == "needs --token-file"
+
+
+@pytest.mark.parametrize("fault", sorted(license_server.FAULTS))
+def test_check_ofAWrongLicenceServer_namesTheFault(fault: str, usher: Usher) -> None:
+    with LicenseServer({fault}) as server:
+        ran = usher(*license_options(usher, server))
+    assert ran.code == Exit.FOUND and tags(ran.json, "failed") == {fault}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "give the URL of a server"),
+        (["--license", "https://l.example"], "--license needs --key-id or --payload"),
+        (["--key-server", "K", "--spc-urlencode", "none"], "--spc-urlencode needs --request-format form"),
+        (["--key-server", "K", "--content-id-field", "id"], "--content-id-field needs --request-format form or json"),
+        (
+            ["--key-server", "K", "--request-format", "json", "--content-id-field", "id"],
+            "--content-id-field needs --content-id",
+        ),
+        (["--key-server", "K", "--content-id", "film"], "--content-id needs --entitlement, or --content-id-field"),
+        (["--certificate", "https://c.example", "--request-format", "json"], "need --key-server"),
+    ],
+)
+def test_check_withoutSessions_wrongArgumentsAreNamed(arguments: list[str], words: str, usher: Usher) -> None:
+    given = ["https://k.example" if word == "K" else word for word in arguments]
+    ran = usher("check", *(spc_options(usher) if "--key-server" in given else []), *given)
+    assert ran.code == Exit.USAGE and ran.out == ""
+    assert ran.err.startswith("usher check: ") and words in ran.err and ran.err.count("\n") == 1
 
 
 def test_check_unreachable_exits3(usher: Usher) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .exits import CommandError
+from .spc import SpcForm, form
 from .wire.exchange import Headers
 
 KEY_SYSTEMS = ("clearkey", "fairplay", "widevine", "playready")
@@ -24,7 +25,7 @@ class Target:
     """A head-end.
 
     Attributes:
-        ssm: the URL of the session manager; None for SSP V2 without one.
+        ssm: the URL of the session manager; None if there is none.
         license: the URL of the licence server; None if no licence is requested.
         certificate: the URL of the certificate; None if there is none to request.
         v2: whether the licence request opens the session (SSP V2).
@@ -33,8 +34,10 @@ class Target:
         append_version: ``auto``, ``always`` or ``never``: whether "/v1" follows the URL of the session manager.
         limit: how many sessions an account may have; None: not known.
         key_server: the URL of a FairPlay key server; None if no key is requested from it.
+        spc_form: the form in which the key server takes the SPC.
+        response_path: where the CKC is in a JSON reply of the key server, with dots; None: in one of the usual members.
         entitlement: the URL of an entitlement server; None if it is not asked.
-        content_id: the content for which the entitlement server is asked.
+        content_id: the content for which the entitlement server is asked, or that the key server gets in a field.
         control: the URL of the control endpoints of a reference head-end with a manual clock.
     """
 
@@ -54,14 +57,21 @@ class Target:
     limit_s: float
     limit: int | None = None
     key_server: str | None = field(default=None, repr=False)
+    spc_form: SpcForm = field(default_factory=SpcForm)
+    response_path: str | None = field(default=None, repr=False)
     entitlement: str | None = field(default=None, repr=False)
     content_id: str | None = field(default=None, repr=False)
     control: str | None = field(default=None, repr=False)
 
     @property
     def token(self) -> str:
-        """The content token of the account to test."""
-        return self.tokens[0]
+        """The content token of the account to test; "" if there is none."""
+        return self.tokens[0] if self.tokens else ""
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether there is a server that sets sessions up."""
+        return self.ssm is not None or self.v2
 
     @property
     def asks_license(self) -> bool:
@@ -79,15 +89,21 @@ class Target:
         return f"{address}/sessions/{call}" + (f"?{query}" if query else "")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that describe a head-end."""
-    parser.add_argument("url", metavar="URL", nargs="?", help="the session manager; without it --license must be V2")
+def add_arguments(parser: argparse.ArgumentParser, about_url: str) -> None:
+    """Adds the options that describe a head-end. `about_url`: the text about the argument URL."""
+    parser.add_argument("url", metavar="URL", nargs="?", help=about_url)
     target = parser.add_argument_group("the head-end")
     target.add_argument("--license", metavar="URL", help="the licence server; without it no licence is requested")
-    target.add_argument("--certificate", metavar="URL", help="the certificate server")
+    target.add_argument("--certificate", metavar="URL", help="the server of the FairPlay application certificate")
     target.add_argument("--v2", action="store_true", help="SSP V2: the licence request opens the session")
-    target.add_argument("--token-file", metavar="FILE", help="a file with the content token; - reads it from stdin")
-    target.add_argument("--token-header", metavar="NAME", default="nv-authorizations", help="(%(default)s)")
+    target.add_argument(
+        "--token-file",
+        metavar="FILE",
+        help="a file with the content token of a test account, one line of text; - reads it from stdin",
+    )
+    target.add_argument(
+        "--token-header", metavar="NAME", default="nv-authorizations", help="the header with the tokens (%(default)s)"
+    )
     target.add_argument(
         "--header",
         metavar="LINE",
@@ -95,38 +111,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help='a further header for each request, "Name: value"; repeat for more',
     )
-    target.add_argument("--key-system", choices=KEY_SYSTEMS, default="clearkey", help="(%(default)s)")
+    target.add_argument(
+        "--key-system", choices=KEY_SYSTEMS, default="clearkey", help="the DRM of the licence request (%(default)s)"
+    )
     target.add_argument(
         "--key-id",
         metavar="ID",
         action="append",
         default=[],
-        help="a key id for a Clear Key licence: hexadecimal, a UUID or base64url; repeat for more",
+        help="a key id for a Clear Key licence: 32 hex digits, a UUID, or base64url as in Clear Key's JSON; repeat for "
+        "more",
     )
     target.add_argument(
-        "--payload", metavar="FILE", help="a licence request that a CDM has made; by default that of Clear Key"
+        "--payload",
+        metavar="FILE",
+        help="a licence request that a CDM has made, such as an SPC; by default a Clear Key request for --key-id",
     )
-    target.add_argument("--ca-file", metavar="FILE", help="the certificate authorities to trust")
-    target.add_argument("--allow-http", action="store_true", help="allow http URLs to other machines")
+    target.add_argument("--ca-file", metavar="FILE", help="the certificate authorities to trust, as PEM")
+    target.add_argument(
+        "--allow-http", action="store_true", help="allow http URLs to other machines, which send the tokens in clear"
+    )
     target.add_argument(
         "--append-version",
         choices=["auto", "always", "never"],
         default="auto",
-        help="whether /v1 follows URL: unless URL ends with a version (auto)",
+        help="whether to append /v1 to URL: only if URL does not end with a version (auto), always or never",
     )
-    target.add_argument("--timeout", metavar="S", type=float, default=10.0, help="limit for each request (%(default)g)")
+    target.add_argument(
+        "--timeout", metavar="S", type=float, default=10.0, help="seconds for each request (%(default)g)"
+    )
     target.add_argument(
         "--control",
         metavar="URL",
-        help="the control endpoints of a reference head-end with a manual clock: its clock is moved instead of waiting",
+        help="the control endpoints of a reference head-end with a manual clock; the command moves this clock instead "
+        "of waiting",
     )
     target.add_argument(
-        "--ready-file", metavar="FILE", help="take URLs and token from the ready file of a reference head-end"
+        "--ready-file", metavar="FILE", help="take URLs and token from what `usher headend --ready-file` has written"
     )
 
 
-def target(options: argparse.Namespace) -> Target:
+def target(options: argparse.Namespace, *, needs_sessions: bool = True) -> Target:
     """Makes the target from the options.
+
+    Args:
+        needs_sessions: whether the command needs a server that sets sessions up.
 
     Raises:
         CommandError: an option is missing or wrong, or a file cannot be read.
@@ -150,18 +179,22 @@ def target(options: argparse.Namespace) -> Target:
         limit_s=options.timeout,
         limit=ready.get("limit"),
         key_server=getattr(options, "key_server", None),
+        spc_form=form(options) if "request_format" in options else SpcForm(),
+        response_path=getattr(options, "response_path", None),
         entitlement=getattr(options, "entitlement", None),
         content_id=getattr(options, "content_id", None),
         control=options.control or (ready.get("control_url") if ready.get("clock") == "manual" else None),
     )
-    _check(made)
+    _check(made, needs_sessions)
     return made
 
 
-def _check(made: Target) -> None:
-    if made.ssm is None and not (made.v2 and made.license):
+def _check(made: Target, needs_sessions: bool) -> None:
+    if needs_sessions and not made.has_sessions:
         raise CommandError("give the URL of the session manager, or --v2 with --license; --ready-file has both")
-    if not made.tokens:
+    if not (made.ssm or made.license or made.certificate or made.key_server or made.entitlement):
+        raise CommandError("give the URL of a server: the session manager, --license, --key-server or --ready-file")
+    if made.has_sessions and not made.tokens:
         raise CommandError("--token-file is missing: a file with the content token of an account for tests")
     if made.v2 and not made.asks_license:
         raise CommandError("--v2 needs a licence request: give --license, and --key-id or --payload")
@@ -173,8 +206,13 @@ def _check(made: Target) -> None:
         _read(made.ca_file, "--ca-file")
     if (made.key_server or made.entitlement) and (made.payload is None or made.key_system != "fairplay"):
         raise CommandError("--key-server and --entitlement need --key-system fairplay and --payload, an SPC")
-    if (made.entitlement is None) != (made.content_id is None):
-        raise CommandError("--entitlement and --content-id: give both")
+    if made.entitlement is not None and made.content_id is None:
+        raise CommandError("--entitlement needs --content-id")
+    if made.content_id is not None and made.entitlement is None and made.spc_form.content_field is None:
+        raise CommandError("--content-id needs --entitlement, or --content-id-field")
+    if made.license and not made.has_sessions and not made.asks_license:
+        raise CommandError("--license needs --key-id or --payload")
+    made.spc_form.check(made.key_server is not None, made.content_id)
     for name, url in (
         ("URL", made.ssm),
         ("--license", made.license),
@@ -239,7 +277,7 @@ def _key_id(text: str) -> bytes:
     except ValueError:
         found = b""
     if len(found) != 16:
-        raise CommandError(f"--key-id: {text} is no key id: give 32 hexadecimal digits, a UUID, or base64url")
+        raise CommandError(f"--key-id: {text} is no key id: give 32 hex digits, a UUID, or base64url")
     return found
 
 

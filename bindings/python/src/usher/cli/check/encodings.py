@@ -14,13 +14,14 @@ _NAMES = ("CkcMessage", "ckc", "License")
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]+={0,2}")
 
 
-def ckc_fault(exchange: Exchange) -> str:
-    """Returns what is wrong with the CKC in a reply; "" if the library takes it."""
+def ckc_fault(exchange: Exchange, path: str | None = None) -> str:
+    """Returns what is wrong with the CKC in a reply; "" if the library takes it. `path`: where it is in a JSON reply,
+    with dots; None: in a usual member."""
     content = (exchange.content() or b"").removeprefix(b"\xef\xbb\xbf")
     value = exchange.json()
     if isinstance(value, dict):
         number = error_code(exchange)
-        found = next((value[name] for name in _NAMES if value.get(name)), None)
+        found = next((value[name] for name in _NAMES if value.get(name)), None) if path is None else _at(value, path)
         if found is None:
             return f"the reply has no CKC, but an error code: {number}" if number else "the reply has no CKC"
         content = found.encode() if isinstance(found, str) else b"{}"
@@ -33,6 +34,12 @@ def ckc_fault(exchange: Exchange) -> str:
     if plain is None:
         return "CkcMessage is not base64" if isinstance(value, dict) else _raw_fault(content)
     return _raw_fault(plain)
+
+
+def _at(value: object, path: str) -> object:
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _unbase64(content: bytes) -> bytes | None:

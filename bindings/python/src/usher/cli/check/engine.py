@@ -7,14 +7,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from ..spc import others
 from ..target import Target
-from .statements import WAITING, Statement, random_story, statements, stories
-from .story import Ask, History, Player, Seen, Story, was_refused_first
+from . import key_servers
+from .player import Player
+from .statements import WAITING, Statement, needs_session, random_story, statements, stories
+from .story import Ask, History, Seen, Story, was_refused_first
 
 MOST_SESSIONS = 16
 """How many sessions the search for the limit sets up at most."""
 SLOT_PAUSES_S = (0.1, 0.3, 0.9)
 """If all slots are taken, the check waits for these times, one after the other, and tries again after each."""
+OF_ANY_REPLY = ("complete", "size", "redirect", "coding", "final", "error-form", "retry-after")
+"""Statements about the reply to any request."""
 MOST_REPLAYS = 40
 MOST_SHORTENING_S = 3.0
 """How many times a failing story is played again while it is shortened, and for how long."""
@@ -110,20 +115,26 @@ class Check:
         report = self.report
         self.tell("the first session")
         beat, end = Ask("heartbeat"), Ask("teardown")
-        first = self.player.play((Ask("setup"), beat, Ask("heartbeat", token="previous"), end, beat, end))
+        begin: Story = (Ask("setup"), beat, Ask("heartbeat", token="previous"), end, beat, end)
+        if not self.target.has_sessions:
+            begin = stories(self.target, None, waits=False)[0]
+        first = self.player.play(begin)
         report.unreachable = self._is_unreachable(first)
-        if not report.unreachable:
+        if not report.unreachable and self.target.has_sessions:
             self._read(first)
             self._opens = any(seen.ok for seen in first.of("setup"))
             self._is_stuck = not self._opens
             report.limit = self.wanted if self.wanted is not None else (self._search() if self._opens else None)
-        found = statements(report.limit)
+        found = statements(report.limit, self.target.response_path)
         histories = [first]
         if report.limit is not None and self._opens:
             histories.append(self._measure_slots(report.limit))
         if not report.unreachable:
             histories += self._play_all(histories)
         report.verdicts = [self._verdict(statement, histories) for statement in found]
+        for verdict in report.of("failed"):
+            if verdict.statement.tag == "ckc" and not report.unreachable:
+                verdict.words += self._other_form()
         report.requests = self.player.requests
         report.seconds = time.monotonic() - began
         return report
@@ -160,11 +171,12 @@ class Check:
         limit = self.report.limit
         dice = random.Random(self.report.seed)
         wanted = stories(self.target, limit, waits=self._waits())
-        wanted += [random_story(dice, self.target, limit) for _ in range(self.random_stories)]
+        if self.target.has_sessions:
+            wanted += [random_story(dice, self.target, limit) for _ in range(self.random_stories)]
+        else:
+            del wanted[0]  # _run() has played it
         if not self._opens:
-            wanted = [
-                story for story in wanted if all(isinstance(step, Ask) and step.token != "newest" for step in story)
-            ]
+            wanted = [story for story in wanted if not needs_session(story)]
         found = []
         for number, story in enumerate(wanted, 1):
             self.tell(f"story {number} of {len(wanted)}")
@@ -207,6 +219,19 @@ class Check:
                     break
         return history
 
+    def _other_form(self) -> str:
+        """Sends the SPC in the other forms of docs/protocol.md. Returns words about the first that gets a CKC."""
+        rule = key_servers.ckc(self.target.response_path)
+        try:
+            for form in others(self.target.spc_form):
+                self.tell(f"the key server: {form.options}")
+                self.player.target = replace(self.target, spc_form=form)
+                if all(not wrong for _, wrong in rule(self.player.play((Ask("ckc"),)))):
+                    return f"; the server gives a CKC with {form.options}"
+        finally:
+            self.player.target = self.target
+        return ""
+
     def _verdict(self, statement: Statement, histories: list[History]) -> Verdict:
         verdict = Verdict(statement)
         failing: History | None = None
@@ -228,21 +253,33 @@ class Check:
     def _why_not(self, statement: Statement) -> str:
         if self.report.unreachable:
             return "the head-end cannot be reached"
-        if not self._opens:
+        missing = self._missing(statement.tag)
+        if missing:
+            return missing
+        if not self._opens and statement.tag not in OF_ANY_REPLY:
             return "no session was set up"
         if statement.tag in WAITING and not self._waits():
             if self.report.period_s is None:
                 return "needs a period"
             return f"needs waits of {3.2 * self.report.period_s:g} s; give --patience {8 * self.report.period_s:g}"
-        if statement.tag.startswith(("license", "renewal")) and not self.target.asks_license:
-            return "needs --license, and --key-id or --payload"
-        if statement.tag == "certificate" and self.target.certificate is None:
-            return "needs --certificate"
-        if statement.tag == "ckc" and self.target.key_server is None:
-            return "needs --key-server"
-        if statement.tag.startswith(("entitlement", "rights")) and self.target.entitlement is None:
-            return "needs --entitlement"
         return "no request was about it"
+
+    def _missing(self, tag: str) -> str:
+        """Returns the option that a statement needs and that was not given; "" if there is none."""
+        target = self.target
+        if tag == "certificate":
+            return "" if target.certificate is not None else "needs --certificate"
+        if tag.startswith("ckc"):
+            return "" if target.key_server is not None else "needs --key-server"
+        if tag.startswith(("entitlement", "rights")):
+            return "" if target.entitlement is not None else "needs --entitlement"
+        if tag in ("license-alone", "license-token") and target.has_sessions:
+            return "only for servers without sessions"
+        if tag not in (*OF_ANY_REPLY, "license-alone", "license-token") and not target.has_sessions:
+            return "needs the URL of the session manager"
+        if tag.startswith(("license", "renewal")) and not target.asks_license:
+            return "needs --license, and --key-id or --payload"
+        return "needs --token-file" if tag == "license-token" and not target.tokens else ""
 
     def _shorten(self, verdict: Verdict, failing: History) -> None:
         self.tell(f"shortening: {verdict.statement.tag}")

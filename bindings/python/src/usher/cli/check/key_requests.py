@@ -16,6 +16,7 @@ from ..wire.exchange import Exchange, Headers
 
 KeyCall = Literal["ckc", "entitlement", "rights"]
 KEY_CALLS: tuple[KeyCall, ...] = ("ckc", "entitlement", "rights")
+NO_SPC = b"This text is no SPC: usher check sends it to see a refusal."
 MESSAGE_ID = "usher-check-message"
 """The ``messageID`` of an entitlement request."""
 
@@ -27,9 +28,11 @@ def place(call: KeyCall, target: Target, payload: bytes, rights_url: str, unknow
         payload: the SPC.
         rights_url: the URL in the newest reply of the entitlement server.
         unknown: a token or a content that no server knows, to name it instead of the right one; "" for the right one.
+            A key server then gets a text instead of the SPC.
     """
     if call == "ckc":
-        return target.key_server or "", payload
+        spc = NO_SPC if unknown else payload
+        return target.key_server or "", target.spc_form.body(spc, target.content_id)
     if call == "rights":
         return re.sub(r"=[^&]*", f"={unknown}", rights_url) if unknown else rights_url, payload
     content_id = unknown or target.content_id
@@ -37,9 +40,10 @@ def place(call: KeyCall, target: Target, payload: bytes, rights_url: str, unknow
     return target.entitlement or "", json.dumps(asked).encode()
 
 
-def types(call: KeyCall) -> Headers:
+def types(call: KeyCall, target: Target) -> Headers:
     """Returns the headers that say what a request is."""
-    return (("Content-Type", "application/json" if call == "entitlement" else "application/octet-stream"),)
+    others = {"entitlement": "application/json", "rights": "application/octet-stream"}
+    return (("Content-Type", others.get(call, target.spc_form.content_type)),)
 
 
 def rights_url(exchange: Exchange, target: Target) -> str:

@@ -6,7 +6,7 @@ The source is docs/protocol.md, A FairPlay key server.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .encodings import ckc_fault
@@ -17,9 +17,26 @@ from .story import History, Seen
 _NEGATIVE = re.compile(rb"-\d{4,}")
 
 
-def ckc(history: History) -> Judged:
-    for seen in history.of("ckc"):
-        yield seen, _must_succeed(seen) or ckc_fault(seen.exchange)
+def ckc(path: str | None) -> Callable[[History], Judged]:
+    """Returns the rule about the reply to an SPC. `path`: where the CKC is in a JSON reply; None: in a usual member."""
+
+    def rule(history: History) -> Judged:
+        for seen in history.of("ckc"):
+            if seen.ask.token == "newest":
+                yield seen, _must_succeed(seen) or ckc_fault(seen.exchange, path)
+
+    return rule
+
+
+def ckc_refused(path: str | None) -> Callable[[History], Judged]:
+    """Returns the rule about the reply to a text that is no SPC: an error status, or a reply without a CKC."""
+
+    def rule(history: History) -> Judged:
+        for seen in history.of("ckc"):
+            if seen.ask.token == "unknown" and seen.exchange.failure is None:
+                yield seen, "it got a CKC" if seen.ok and not ckc_fault(seen.exchange, path) else ""
+
+    return rule
 
 
 # ---- the entitlement server ------------------------------------------------------------------------------------------

@@ -355,6 +355,18 @@ def license_without_session(history: History) -> Judged:
             yield seen, "it was granted, so a player can play without taking a slot" if seen.ok else ""
 
 
+def license_alone(history: History) -> Judged:
+    for seen in history.of("license-alone"):
+        if seen.ask.token == "newest":
+            yield seen, _must_succeed(seen) or _no_license(seen.exchange)
+
+
+def license_token(history: History) -> Judged:
+    for seen in history.of("license-alone"):
+        if seen.ask.token == "unknown":
+            yield seen, _must_be_refused(seen)
+
+
 def renewal(history: History) -> Judged:
     """A session whose licence reply has a session token is kept alive by renewals."""
     for seen in history.of("renew"):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ..target import Target
 from . import key_servers, limits, rules
 from .rules import Judged
-from .story import Ask, Call, History, Pause, Story, Wait, Which
+from .story import WITHOUT_SESSION, Ask, Call, History, Pause, Story, Wait, Which
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,12 @@ RENEWALS = "Heartbeats or renewals"
 KEYS = "A FairPlay key server"
 
 
-def statements(limit: int | None) -> list[Statement]:
-    """Returns the statements. Those about the limit are left out if it is not known."""
+def statements(limit: int | None, response_path: str | None = None) -> list[Statement]:
+    """Returns the statements. Those about the limit are left out if it is not known.
+
+    Args:
+        response_path: where the CKC is in a JSON reply of the key server; None: in a usual member.
+    """
     found = [
         Statement("complete", "Every request gets a complete HTTP reply", FAILS, rules.complete),
         Statement("size", "A reply has at most 1 MiB", FAILS, rules.size),
@@ -76,9 +80,19 @@ def statements(limit: int | None) -> list[Statement]:
             rules.license_without_session,
             advice=True,
         ),
+        Statement(
+            "license-alone",
+            "Without sessions, the content token gets a licence",
+            LICENSES,
+            rules.license_alone,
+        ),
+        Statement("license-token", "An unknown content token gets no licence", LICENSES, rules.license_token),
         Statement("renewal", "A renewal gets a licence and the next session token", RENEWALS, rules.renewal),
         Statement("certificate", "The certificate needs no token, and can be read", LICENSES, rules.certificate),
-        Statement("ckc", "The reply to an SPC has a CKC in a form of key servers", KEYS, key_servers.ckc),
+        Statement(
+            "ckc", "The reply to an SPC has a CKC in a form of key servers", KEYS, key_servers.ckc(response_path)
+        ),
+        Statement("ckc-refused", "What is no SPC gets no CKC", KEYS, key_servers.ckc_refused(response_path)),
         Statement("entitlement", "An allowed entitlement has a token URL", KEYS, key_servers.entitlement),
         Statement(
             "entitlement-denied", "An unknown content is denied, with a number", KEYS, key_servers.entitlement_denied
@@ -111,8 +125,34 @@ WAITING = frozenset({"lease", "lease-two", "expiry"})
 """Statements that need a wait of a period or more."""
 
 
+def needs_session(story: Story) -> bool:
+    """Whether a story needs a session that was set up."""
+    return any(isinstance(step, Ask) and step.token == "newest" and step.call not in WITHOUT_SESSION for step in story)
+
+
 def stories(target: Target, limit: int | None, *, waits: bool) -> list[Story]:
     """Returns the stories. A story has more requests than one statement needs; the check shortens each that fails."""
+    sessions = _stories_of_sessions(target, limit, waits) if target.has_sessions else []
+    return sessions + _stories_without_sessions(target)
+
+
+def _stories_without_sessions(target: Target) -> list[Story]:
+    found: list[Story] = []
+    if target.asks_license and not target.has_sessions:
+        found += [(Ask("license-alone"),)]
+        if target.tokens:
+            found += [(Ask("license-alone", token="unknown"), Ask("license-alone", token="none"))]
+    if target.certificate is not None:
+        found += [(Ask("certificate"),)]
+    if target.key_server is not None:
+        found += [(Ask("ckc"), Ask("ckc", token="unknown"))]
+    if target.entitlement is not None:
+        rights = Ask("rights")
+        found += [(Ask("entitlement"), rights, Ask("rights", token="unknown")), (Ask("entitlement", token="unknown"),)]
+    return found
+
+
+def _stories_of_sessions(target: Target, limit: int | None, waits: bool) -> list[Story]:
     two = limit is None or limit >= 2
     setup, beat, end = Ask("setup"), Ask("heartbeat"), Ask("teardown")
     found: list[Story] = [
@@ -138,13 +178,6 @@ def stories(target: Target, limit: int | None, *, waits: bool) -> list[Story]:
         ]
         if not target.v2:  # with SSP V2 such a request opens a session
             found += [(setup, Ask("license", token="content"), beat, end)]
-    if target.certificate is not None:
-        found += [(Ask("certificate"),)]
-    if target.key_server is not None:
-        found += [(Ask("ckc"),)]
-    if target.entitlement is not None:
-        rights = Ask("rights")
-        found += [(Ask("entitlement"), rights, Ask("rights", token="unknown")), (Ask("entitlement", token="unknown"),)]
     if limit is not None:
         fill = tuple(Ask("setup", number) for number in range(limit))
         more = Ask("setup", limit)

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import target
+from .. import spc, target
 from ..check.engine import Check
+from ..check.player import Player, clear_key_payload
 from ..check.statements import statements
-from ..check.story import Player, clear_key_payload
 from ..exits import CommandError, Exit
 from ..wire.client import Client
 
@@ -20,42 +20,58 @@ if TYPE_CHECKING:
     from ..output import Output
 
 DESCRIPTION = """\
-Asks a head-end every statement of docs/protocol.md about the server's side, also the limit of streams. It plays stories
-of requests, right ones and wrong ones, and judges each reply. If a statement does not hold, it shortens the story until
-only the requests are left that show the fault. Use an account that nobody else uses meanwhile: check takes all its
-slots, and gives them back."""
+Checks whether a head-end does what the protocol (docs/protocol.md) states about servers, also whether it keeps the
+limit of streams. It plays stories: sequences of requests, right ones and wrong ones. It judges each reply. If a
+statement does not hold, check leaves out requests of the story as long as the fault remains, and prints the rest.
+
+Use an account that nobody else uses meanwhile: check takes all its slots, and gives them back. Without URL, check asks
+servers that give licences or FairPlay keys without sessions."""
 
 EXAMPLES = """\
 examples:
   usher check https://ssm.example/TENANT1/ssm --token-file token.txt --limit 2
   usher check https://ssm.example/TENANT1/ssm --token-file token.txt --patience 90 --junit check.xml
   usher check --ready-file headend.json --only limit --only limit-together
+  usher check --key-server https://keys.example/fps --key-system fairplay --payload spc.bin --request-format json
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    target.add_arguments(parser)
+    target.add_arguments(
+        parser,
+        "the session manager (SSM), such as https://HOST/TENANT/ssm; leave it out with --v2 or --ready-file, or to ask "
+        "a licence server or key server that has no sessions",
+    )
     keys = parser.add_argument_group("FairPlay key servers; they need --key-system fairplay, and an SPC as --payload")
-    keys.add_argument("--key-server", metavar="URL", help="a key server that takes the bytes of an SPC")
+    keys.add_argument("--key-server", metavar="URL", help="a key server, which takes an SPC and gives a CKC")
+    spc.add_arguments(keys)
+    keys.add_argument(
+        "--response-path", metavar="PATH", help="where the CKC is in a JSON reply, such as data.ckc; by default found"
+    )
     keys.add_argument("--entitlement", metavar="URL", help="an entitlement server; ExpressPlay is asked with its reply")
-    keys.add_argument("--content-id", metavar="ID", help="the content for which the entitlement server is asked")
+    keys.add_argument("--content-id", metavar="ID", help="the content for which these servers are asked")
     group = parser.add_argument_group("the check")
-    group.add_argument("--limit", type=int, metavar="N", help="how many streams the account may play; by default found")
+    group.add_argument("--limit", type=int, metavar="N", help="streams that the account may play; by default measured")
     group.add_argument(
         "--patience",
         type=float,
         default=0.0,
         metavar="S",
-        help="the longest wait in all; statements about time need eight periods (%(default)g)",
+        help="seconds that check may wait; statements about time need eight periods, and are skipped if this is less "
+        "(%(default)g)",
     )
     group.add_argument(
-        "--only", action="append", default=[], metavar="TAG", help="only this statement; repeat for more"
+        "--only", action="append", default=[], metavar="TAG", help="report only this statement; repeat for more"
     )
-    group.add_argument("--stories", type=int, default=5, metavar="N", help="stories in a random order (%(default)s)")
-    group.add_argument("--seed", type=int, metavar="N", help="decides the random stories; by default another each time")
+    group.add_argument(
+        "--stories", type=int, default=5, metavar="N", help="how many stories in a random order (%(default)s)"
+    )
+    group.add_argument(
+        "--seed", type=int, metavar="N", help="repeat the random stories of the run that printed this seed"
+    )
     group.add_argument("--junit", type=Path, metavar="FILE", help="write a report in JUnit XML")
-    group.add_argument("--quiet", action="store_true", help="do not show the requests")
-    group.add_argument("--list", action="store_true", help="print the statements, and end")
+    group.add_argument("--quiet", action="store_true", help="do not show requests and replies")
+    group.add_argument("--list", action="store_true", help="print the statements with their tags, and end")
 
 
 def run(options: argparse.Namespace, out: Output) -> int:
@@ -69,7 +85,7 @@ def run(options: argparse.Namespace, out: Output) -> int:
         return _list(out)
     from ..check import report
 
-    aim = target.target(options)
+    aim = target.target(options, needs_sessions=False)
     payload = aim.payload if aim.payload is not None else clear_key_payload(aim.key_ids)
     player = Player(aim, payload, _advance(aim.control) if aim.control is not None else None)
     seed = random.randrange(10_000) if options.seed is None else options.seed
@@ -90,7 +106,9 @@ def run(options: argparse.Namespace, out: Output) -> int:
     if out.as_json:
         out.result(report.as_json(found, player.redactor))
     else:
-        where = player.redactor.url(aim.ssm or aim.license or "")
+        where = player.redactor.url(
+            aim.ssm or aim.license or aim.key_server or aim.entitlement or aim.certificate or ""
+        )
         out.console.print(f"usher check {where}\n", style="bold")
         report.print_table(out.console, found)
         report.print_findings(out.console, found, player.redactor, quiet=options.quiet)

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from ..output import Output
 
 DESCRIPTION = """\
-Plays once against your head-end: session set-up, licence, heartbeats, teardown. The library makes the requests; probe
-shows each of them without tokens and keys, and how long each step took. It says in words what is wrong, and what to do
-next. A heartbeat does not wait for its period, unless --real-time is given."""
+Plays once against your head-end: it sets a session up, requests a licence if --license is given, sends heartbeats, and
+tears the session down. The library makes the requests, so they are those of a player. For each step, probe prints how
+long it took, and the requests and replies without tokens and keys. If a step fails, it says in words what is wrong and
+what to do next. Heartbeats do not wait for their period, unless --real-time is given."""
 
 EXAMPLES = """\
 examples:
@@ -27,9 +28,13 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    target.add_arguments(parser)
+    target.add_arguments(
+        parser, "the session manager (SSM), such as https://HOST/TENANT/ssm; with --v2 or --ready-file leave it out"
+    )
     group = parser.add_argument_group("the playback")
-    group.add_argument("--heartbeats", type=int, default=2, metavar="N", help="how many heartbeats (%(default)s)")
+    group.add_argument(
+        "--heartbeats", type=int, default=2, metavar="N", help="how many heartbeats to send (%(default)s)"
+    )
     group.add_argument("--real-time", action="store_true", help="wait a period before each heartbeat, as players do")
     group.add_argument(
         "--set",
@@ -39,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="settings",
         help="any other option of usher.SSPOptions or SSPV2Options; VALUE is JSON or text: lenient_numbers=true",
     )
-    group.add_argument("--quiet", action="store_true", help="do not show the requests")
+    group.add_argument("--quiet", action="store_true", help="do not show requests and replies")
 
 
 def run(options: argparse.Namespace, out: Output) -> int:
