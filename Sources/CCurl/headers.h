@@ -59,15 +59,20 @@ static inline int curl_shim_may_store(struct curl_shim_headers *headers, const c
   headers->first_line = CURL_SHIM_LINE_REFUSED;
   return 0;
 }
-/* The header callback calls this until a header line is stored. libcurl does not store status lines and the empty lines
- * that end the headers. A body, or another status line, may follow an empty line. */
+/* The header callback calls this until a header line is stored. libcurl does not store all lines that it passes to this
+ * callback: not status lines in any spelling, the first line of a proxy's reply, or the empty line that ends the
+ * headers. So this function asks libcurl whether it has stored one of this transfer. If it has not, then a body can
+ * follow only an empty line after the final status. */
 static __attribute__((noinline, unused)) void curl_shim_note_stored_line(
     struct curl_shim_headers *headers, const char *line, size_t size) {
-  if (size >= 5 && memcmp(line, "HTTP/", 5) == 0) return;
-  long status = 0; /* 0: a proxy has replied, but the server has not. */
-  const int is_empty = size > 0 && (line[0] == '\r' || line[0] == '\n');
-  if (is_empty && (curl_easy_getinfo(headers->easy, CURLINFO_RESPONSE_CODE, &status) != CURLE_OK || status < 200))
-    return;
+  const unsigned all = CURLH_HEADER | CURLH_TRAILER | CURLH_CONNECT | CURLH_1XX | CURLH_PSEUDO;
+  if (curl_easy_nextheader(headers->easy, all, -1, NULL) == NULL) {
+    const int is_empty = size > 0 && (line[0] == '\r' || line[0] == '\n');
+    long status = 0; /* 0: a proxy has replied, but the server has not. */
+    if (!is_empty || curl_easy_getinfo(headers->easy, CURLINFO_RESPONSE_CODE, &status) != CURLE_OK || status == 0 ||
+        (status >= 100 && status < 200 && status != 101))
+      return;
+  }
   headers->first_line = CURL_SHIM_LINE_STORED;
   curl_easy_setopt(headers->easy, CURLOPT_HEADER, 0L);
 }

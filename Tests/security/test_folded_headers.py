@@ -3,6 +3,7 @@ line."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -49,17 +50,22 @@ Play = Callable[..., list[str]]
 
 
 @pytest.fixture(params=["http", "https", "tunnel"])
-def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def play(kind: str, tmp_path: Path) -> Iterator[Play]:
     """A host makes six set-ups, to which the server sends these replies; returns how they end. The process of the host
     overwrites all memory that it frees, so it crashes if libcurl uses a header line after it was freed.
 
     In a tunnel, a proxy sends a reply without header lines before the server does."""
     ca = tmp_path / "ca.pem"
     CA.cert_pem.write_to_path(str(ca))
-    context = None if request.param == "http" else ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = None if kind == "http" else ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     if context:
         CA.issue_cert("127.0.0.1").configure_cert(context)
-    proxy = Proxy() if request.param == "tunnel" else None
+    proxy = {"tunnel": Proxy, "folding": FoldingProxy}.get(kind, lambda: None)()
     with proxy or contextlib.nullcontext():
 
         def results(*replies: bytes) -> list[str]:
@@ -85,7 +91,11 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
         yield results
 
 
-@pytest.mark.parametrize("before", [STATUS, INTERIM + b"\r\n" + STATUS], ids=["first", "interim"])
+@pytest.mark.parametrize(
+    "before",
+    [STATUS, STATUS.lower(), INTERIM + b"\r\n" + STATUS, INTERIM + b"\r\n" + STATUS.lower()],
+    ids=["first", "lower-case", "interim", "interim-lower-case"],
+)
 @pytest.mark.parametrize("line", [b" folded", b"\tfolded: 1", b" a: b"], ids=["text", "tab", "field"])
 def test_reply_whoseFirstHeaderLineIsFolded_isRefused_andHarmsNoMemoryOfTheHost(
     play: Play, before: bytes, line: bytes
@@ -108,3 +118,22 @@ def test_reply_whoseFirstHeaderLineIsFolded_isRefused_andHarmsNoMemoryOfTheHost(
 def test_reply_withABlankElsewhere_isRead(play: Play, reply: bytes) -> None:
     """A body, a part of a line, and a line that continues another one may begin with a blank."""
     assert play(USUAL, reply, USUAL, reply) == ["session"] * 6
+
+
+class FoldingProxy(Proxy):
+    """A proxy whose first reply is a usual one. Its other replies have no status line at their beginning, and then a
+    folded line."""
+
+    def __init__(self) -> None:
+        self.replies = iter([b"HTTP/1.1 200 OK\r\n\r\n"])
+        super().__init__()
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        target = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
+        writer.write(next(self.replies, b"X: y\r\n folded\r\nHTTP/1.1 200: OK\r\n\r\n"))
+        await self._join(reader, writer, ("127.0.0.1", int(target.rpartition(":")[2])))
+
+
+@pytest.mark.parametrize("kind", ["folding"], indirect=True)
+def test_replyOfAProxy_whoseLinesAreFolded_isRefused_andHarmsNoMemoryOfTheHost(play: Play) -> None:
+    assert play(USUAL) == ["session"] + ["TRANSPORT"] * 5

@@ -84,6 +84,7 @@ package final class Journal: RecordKeeper {
     page = nil
     cipher = nil
     file = nil
+    for index in records.indices { records[index] = nil }
   }
 
   // MARK: The records of this context
@@ -136,6 +137,8 @@ package final class Journal: RecordKeeper {
     let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
     let result = file.write(UnsafeRawBufferPointer(bytes), page, copy: write.copy)
     wipe(bytes.bindMemory(to: UInt8.self))
+    // A failed write may have damaged this copy. So the next write must not change the other one.
+    if result != 0 { _ = slots.next(of: playback) }
     return noteWrite(result)
   }
 

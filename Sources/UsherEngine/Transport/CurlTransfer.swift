@@ -311,6 +311,10 @@ final class CurlTransfer {
     connectedSocket = -1
   }
 
+  /// Whether another request may use the handle. libcurl counts how often it has sent a request of the handle again
+  /// over another connection, and never starts this count anew; after the fifth time it fails.
+  var isReusable: Bool { attempts <= 1 }
+
   /// Why the transport or the watchdog has dropped a connection.
   enum Dropped {
     /// The server sent too many bytes in one reply, most of them not in its body.
@@ -323,7 +327,7 @@ final class CurlTransfer {
 
   func outcome(_ code: CURLcode, dropped: Dropped?) -> HTTPOutcome {
     isReplyLong = false
-    // Other versions of libcurl report such a line with this code.
+    // Most other versions of libcurl report such a line with this code.
     let isFolded = headers.pointee.first_line == CURL_SHIM_LINE_REFUSED
     let code = isFolded ? CURLE_WEIRD_SERVER_REPLY : code
     let status = Int32(truncatingIfNeeded: curl_shim_response_code(easy))

@@ -471,7 +471,7 @@ final class CurlTransport: Transport {
         id: transfer.id, outcome: outcome, microseconds: microseconds, wasOnKeptConnection: code == CURLE_OK && !isNew,
         isLong: transfer.isReplyLong, idleSeconds: code == CURLE_OK ? transfer.idleSeconds : nil)
       if ended.isLong { long.append(ended) } else { finished.append(ended) }
-      if code == CURLE_OK { pool.recycle(transfer) } else { pool.discard(transfer) }
+      if code == CURLE_OK, transfer.isReusable { pool.recycle(transfer) } else { pool.discard(transfer) }
     }
   }
 

@@ -60,6 +60,24 @@ final class JournalScene {
     return line.withBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
   }
 
+  /// Runs `body` while every write to the file fails, because its open descriptor leads to /dev/full.
+  func whileTheDiskIsFull(_ body: () -> Void) {
+    var place = stat()
+    stat(path, &place)
+    let inode = place.st_ino
+    let found = (0..<1024).first { (descriptor: Int32) in
+      fstat(descriptor, &place) == 0 && place.st_ino == inode && place.st_mode & S_IFMT == S_IFREG
+    }
+    guard let found else { return }
+    let saved = dup(found)
+    let full = Glibc.open("/dev/full", O_WRONLY)
+    dup2(full, found)
+    body()
+    dup2(saved, found)
+    Glibc.close(saved)
+    Glibc.close(full)
+  }
+
   // MARK: The bytes of the file
 
   /// The bytes of a file: all bytes behind `start` are 0.

@@ -69,6 +69,22 @@ import Testing
     #expect(scene.found().tokens == ["t: s9"])
   }
 
+  /// A write that fails may leave half a record. So the next write must leave the other copy alone, which is the only
+  /// whole one then.
+  @Test func record_afterAWriteThatFailed_isWrittenToTheSameCopy() {
+    let scene = JournalScene()
+    let journal = scene.open()
+    for token in ["s1", "s2"] { #expect(journal.keep(scene.record(token), of: 7)) }
+    scene.whileTheDiskIsFull {
+      #expect(!journal.renew(7, token: secret("s3"), after: secret("s2"), lifetime: 120_000))
+    }
+    #expect(journal.takeFaults() == "the journal cannot be written: No space left on device")
+    #expect(journal.keep(scene.record("s4"), of: 7))
+    #expect(scene.contains("t: s2") && scene.contains("t: s4"))
+    journal.end()
+    #expect(scene.found().tokens == ["t: s4"])
+  }
+
   @Test func recordOfALivingContext_isNotTouched_andEachContextHasItsPage() {
     let scene = JournalScene()
     let living = scene.open()
