@@ -188,7 +188,8 @@ def test_machineThatSlept_withoutAWord_isNoticedAllTheSame(stage: Stage) -> None
 @pytest.mark.parametrize("asked", ["licence", "certificate"])
 def test_machineThatSlept_duringARequest_stillTakesItsReply(stage: Stage, asked: str) -> None:
     """The machine sleeps while the host waits for a licence or a certificate, and the host's time limit passes. The
-    host gets the reply if it arrives within a second after the machine wakes (threading.md: A stopped process)."""
+    host gets the reply if it arrives within a second after the machine wakes
+    (threading.md: A stopped process, or sleep)."""
     playback = stage.play(delegate=stage.delegate(certificate_url=stage.headend.certificate_url("fairplay")))
     stage.settle()
     stage.headend.faults.add("license" if asked == "licence" else "certificate", Fault.stall("after"))
@@ -209,7 +210,7 @@ def test_machineThatSlept_duringARequest_stillTakesItsReply(stage: Stage, asked:
 @pytest.mark.breaks_rules("late-beat")
 def test_machineThatSlept_duringARequest_reportsTheMissingReplyASecondLater(stage: Stage) -> None:
     """The machine sleeps while the host waits for a licence, and no reply arrives after the machine wakes. A second
-    later the host gets the error of the request (threading.md: A stopped process)."""
+    later the host gets the error of the request (threading.md: A stopped process, or sleep)."""
     playback = stage.play()
     stage.settle()
     stage.headend.faults.add("license", Fault.stall("after"))
