@@ -1,0 +1,11 @@
+"""The page's JavaScript: one function, whose parts are in the modules. It inserts all data as text, and never parses
+data as HTML."""
+
+from __future__ import annotations
+
+from . import accounts, actions, drawing, faults, feed, requests, sessions, state
+
+_PARTS = (state, feed, drawing, accounts, sessions, requests, faults, actions)
+"""In this order: a part uses constants only of the parts before it."""
+
+SCRIPT = '\n"use strict";\n(() => {' + "".join(part.SCRIPT for part in _PARTS) + "\nconnect();\n})();\n"
