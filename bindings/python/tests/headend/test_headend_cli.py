@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -102,6 +103,7 @@ def test_cli_aWholeStory(tmp_path: Path) -> None:
         assert (process.wait(timeout=10), errors) == (0, "")
     assert not ready_file.exists()
     assert ["page", ready["page_url"]] in [line.split() for line in rest.splitlines()]
+    assert "1 stream per account, keep-alive every 10 s" in rest
     assert "content token of alice" in rest and ready["tokens"]["bob"] in rest
     summary = [line.split() for line in rest.splitlines()]
     assert ["expired", "1"] in summary and ["still", "held", "0"] in summary
@@ -170,6 +172,19 @@ def test_cli_colours_onlyOnATerminal() -> None:
         process.terminate()
         os.close(ours)
         process.wait(timeout=10)
+
+
+def test_cli_offLoopback_warnsThatPlayersNeedNoLogin() -> None:
+    with running("--host", "0.0.0.0", "--key", f"{'ab' * 16}:{'cd' * 16}") as process:
+        url = started(process).split()[3]
+        process.terminate()
+        assert process.stdout is not None and process.stderr is not None
+        out, errors = process.stdout.read(), process.stderr.read()
+    assert errors == (
+        f"usher-headend: warning: other machines can connect to {url}; its services for players have no login, and "
+        "without --tls everybody on the network can read their requests; listen on this address only in a lab\n"
+    )
+    assert "control token" in out and re.search(r"^  keys +1 content key$", out, re.M)
 
 
 @pytest.mark.parametrize(

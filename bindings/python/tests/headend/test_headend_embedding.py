@@ -181,6 +181,7 @@ def test_connectionsMade_countsClosedConnectionsAndRequestsThatCannotBeRead(head
     ("settings", "message"),
     [
         ({"tenant": "a/b"}, "tenant"),
+        ({"port": 99_999}, "port: 99999 is not a number from 0 to 65535"),
         ({"period_s": 0}, "period_s"),
         ({"period_s": float("nan")}, "period_s"),
         ({"grace": 0.5}, "grace"),

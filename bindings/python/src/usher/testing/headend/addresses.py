@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import urllib.parse
 from pathlib import Path
 
-from .config import SERVICE_OF, AnyKeySystem, Api, HeadEndConfig, key_system_name
+from . import paths
+from .config import AnyKeySystem, Api, HeadEndConfig, key_system_name
 from .fixtures import Authority
 from .oracle.control import PREFIX
 
@@ -33,12 +33,12 @@ class Addresses:
     @property
     def tenant_url(self) -> str:
         """``…/{TENANT}``."""
-        return f"{self.url}/{urllib.parse.quote(self.config.tenant)}"
+        return self.url + paths.root(self.config.tenant)
 
     @property
     def ssm_url(self) -> str:
         """The SSM URL for a player's settings, ``…/{TENANT}/ssm``, without ``/v1``."""
-        return f"{self.tenant_url}/ssm"
+        return self.url + paths.ssm(self.config.tenant)
 
     @property
     def control_url(self) -> str:
@@ -54,34 +54,31 @@ class Addresses:
     def license_url(self, key_system: AnyKeySystem, api: Api = "v1") -> str:
         """The licence URL of a key system; with ``v2`` the URL for SSP V2, where the licence request opens the
         session."""
-        return f"{self.tenant_url}/{SERVICE_OF[key_system_name(key_system)]}/contentlicenseservice/{api}/licenses"
+        return self.url + paths.license(self.config.tenant, key_system_name(key_system), api)
 
     def certificate_url(self, key_system: AnyKeySystem) -> str:
         """The URL of the certificate for ``fairplay`` or ``widevine``."""
-        name = key_system_name(key_system)
-        if name not in ("fairplay", "widevine"):
-            raise ValueError(f"{name} has no certificates")
-        return f"{self.tenant_url}/{SERVICE_OF[name]}/contentlicenseservice/v1/certificates"
+        return self.url + paths.certificate(self.config.tenant, key_system_name(key_system))
 
     @property
     def fps_url(self) -> str:
         """The URL for key requests to the generic FairPlay key server."""
-        return f"{self.tenant_url}/fps/ckc"
+        return self.url + paths.fps(self.config.tenant)
 
     @property
     def fps_certificate_url(self) -> str:
         """The URL of the key server's application certificate. The FairPlay licence service sends the same one."""
-        return f"{self.tenant_url}/fps/certificate"
+        return self.url + paths.fps_certificate(self.config.tenant)
 
     @property
     def rights_url(self) -> str:
         """The URL of the ExpressPlay licence service, without a token."""
-        return f"{self.tenant_url}/hms/fp/rights/"
+        return self.url + paths.rights(self.config.tenant)
 
     @property
     def entitlement_url(self) -> str:
         """The URL of the entitlement server, SEES."""
-        return f"{self.tenant_url}/sees/entitlement"
+        return self.url + paths.entitlement(self.config.tenant)
 
     @property
     def ca_file(self) -> Path | None:

@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 from . import overrides, summary
-from .config import DEFAULT_TENANT, KEY_SYSTEMS, HeadEndConfig, Rotation, key_system_name
+from .config import (
+    DEFAULT_ACCOUNT,
+    DEFAULT_CONTENT_ID,
+    DEFAULT_TENANT,
+    KEY_SYSTEMS,
+    HeadEndConfig,
+    Rotation,
+    key_system_name,
+)
 from .server import HeadEnd
 from .workers import Key, Plan, Workers
 
@@ -182,7 +190,10 @@ def add_arguments(made: argparse.ArgumentParser) -> None:
         help="print a content token of this account; repeat for more",
     )
     content.add_argument(
-        "--content-id", default="content-1", metavar="ID", help="the content id in the printed tokens (%(default)s)"
+        "--content-id",
+        default=DEFAULT_CONTENT_ID,
+        metavar="ID",
+        help="the content id in the printed tokens (%(default)s)",
     )
 
 
@@ -198,7 +209,6 @@ def serve(options: argparse.Namespace, *, as_json: bool) -> int:
     Returns:
         0; 2 for invalid settings or an address that is not available.
     """
-    accounts = options.account or ["account-1"]
     ending = {signal.SIGTERM, signal.SIGINT}
     try:
         keys = [*options.key, *(_read_keys(options.key_file) if options.key_file is not None else [])]
@@ -207,9 +217,10 @@ def serve(options: argparse.Namespace, *, as_json: bool) -> int:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ending)
         try:
             with head_end, Workers(options.workers - 1, plan, head_end.port):
-                ready = _ready(head_end, accounts, options.content_id)
+                ready = _ready(head_end)
                 if options.ready_file is not None:
                     _write_atomically(options.ready_file, json.dumps(ready, indent=2) + "\n")
+                summary.print_warning(head_end, sys.stderr)
                 if as_json:
                     print(json.dumps(ready), flush=True)
                 else:
@@ -240,6 +251,8 @@ def _config(options: argparse.Namespace) -> HeadEndConfig:
         port=options.port,
         tls=options.tls,
         clock=options.clock,
+        accounts=tuple(options.account or (DEFAULT_ACCOUNT,)),
+        content_id=options.content_id,
         limit=options.limit,
         period_s=options.period,
         grace=options.grace,
@@ -301,12 +314,13 @@ def _read_keys(path: Path) -> list[Key]:
     return found
 
 
-def _ready(head_end: HeadEnd, accounts: Sequence[str], content_id: str) -> dict[str, Any]:
+def _ready(head_end: HeadEnd) -> dict[str, Any]:
+    config = head_end.config
     return {
         "pid": os.getpid(),
         "url": head_end.url,
         "port": head_end.port,
-        "tenant": head_end.config.tenant,
+        "tenant": config.tenant,
         "tenant_url": head_end.tenant_url,
         "ssm_url": head_end.ssm_url,
         "license_urls": {key_system: head_end.license_url(key_system) for key_system in KEY_SYSTEMS},
@@ -323,15 +337,15 @@ def _ready(head_end: HeadEnd, accounts: Sequence[str], content_id: str) -> dict[
         "control_token": head_end.control_token,
         "page_url": head_end.page_url,
         "ca_file": None if head_end.ca_file is None else str(head_end.ca_file),
-        "clock": head_end.config.clock,
-        "limit": head_end.config.limit,
-        "period_s": head_end.config.period_s,
-        "grace": head_end.config.grace,
-        "token_rotation": head_end.config.token_rotation,
-        "enforced": sorted(map(key_system_name, head_end.config.enforced)),
+        "clock": config.clock,
+        "limit": config.limit,
+        "period_s": config.period_s,
+        "grace": config.grace,
+        "token_rotation": config.token_rotation,
+        "enforced": sorted(map(key_system_name, config.enforced)),
         "keys": len(head_end.keys),
         "key_ids": [kid.hex() for kid in head_end.keys.ids()],
-        "tokens": {account: head_end.content_token(account, content_id) for account in accounts},
+        "tokens": {account: head_end.content_token(account, config.content_id) for account in config.accounts},
         "operator_token": head_end.operator_token(),
     }
 

@@ -48,6 +48,8 @@ Api = Literal["v1", "v2"]
 """The version of the licence services; with v2 the licence request opens the session."""
 
 DEFAULT_TENANT = "TENANT1"
+DEFAULT_ACCOUNT = "account-1"
+DEFAULT_CONTENT_ID = "content-1"
 DEFAULT_HMAC_KEY = b"usher reference head-end: fixture key, signs nothing real"
 MAX_HEADER_BYTES = 65_536
 """The largest request line or header field that the head-end accepts. The limit is high because a header can have
@@ -69,6 +71,9 @@ class HeadEndConfig:
         manual_start_ms: where a manual clock starts, in ms since the Unix epoch.
         hmac_key: HS256 key that signs and verifies every token.
         key_id: ``kid`` (the id of the key) in the header of tokens.
+        accounts: examples of accounts: the program prints a content token for each, and the page suggests them in its
+            forms. Any other account may have tokens and sessions too.
+        content_id: the example of a content: its id is in the printed tokens, and the page suggests it.
         limit: how many sessions an account may have if the content token has no ``maxSessions``.
         period_s: seconds between keep-alives, possibly a fraction. The head-end sends this number in the set-up reply.
         grace: a session expires ``period_s * grace`` seconds after its last keep-alive
@@ -125,6 +130,8 @@ class HeadEndConfig:
     manual_start_ms: int = 1_700_000_000_000
     hmac_key: bytes = field(default=DEFAULT_HMAC_KEY, repr=False)
     key_id: str = "usher-fixture-1"
+    accounts: tuple[str, ...] = (DEFAULT_ACCOUNT,)
+    content_id: str = DEFAULT_CONTENT_ID
     limit: int = 2
     period_s: float = 60.0
     grace: float = 2.0
@@ -169,6 +176,8 @@ class HeadEndConfig:
             raise ValueError(f"enforced: {error}") from None
         if not self.tenant or "/" in self.tenant:
             raise ValueError(f"tenant: {self.tenant!r} is not one path segment")
+        if not 0 <= self.port <= 65535:
+            raise ValueError(f"port: {self.port} is not a number from 0 to 65535")
         if not (math.isfinite(self.period_s) and self.period_s > 0):
             raise ValueError(f"period_s: {self.period_s} is not a positive number of seconds")
         if not (math.isfinite(self.grace) and self.grace >= 1.0):
@@ -179,6 +188,7 @@ class HeadEndConfig:
         one_of("token_rotation", self.token_rotation, Rotation)
         one_of("token_form", self.token_form, TokenForm)
         object.__setattr__(self, "host_names", tuple(self.host_names))
+        object.__setattr__(self, "accounts", tuple(self.accounts))
         if self.control_token is not None and not (self.control_token.isascii() and self.control_token.isalnum()):
             raise ValueError("control_token: only ASCII letters and digits are allowed")
         one_of("heartbeat_key", self.heartbeat_key, HeartbeatKey)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, TextIO
 
+from .network import guard
 from .state.sessions import SessionState
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def print_start(ready: dict[str, Any], stream: TextIO) -> None:
         ("rules", rules),
         ("tokens", f"rotation {ready['token_rotation'].replace('_', ' ')}; enforced: {enforced}"),
         ("clock", ready["clock"]),
-        ("keys", f"{ready['keys']} content keys"),
+        ("keys", "1 content key" if ready["keys"] == 1 else f"{ready['keys']} content keys"),
     ]
     print(paint.bold(f"usher-headend listening on {ready['url']} (pid {ready['pid']})"), file=stream)
     for name, value in rows:
@@ -71,6 +72,19 @@ def print_start(ready: dict[str, Any], stream: TextIO) -> None:
         print(paint.bold(f"content token of {account}"), file=stream)
         print(token, file=stream)
     stream.flush()
+
+
+def print_warning(head_end: HeadEnd, stream: TextIO) -> None:
+    """If other machines can connect to the head-end, warns that players need no login."""
+    if not guard.needs_token(head_end.config.host):
+        return
+    readable = "" if head_end.config.tls else ", and without --tls everybody on the network can read their requests"
+    print(
+        f"usher-headend: warning: other machines can connect to {head_end.url}; its services for players have no "
+        f"login{readable}; listen on this address only in a lab",
+        file=stream,
+        flush=True,
+    )
 
 
 def print_end(head_end: HeadEnd, stream: TextIO) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from urllib.parse import quote
 
+from .. import paths
 from ..service import Route
 from . import certificates, expressplay, fps, licenses, operator, sees, ssm
 
@@ -30,7 +32,7 @@ class Router:
     def __init__(self, tenant: str, routes: Iterable[Route] = ALL) -> None:
         self._table: dict[str, dict[str, Route]] = {}
         for route in routes:
-            path = f"/{tenant}{route.path.format(tenant=tenant)}"
+            path = paths.root(tenant) + route.path.format(tenant=quote(tenant))
             self._table.setdefault(path, {})[route.method] = route
 
     def find(self, method: str, path: str) -> Route | None:

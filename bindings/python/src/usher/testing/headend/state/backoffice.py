@@ -9,6 +9,7 @@ from typing import Any
 
 from ... import media
 from ...media import Content
+from ..config import DEFAULT_ACCOUNT, DEFAULT_CONTENT_ID
 from ..service import Service
 from . import key_tokens
 from .accounts import AccountRights
@@ -30,8 +31,8 @@ class BackOffice:
 
     def content_token(
         self,
-        account: str | None = "account-1",
-        content_id: str = "content-1",
+        account: str | None = DEFAULT_ACCOUNT,
+        content_id: str = DEFAULT_CONTENT_ID,
         *,
         max_sessions: int | None = None,
         expires_in_s: float | None = 86_400,
@@ -75,8 +76,8 @@ class BackOffice:
 
     def content_token_with_key(
         self,
-        account: str | None = "account-1",
-        content_id: str = "content-1",
+        account: str | None = DEFAULT_ACCOUNT,
+        content_id: str = DEFAULT_CONTENT_ID,
         *,
         keys: Mapping[bytes, bytes] = _NO_KEYS,
         **arguments: Any,
@@ -95,7 +96,7 @@ class BackOffice:
 
     def device_token(
         self,
-        account: str | None = "account-1",
+        account: str | None = DEFAULT_ACCOUNT,
         device: str = "device-1",
         *,
         expires_in_s: float | None = 86_400,
@@ -109,7 +110,7 @@ class BackOffice:
         are valid."""
         self._service.revoke(account)
 
-    def register_device(self, device: str, account: str = "account-1") -> None:
+    def register_device(self, device: str, account: str = DEFAULT_ACCOUNT) -> None:
         """Registers a device for an account. The head-end then refuses tokens of devices that are not registered."""
         self._service.accounts.register(device, account)
 
@@ -158,7 +159,7 @@ class BackOffice:
 
     def rights_token(
         self,
-        content_id: str = "content-1",
+        content_id: str = DEFAULT_CONTENT_ID,
         *,
         kid: bytes | None = None,
         expires_in_s: float | None = None,
@@ -182,7 +183,7 @@ class BackOffice:
         )
         return self._service.rights.issue(made)
 
-    def rights_token_url(self, content_id: str = "content-1", **arguments: Any) -> str:
+    def rights_token_url(self, content_id: str = DEFAULT_CONTENT_ID, **arguments: Any) -> str:
         """Returns the licence URL with a new token in it. The arguments are those of ``rights_token``."""
         return (
             f"{self._service.tenant_url}/hms/fp/rights/?ExpressPlayToken={self.rights_token(content_id, **arguments)}"

@@ -49,6 +49,11 @@ class KeyStore:
         with self._lock:
             return frozenset(self._contents.get(kid, ()))
 
+    def contents(self) -> tuple[str, ...]:
+        """Returns the ids of the contents to which keys belong, the oldest first."""
+        with self._lock:
+            return tuple(self._of_content)
+
     def kids(self, content_id: str) -> tuple[bytes, ...]:
         """Returns the key ids of a content, from the oldest to the newest."""
         with self._lock:
