@@ -47,7 +47,7 @@ help:
 	@echo '  make lint      checks layout and style of all source files; make test does it too (FILES="Sources include")'
 	@echo '  make format    lays out the source files that make lint complains about'
 	@echo '  make docs      build/site: the documentation as static pages, with a reference of each language'
-	@echo '  make docs-check  opens the site in Chromium: axe-core, and screenshots in build/site-check'
+	@echo '  make docs-check  opens the site and the page of the head-end in Chromium: axe-core, and screenshots in build'
 	@echo '  make sequences draws the pictures of docs/concepts again (NAMES="zap")'
 	@echo '  make debs      build/debs: Debian packages of the commit HEAD (docs/packaging.md)'
 	@echo '  make wheels    build/wheels: wheels and source distributions of the commit HEAD'
@@ -111,9 +111,12 @@ sequences: $(shipped) .venv/ready
 docs: $(shipped) .venv-docs/ready
 	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 900 .venv-docs/bin/python scripts/site
 
-# Checks the finished site in Chromium with axe-core, and takes screenshots into build/site-check.
+# Checks the finished site and the page of the head-end in Chromium with axe-core, and takes screenshots into
+# build/site-check and build/page-check.
 docs-check: docs .venv-docs/check | player-packages
 	@$(bounded) 1800 .venv-docs/bin/python scripts/site-check
+	@$(bounded) 600 .venv-docs/bin/python bindings/python/tests/headend/browser_check.py --axe \
+	  --pictures build/page-check
 
 # Writes docs/faults.md if every cell of the table has its expected outcome.
 faults: $(shipped) .venv/ready

@@ -19,7 +19,18 @@ import pytest
 from headend_client import AUTH, Client, InBackground
 
 from pytest_usher import HeadEndFactory
-from usher.testing.headend import ROUTES, Fault, HeadEnd, HeadEndConfig, ManualClock, Scripted, SessionState
+from usher.testing.headend import (
+    KEY_SYSTEMS,
+    ROUTES,
+    Fault,
+    HeadEnd,
+    HeadEndConfig,
+    ManualClock,
+    Scripted,
+    SessionState,
+)
+from usher.testing.headend.network.faults import KINDS
+from usher.testing.headend.network.field_faults import TOXICS, WIREMOCK_FAULTS
 from usher.testing.headend.oracle.feed import MOST_ACTIVE, MOST_REQUESTS, QUEUE_EVENTS
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\n\ndata: {}\r\nevent: stopped\u2028\u202e\ud800'\"&"
@@ -165,6 +176,16 @@ def test_page_offersFaultsForEveryRoute(client: Client, headend: HeadEnd) -> Non
     assert set(json.loads(found[1])) == {*ROUTES, "*"} - {"unknown"}
 
 
+def test_page_offersTheFaultsOfTheApi_underTheirNames(client: Client, headend: HeadEnd) -> None:
+    """The form offers every kind of fault, except three: the form has no fields for their arguments, or they change
+    nothing."""
+    page = client.send("GET", headend.page_url).body.decode()
+    table = page.partition("const FAULTS = [")[2].partition("\n];")[0]
+    assert set(re.findall(r'^    \["(\w+)", "', table, re.M)) == set(KINDS) - {"none", "reply", "fields"}
+    for program, names in (("toxiproxy", set(TOXICS) - {"jitter"}), ("wiremock", set(WIREMOCK_FAULTS))):
+        assert set(re.findall(rf'\b{program}\("(\w+)"\)', table)) == names
+
+
 def test_page_icon_isNoRequestOfAPlayer(headend: HeadEnd, client: Client) -> None:
     assert client.send("GET", f"{headend.url}/favicon.ico").headers["Content-Type"] == "image/svg+xml"
     assert client.send("HEAD", headend.page_url).body == b"" and len(headend.journal) == 0
@@ -185,6 +206,37 @@ def test_page_withoutControl_isNotThere(headend_factory: HeadEndFactory) -> None
 
 
 # The feed.
+
+
+def test_events_snapshot_hasThePathsOfTheServices(headend_factory: HeadEndFactory) -> None:
+    """The page shows the paths in the snapshot. Each is the path of a route, and together they are all URLs that the
+    ready file has for players."""
+    headend = headend_factory(tenant="LAB 1")
+    client = Client(headend)
+    with watching(headend) as watcher:
+        facts = watcher.snapshot()["head_end"]
+    urls = [headend.url + row["path"] for row in facts["paths"]]
+    assert headend.url + facts["ssm_path"] == urls[0] == headend.ssm_url
+    for url in urls[1:]:
+        client.send("POST", url, headers={AUTH: "x"})
+        client.send("GET", url, headers={AUTH: "x"})
+    assert len(urls) == len(set(urls)) == 18
+    found = {entry.path: entry.route for entry in headend.journal.entries() if entry.route != "unknown"}
+    assert set(found) == {row["path"] for row in facts["paths"][1:]}
+    listed = {headend.license_url(key_system, api) for key_system in KEY_SYSTEMS for api in ("v1", "v2")}
+    listed |= {headend.certificate_url("fairplay"), headend.certificate_url("widevine"), headend.rights_url}
+    listed |= {headend.ssm_url, headend.fps_url, headend.fps_certificate_url, headend.entitlement_url}
+    assert listed <= set(urls)
+    assert len({(row["group"], row["name"]) for row in facts["paths"]}) == len(urls)
+
+
+def test_events_snapshot_hasExamplesForTheForms(headend_factory: HeadEndFactory) -> None:
+    headend = headend_factory(accounts=["alice", "x" * 121, "bob", "alice"], content_id="film")
+    headend.add_key(b"1" * 16, b"k" * 16, "news")
+    headend.add_key(b"2" * 16, b"k" * 16)
+    with watching(headend) as watcher:
+        facts = watcher.snapshot()["head_end"]
+    assert (facts["example_accounts"], facts["example_contents"]) == (["alice", "bob"], ["film", "news"])
 
 
 def test_events_snapshotThenChangesInOrder(headend: HeadEnd, client: Client) -> None:

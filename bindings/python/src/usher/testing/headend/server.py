@@ -89,7 +89,7 @@ class HeadEnd(Addresses, BackOffice):
         self.faults = FaultScript(seed=self.config.fault_seed)
         self.gate = Gate()
         self.keys: KeyStore = self._service.keys
-        self.feed = Feed(self.config, self.clock, self.journal, self.sessions, self.faults, self.gate)
+        self.feed = Feed(self.config, self.clock, self.journal, self.sessions, self.faults, self.gate, self.keys)
         self._router = Router(self.config.tenant)
         self._authority = Authority(self.config.host) if self.config.tls else None
         self._port = self.config.port

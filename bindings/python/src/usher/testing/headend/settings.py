@@ -23,6 +23,8 @@ class HeadEndSettings(TypedDict, total=False):
     manual_start_ms: int
     hmac_key: bytes
     key_id: str
+    accounts: tuple[str, ...]
+    content_id: str
     limit: int
     period_s: float
     grace: float

@@ -12,14 +12,16 @@ import hashlib
 import json
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from .. import paths
 from ..clock import Clock, ManualClock
 from ..config import HeadEndConfig, key_system_name
 from ..network.gate import Gate
 from ..network.script import FaultScript, Scripted
+from ..state.keystore import KeyStore
 from ..state.sessions import Account, Change, Session, SessionTable
 from ..state.tokens import shorten
 from .hiding import hide, hide_path
@@ -39,6 +41,7 @@ _PING_S = 10.0
 _NAME_MAX = 120
 _TEXT_MAX = 300
 _LIST_MAX = 8
+_EXAMPLES_MAX = 50
 
 Send = Callable[[bytes], Awaitable[None]]
 
@@ -107,6 +110,7 @@ class Feed:
         sessions: its session table.
         faults: its fault script.
         gate: its gate, which holds requests back.
+        keys: its content keys.
     """
 
     def __init__(
@@ -117,6 +121,7 @@ class Feed:
         sessions: SessionTable,
         faults: FaultScript,
         gate: Gate,
+        keys: KeyStore,
     ) -> None:
         self._config = config
         self._clock = clock
@@ -124,6 +129,7 @@ class Feed:
         self._sessions = sessions
         self._faults = faults
         self._gate = gate
+        self._keys = keys
         self._began_ms = clock.now_ms()
         self._lock = threading.Lock()
         self._changed = _Changed()
@@ -300,6 +306,10 @@ class Feed:
                 "late_ms": config.period_ms + config.beat_tolerance_ms,
                 "rotation": config.token_rotation,
                 "enforced": sorted(map(key_system_name, config.enforced)),
+                "ssm_path": paths.ssm(config.tenant),
+                "paths": [asdict(path) for path in paths.all_of(config.tenant)],
+                "example_accounts": _examples(config.accounts),
+                "example_contents": _examples((config.content_id, *self._keys.contents())),
             },
             "clock": "manual" if isinstance(self._clock, ManualClock) else "system",
             "began_ms": self._began_ms,
@@ -345,6 +355,11 @@ def clip(text: str, most: int = _NAME_MAX) -> str:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
     return f"{text[: most - 10]}…{digest[:8]}"
+
+
+def _examples(names: Iterable[str]) -> list[str]:
+    """Returns the names that the page suggests in its forms. A name that ``clip`` would shorten is not among them."""
+    return [name for name in dict.fromkeys(names) if len(name) <= _NAME_MAX][:_EXAMPLES_MAX]
 
 
 def account_row(account: Account) -> dict[str, Any]:

@@ -33,18 +33,40 @@ MARKUP = """\
   </div>
   <dl class="rules" id="rules"></dl>
   <div class="tools">
+    <button type="button" id="connect-open" aria-expanded="false" aria-controls="connect">Connect a player</button>
     <span class="link" id="link" role="status"><i aria-hidden="true"></i><span id="link-text">Connecting</span></span>
     <button type="button" class="quiet" id="theme" title="Light, dark, or as the system is set"></button>
   </div>
 </header>
 <p class="notice" id="notice" role="alert" hidden></p>
 
+<section class="panel connect" id="connect" aria-labelledby="connect-title" hidden>
+  <div class="head"><h2 id="connect-title">Connect a player</h2><span class="count">with these URLs and a content
+    token</span></div>
+  <table id="urls" aria-label="URLs of this head-end"></table>
+  <form id="token-form" autocomplete="off">
+    <h3>Make a content token</h3>
+    <label><span>account</span><input id="token-account" list="names" required></label>
+    <label><span>content</span><input id="token-content" list="contents" required></label>
+    <label><span>device</span><input id="token-device" placeholder="any device"></label>
+    <label><span>streams</span><input id="token-streams" type="number" min="0" max="1000000"></label>
+    <label class="unit"><span>valid for</span><input id="token-valid" type="number" value="86400" placeholder="ever"
+      aria-describedby="token-seconds"><span id="token-seconds">s</span></label>
+    <label class="check"><input id="token-control" type="checkbox" checked><span>session control</span></label>
+    <datalist id="contents"></datalist>
+    <p class="wrong" id="token-wrong" role="alert" hidden></p>
+    <button type="submit" class="main">Make a token</button>
+    <div class="made" id="made" hidden><p id="made-for" role="status"></p>
+      <div class="token" id="token" tabindex="0" role="region" aria-label="Content token"></div></div>
+  </form>
+</section>
+
 <main>
   <section class="panel accounts" aria-labelledby="accounts-title">
     <div class="head"><h2 id="accounts-title">Accounts</h2><span class="count" id="accounts-count"></span><span
       class="grow"></span>
       <button type="button" class="chip" id="scope" hidden></button></div>
-    <div class="cards" id="accounts"></div>
+    <div class="cards" id="accounts" tabindex="0" role="group" aria-labelledby="accounts-title"></div>
     <p class="empty" id="accounts-empty" hidden></p>
   </section>
 
@@ -107,8 +129,9 @@ MARKUP = """\
     <form id="form" autocomplete="off">
       <h3>Script a fault</h3>
       <label><span>The next</span><select id="route"></select></label>
-      <label><span>gets</span><select id="kind"></select></label>
+      <label class="wide"><span>gets</span><select id="kind"></select></label>
       <div class="fields" id="fields"></div>
+      <dl class="names" id="fault-names"></dl>
       <div class="pair"><label><span>times</span><input id="times" type="number" min="1" max="1000" value="1"></label>
         <label class="check"><input id="always" type="checkbox"><span>every time</span></label></div>
       <label><span>of</span><input id="account" list="names" placeholder="any account"></label>

@@ -49,7 +49,7 @@ button.main:hover { filter: brightness(1.1); color: #fff; }
 button.quiet { border-color: transparent; background: none; color: var(--soft); padding: 3px 7px; }
 button.quiet:hover { background: var(--raised); color: var(--ink); }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
-.scroll:focus-visible { outline-offset: -2px; }
+.scroll:focus-visible, .cards:focus-visible { outline-offset: -2px; }
 input:not([type=checkbox]), select { width: 100%; min-width: 0; padding: 4px 8px;
   border: 1px solid var(--strong-line); border-radius: 7px;
   background: var(--panel); }
@@ -81,8 +81,8 @@ input::placeholder { color: var(--soft); opacity: 1; }
 [data-link=lost] .link i { background: var(--bad-fill); animation: pulse 1s infinite alternate; }
 .notice { padding: 9px 20px; background: var(--bad-tint); color: var(--bad); border-bottom: 1px solid var(--line);
   font-weight: 550; }
-[data-link=lost] main { opacity: .55; filter: saturate(.4); }
-main { transition: opacity .3s, filter .3s; }
+[data-link=lost] main { filter: grayscale(1); }
+main { transition: filter .3s; }
 @keyframes pulse { to { opacity: .25; } }
 
 main { display: grid; gap: 14px; padding: 14px 20px 20px; grid-template-columns: minmax(0, 1fr) 296px;
@@ -105,12 +105,15 @@ main { display: grid; gap: 14px; padding: 14px 20px 20px; grid-template-columns:
   border-radius: 99px; max-width: 260px;
   overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(258px, 1fr)); gap: 10px; padding: 0 14px 14px;
-  max-height: 292px;
-  overflow: auto; }
+/* The box shows whole rows of cards: all rows have the same height, and the box is as high as some of them. Its padding
+   leaves room for the outlines of the cards. */
+.cards { --card: 110px; --gap: 10px; --row: calc(var(--card) + var(--gap)); --most: 36vh; display: grid;
+  grid-template-columns: repeat(auto-fill, minmax(min(258px, 100%), 1fr)); grid-auto-rows: var(--card);
+  gap: var(--gap); margin: 0 12px 12px; padding: 2px; overflow: auto; border-radius: 10px;
+  max-height: calc(max(var(--row), round(down, var(--most) + var(--gap), var(--row))) - var(--gap) + 4px); }
+.cards:empty { display: none; }
 .card { border: 1px solid var(--line); border-radius: 10px; padding: 9px 11px 7px; background: var(--raised);
-  min-width: 0; display: grid; gap: 7px;
-  align-content: start; }
+  min-width: 0; display: grid; gap: 7px; align-content: space-between; }
 .card.full { border-color: var(--warn-line); }
 .card.refusing { border-color: var(--warn-fill); background: var(--warn-tint); }
 .card.chosen { outline: 2px solid var(--accent); outline-offset: -1px; }
@@ -136,8 +139,9 @@ main { display: grid; gap: 14px; padding: 14px 20px 20px; grid-template-columns:
   white-space: nowrap; flex: none; }
 .card .foot button:hover { color: var(--bad); border-color: var(--bad); }
 .card .foot button.sure { background: var(--bad-fill); color: #fff; border-color: transparent; font-weight: 600; }
-.dense .cards { grid-template-columns: repeat(auto-fill, minmax(196px, 1fr)); gap: 8px; }
+.dense .cards { --card: 78px; --gap: 8px; grid-template-columns: repeat(auto-fill, minmax(196px, 1fr)); }
 .dense .card { gap: 3px; padding: 6px 9px 3px; }
+.dense .meter { height: 8px; margin: 0; }
 .dense .slots { height: 8px; gap: 3px; } .dense .slot { font-size: 0; padding: 0; border-radius: 4px; }
 
 .scroll { overflow: auto; contain: content; max-height: 44vh; border-top: 1px solid var(--line);
@@ -219,6 +223,27 @@ form label > span { color: var(--soft); }
 form label.check { display: flex; gap: 6px; } .check input { accent-color: var(--accent-fill); }
 .wrong { color: var(--bad); font-size: 12.5px; overflow-wrap: anywhere; }
 form .main { padding-block: 6px; }
+form label.wide { grid-template-columns: minmax(0, 1fr); gap: 2px; }
+form label.unit { grid-template-columns: 76px minmax(0, 1fr) auto; }
+.names { display: grid; gap: 3px; padding: 7px 9px; border-radius: 7px; background: var(--raised); font-size: 12px; }
+.names div { display: grid; grid-template-columns: 59px minmax(0, 1fr); gap: 8px; }
+.names dt { color: var(--soft); }
+.names code, .url, .token { font: 12px/1.5 var(--mono); overflow-wrap: anywhere; }
+
+.connect { margin: 14px 20px 0; display: grid; grid-template-columns: minmax(0, 1fr) 296px; }
+.connect .head { grid-column: 1 / -1; }
+#urls { border-collapse: collapse; border-top: 1px solid var(--line); padding: 0; }
+#urls th { font-weight: 400; text-align: start; white-space: nowrap; }
+#urls th, #urls td { padding: 2px 14px; vertical-align: baseline; }
+#urls td:last-child { text-align: end; }
+#urls .group { color: var(--soft); }
+#urls tbody { border-top: 1px solid var(--line); }
+#urls tr:first-child > * { padding-top: 5px; } #urls tr:last-child > :not(.group) { padding-bottom: 5px; }
+.copy { padding: 0 9px; font-size: 12.5px; }
+#token-form { border-inline-start: 1px solid var(--line); align-content: start; }
+.made { display: grid; gap: 6px; justify-items: start; } .made p { color: var(--soft); overflow-wrap: anywhere; }
+.token { width: 100%; max-height: 118px; overflow: auto; padding: 5px 8px; border-radius: 7px;
+  background: var(--raised); border: 1px solid var(--line); }
 
 .toast { position: fixed; inset-block-end: 20px; inset-inline: 0; margin-inline: auto; width: fit-content;
   max-width: min(90vw, 560px);
@@ -246,15 +271,21 @@ form .main { padding-block: 6px; }
   .sub { padding-block: 0; }
   .time { font-size: 24px; }
   form { max-width: 460px; }
+  .connect { grid-template-columns: minmax(0, 1fr); } #token-form { border-inline-start: 0; }
 }
 @media (max-width: 760px) {
   .top { padding: 10px 14px; gap: 8px 14px; } main { padding: 10px; gap: 10px; grid-template-columns: minmax(0, 1fr);
     grid-template-areas: "clock" "accounts" "sessions" "requests" "faults"; }
   .brand { flex: 1 1 200px; } .rules { gap: 4px 18px; }
-  .cards { grid-template-columns: minmax(0, 1fr); max-height: 62vh; } .clock { flex-wrap: wrap; }
-  .clock .buttons { flex: 1 1 200px; margin: 0; padding-block: 0 12px; } .sub { padding-bottom: 0; }
-  [type=search] { flex: 1 1 100%; }
-  .columns { display: none; } .scroll, .requests .scroll { max-height: 72vh; }
+  .cards { --most: 62vh; } .clock { flex-wrap: wrap; }
+  .clock .buttons { flex: 1 1 200px; margin: 0; padding-block: 0 12px; } .sub { padding-bottom: 8px; }
+  [type=search] { flex: 1 1 100%; } .connect { margin: 10px 10px 0; }
+  #urls, #urls tbody { display: block; }
+  #urls tr { display: grid; grid-template-columns: minmax(0, 1fr) auto; padding: 4px 14px; }
+  #urls tr > * { padding: 0 !important; } #urls .group, #urls .url { grid-column: 1 / -1; }
+  #urls .group { padding-block: 4px !important; color: var(--ink); font-weight: 600; } #urls .url { order: 1; }
+  .row.columns { position: absolute; width: 1px; height: 1px; padding: 0; overflow: hidden; clip-path: inset(50%); }
+  .scroll, .requests .scroll { max-height: 72vh; }
   .sessions .row { grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 3px 12px; padding-block: 9px; }
   .sessions .row > :nth-child(1) { order: 2; justify-self: end; } .sessions .row > :nth-child(2) { order: 1;
   font-weight: 600; }

@@ -3,9 +3,9 @@ data as HTML."""
 
 from __future__ import annotations
 
-from . import accounts, actions, drawing, faults, feed, requests, sessions, state
+from . import accounts, actions, connect, drawing, fault_form, faults, feed, requests, sessions, state
 
-_PARTS = (state, feed, drawing, accounts, sessions, requests, faults, actions)
+_PARTS = (state, feed, drawing, accounts, sessions, requests, faults, fault_form, connect, actions)
 """In this order: a part uses constants only of the parts before it."""
 
 SCRIPT = '\n"use strict";\n(() => {' + "".join(part.SCRIPT for part in _PARTS) + "\nconnect();\n})();\n"

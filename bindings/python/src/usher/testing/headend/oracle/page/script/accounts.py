@@ -14,7 +14,9 @@ function drawAccounts() {
   const counts = [many(all.length, "account"), `${many(known.totals.active, "session")} held`];
   if (full) counts.push(`${full} at the limit`);
   put($("accounts-count"), all.length ? counts.join(", ") : "");
-  document.querySelector(".accounts").classList.toggle("dense", dense);
+  const panel = document.querySelector(".accounts"), resized = panel.classList.contains("dense") !== dense;
+  panel.classList.toggle("dense", dense);
+  const names = new Set([...known.he.example_accounts, ...all.map(account => account.name)]);
   const items = list.slice(0, shown.accounts);
   const bySlot = new Map();
   for (const session of known.sessions.values()) {
@@ -26,14 +28,28 @@ function drawAccounts() {
   const fill = (card, account) => fillAccount(card, account, bySlot.get(account.name) ?? []);
   children($("accounts"), items, account => account.name, buildAccount, fill);
   for (const card of $("accounts").children) card.classList.toggle("chosen", card.item.name === shown.account);
-  const begin = ["No account has asked for a session. Point a player at ", make("code", "", ssmAddress()),
+  const begin = ["No account has asked for a session. Point a player at ", make("code", "", ssmUrl()),
     " and it appears here."];
   empty("accounts-empty", all.length === 0, false, begin, []);
   const scope = $("scope");
   scope.hidden = shown.account === null;
   named(scope, `Only ${shown.account} \u00d7`);
-  children($("names"), items.slice(0, 50), account => account.name, account => new Option("", account.name), () => {});
+  children($("names"), [...names].slice(0, 50), name => name, name => new Option("", name), () => {});
+  if (resized) restOnARow();
 }
+
+/* The box of the accounts shows whole rows of cards. If the viewer has scrolled to the middle of a row, it scrolls on
+   to the end of this row. */
+let rowsBefore = 0;
+function restOnARow() {
+  const box = $("accounts"), look = getComputedStyle(box);
+  const rows = box.scrollTop / (parseFloat(look.gridAutoRows) + parseFloat(look.rowGap));
+  const whole = rows > rowsBefore ? Math.ceil(rows - .01) : Math.floor(rows + .01);
+  rowsBefore = whole;
+  if (Math.abs(rows - whole) < .01) return;
+  box.scrollTo({ top: box.scrollTop * whole / rows, behavior: calm.matches ? "instant" : "smooth" });
+}
+$("accounts").addEventListener("scrollend", restOnARow);
 
 /* Whether a set-up of the account was refused within the lifetime of a session. */
 function recent(account) {

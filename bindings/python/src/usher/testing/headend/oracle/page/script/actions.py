@@ -15,7 +15,7 @@ async function post(name, body, done) {
     return null;
   } catch (error) {
     const text = error instanceof TypeError ? "the head-end does not answer" : error.message;
-    if (name !== "faults") toast(text, true);
+    if (name !== "faults" && name !== "token") toast(text, true);
     return text;
   }
 }
@@ -49,12 +49,6 @@ for (const button of $("advance").children) {
 }
 $("release").onclick = () => post("release", {}, ({ released }) => `${many(released, "request")} released`);
 $("clear").onclick = () => post("faults", { clear: true }, () => "The fault script is empty");
-$("address").onclick = async () => {
-  try {
-    await navigator.clipboard.writeText(ssmAddress());
-    toast("Address copied");
-  } catch { toast("The browser does not allow copying", true); }
-};
 
 /* Shows the chosen rows from the first one. */
 function choose(choice) {

@@ -19,14 +19,11 @@ function drawAll() {
   drawRequests();
   drawFaults();
   sayTimes();
-  const waiting = known.held.size ? `(${known.held.size} waiting) ` : "";
-  const sessions = `${waiting}${many(known.totals.active, "session")}`;
-  document.title = `${document.body.dataset.link === "lost" ? lostWord : sessions} · Usher head-end`;
 }
 
 function drawOnce() {
   const he = known.he, rules = $("rules");
-  put($("address"), ssmAddress());
+  put($("address"), ssmUrl());
   rules.replaceChildren();
   const words = [
     ["Streams per account", `${he.limit}`],
@@ -40,6 +37,7 @@ function drawOnce() {
   for (const [term, text] of words) rules.append(make("div", "", make("dt", "", term), make("dd", "", text)));
   put($("clock-kind"), known.manual ? "manual: moves only by advance" : "system");
   $("advance").hidden = !known.manual;
+  drawConnect();
 }
 
 function drawClock() {
@@ -49,7 +47,7 @@ function drawClock() {
     : new Date(now).toLocaleDateString("en", { weekday: "long", year: "numeric", month: "long", day: "numeric" }));
 }
 
-function ssmAddress() { return `${location.origin}/${encodeURIComponent(known.he.tenant)}/ssm`; }
+function ssmUrl() { return location.origin + known.he.ssm_path; }
 function clearer() { const b = make("button", "quiet", "Show all"); b.type = "button"; b.onclick = showAll; return b; }
 function empty(id, none, some, words, more) {
   const node = $(id), kind = none ? `none ${words.length}` : some ? more.join() : "";
@@ -68,7 +66,7 @@ function sayTimes() {
 
 setInterval(() => {
   if (!known.he) return;
-  if (live() && source && performance.now() - heardAt > 25000) return lose("The head-end has been silent");
+  if (live() && source && performance.now() - heardAt > 25000) return lose("The head-end has been silent", "No answer");
   if (known.manual || document.hidden || !live()) return;
   sayTimes();
 }, 500);

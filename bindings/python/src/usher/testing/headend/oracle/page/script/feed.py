@@ -24,7 +24,8 @@ function connect() {
   mine.onerror = () => { if (mine === source) lose("The head-end does not answer", "No answer"); };
 }
 
-let lostWord = "";  // in the title, and beside the red dot
+// The word for each state of the connection. The title begins with it, except while the page is live.
+const LINK_WORDS = { live: "Live", connecting: "Connecting", resting: "Paused", lost: "" };
 
 function lose(why, short) {
   source.close();
@@ -32,7 +33,7 @@ function lose(why, short) {
   clearTimeout(retry);
   retry = setTimeout(connect, 1000);
   if (document.body.dataset.link === "lost") return;
-  lostWord = short;
+  LINK_WORDS.lost = short;
   heard = { now: clockNow(), at: performance.now() };
   const seen = known.he ? "The page shows the state of that moment; " : "";
   const at = new Date().toLocaleTimeString([], { hour12: false });
@@ -42,21 +43,36 @@ function lose(why, short) {
 
 function link(state) {
   document.body.dataset.link = state;
-  put($("link-text"), { live: "Live", lost: lostWord, connecting: "Connecting" }[state]);
+  put($("link-text"), LINK_WORDS[state]);
   $("notice").hidden = state !== "lost";
-  const doing = document.querySelectorAll("#advance button, #form .main, #release, #clear, .card .foot button");
-  for (const button of doing) button.disabled = state !== "live";
+  const doing = "#advance button, form .main, #release, #clear, .card .foot button";
+  for (const button of document.querySelectorAll(doing)) button.disabled = state !== "live";
   for (const row of $("sessions").children) lease(row);
+  sayTitle();
   draw();
+}
+
+/* Browsers draw nothing in a hidden tab, but they show its title. So this does not wait for drawAll(). */
+function sayTitle() {
+  const waiting = known.held.size ? `(${known.held.size} waiting) ` : "";
+  const words = live() ? `${waiting}${many(known.totals.active, "session")}` : LINK_WORDS[document.body.dataset.link];
+  document.title = `${words} · Usher head-end`;
 }
 
 // A hidden tab closes its connection after a minute, because browsers allow only a few connections per server.
 let rest = 0;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(rest);
-  if (document.hidden) rest = setTimeout(() => { clearTimeout(retry); source?.close(); source = null; }, 60000);
+  if (document.hidden) rest = setTimeout(pause, 60000);
   else if (!source) connect();
 });
+
+function pause() {
+  clearTimeout(retry);
+  source?.close();
+  source = null;
+  if (live()) link("resting");
+}
 
 function learnAll(all) {
   known.he = all.head_end;
@@ -81,6 +97,7 @@ function learn(some) {
     for (const row of $("requests").children) if (row.item?.outcome === "pending") row.item = null;
   }
   forget();
+  sayTitle();
   draw();
 }
 

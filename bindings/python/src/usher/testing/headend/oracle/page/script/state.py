@@ -11,7 +11,7 @@ const known = {
   he: null, manual: false, began: 0, totals: {}, faults: [],
   accounts: new Map(), sessions: new Map(), requests: new Map(), held: new Set(),
 };
-const shown = { text: "", account: null, state: "all", errors: false, ...STEP };
+const shown = { text: "", account: null, state: "all", errors: false, connect: null, ...STEP };
 let heard = { now: 0, at: 0 };
 
 const clockNow = () => known.manual || !live() ? heard.now : heard.now + performance.now() - heard.at;

@@ -1,0 +1,73 @@
+"""Checks of the box with the accounts."""
+
+from __future__ import annotations
+
+from page_browser import Page
+
+from usher.testing.headend import HeadEnd
+
+BOX = "document.querySelector('#accounts')"
+"""JavaScript: the box that contains the cards of the accounts."""
+CUT = """[...document.querySelectorAll('#accounts .card')].filter(card => {
+  const box = document.querySelector('#accounts').getBoundingClientRect(), { top, bottom, height }
+    = card.getBoundingClientRect();
+  const seen = Math.min(bottom, box.bottom) - Math.max(top, box.top);
+  return seen > 1 && seen < height - 1;
+}).map(card => card.innerText)"""
+"""JavaScript: the texts of the account cards of which the box shows only a part."""
+REST = f"""window.rest = null;
+{BOX}.addEventListener('scroll', () => {{ window.rest = null; }});
+{BOX}.addEventListener('scrollend', () => {{ window.rest = {CUT}.length ? null : {BOX}.scrollTop; }});"""
+"""JavaScript: from now on ``window.rest`` is where the box has come to rest; null while it scrolls or cuts a card."""
+SIZES = ((1440, 1000), (1320, 955), (1000, 1200), (390, 844), (844, 390))
+SCROLLED = ((1440, 1000), (390, 844))
+
+
+async def accounts_inEveryWindow_areNotCut(page: Page) -> None:
+    """The box of the accounts shows whole cards: at first, and wherever the viewer scrolls with wheel or keys."""
+    with HeadEnd(clock="manual") as he:
+        for accounts in (3, 12, 40):
+            for number in range(len(he.sessions.accounts()), accounts):
+                limit = 1 + number % 9  # an account with more than six slots has a bar
+                for device in ("tv", "tablet")[:limit]:
+                    he.sessions.set_up(account=f"home-{number:03}", device=device, content_ids=("a",), limit=limit)
+            await page.open(he.page_url)
+            await page.until(f"document.querySelectorAll('.card').length === {accounts}")
+            await page.run(REST)
+            for width, height in SIZES:
+                await page.look(width, height, "light")
+                await page.until(f"{CUT}.length === 0")
+                over = "[...document.querySelectorAll('.card')].filter(card => card.scrollHeight > card.clientHeight)"
+                assert await page.run(f"{over}.length") == 0, "a card is too small for its content"
+                room = await page.run(f"{BOX}.scrollHeight - {BOX}.clientHeight")
+                if (width, height) not in SCROLLED or room == 0:
+                    continue
+                await page.run(f"{BOX}.scrollIntoView(); {BOX}.focus()")
+                await page.wheel("#accounts", 53)  # less than half a row
+                await page.until("window.rest > 0")
+                await page.press("End", 35)
+                await page.until(f"window.rest > {room} - 1")
+                await page.press("ArrowUp", 38)
+                await page.until(f"window.rest !== null && window.rest < {room} - 1")
+                await page.press("Home", 36)
+                await page.until("window.rest === 0")
+
+
+async def accounts_byTheTabKey_showTheFocusedCardWhole(page: Page) -> None:
+    with HeadEnd(clock="manual") as he:
+        for number in range(40):
+            he.sessions.set_up(account=f"home-{number:03}", device="tv", content_ids=("a",), limit=2)
+        await page.open(he.page_url)
+        await page.until("document.querySelectorAll('.card').length === 40")
+        await page.run(f"{BOX}.focus()")
+        names = []
+        for _ in range(80):
+            await page.press("Tab", 9)
+            names.append(await page.run("document.activeElement.closest('.card')?.innerText.split('\\n')[0]"))
+            await page.until(f"{CUT}.length === 0")
+            assert await page.run(
+                "(box => (c => c.top >= box.top && c.bottom <= box.bottom)"
+                "(document.activeElement.closest('.card').getBoundingClientRect()))"
+                f"({BOX}.getBoundingClientRect())"
+            )
+        assert sorted(set(names)) == [f"home-{number:03}" for number in range(40)]
