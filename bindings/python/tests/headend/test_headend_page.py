@@ -73,10 +73,13 @@ class Watcher:
         return event[1]
 
     def until(self, reached: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
-        """Returns the changes up to the first for which `reached` is true."""
+        """Returns the changes up to the first for which `reached` is true. A slow machine also gets a ping after ten
+        seconds."""
         seen: list[dict[str, Any]] = []
         while not seen or not reached(seen[-1]):
             event = self.next()
+            if event is not None and event[0] == "ping":
+                continue
             assert event is not None and event[0] == "change", (event, seen)
             seen.append(event[1])
         return seen
