@@ -50,7 +50,7 @@ class Program:
     """The main source file; its suffix selects C or C++."""
     arguments: list[str] = field(default_factory=list)
     """The runner replaces `{name}` by a value of the head-end: license_url, clearkey_url, ssm_url,
-    token, kid (in base64url) and key_id (the same in hexadecimal)."""
+    token and key_id (32 hex digits)."""
     libraries: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
     """Additional flags for the compiler."""
@@ -234,7 +234,7 @@ class Runner:
         free = headend.ask("token", {"account": program.name, "session_control": False})["token"]
         urls, certificates = headend.facts["license_urls"], headend.facts["certificate_urls"]
         places = {"license_url": urls["widevine"], "clearkey_url": urls["clearkey"], "enforced_url": urls["fairplay"]}
-        places |= {"ssm_url": headend.facts["ssm_url"], "token": token, "kid": "ABEiM0RVZneImaq7zN3u_w"}
+        places |= {"ssm_url": headend.facts["ssm_url"], "token": token}
         places["key_id"] = "00112233445566778899aabbccddeeff"
         environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")} | {
             "USHER_TEST_LICENSE_URL": urls["widevine"],

@@ -55,10 +55,8 @@ int main(int argc, char **argv) {
   usher_ssp_options ssp = {.struct_size = sizeof ssp, .license_url = argv[2], .ssm_url = argv[3]};
   /* No token here: the library asks the delegate's token callback. */
   usher_playback_options item = {.struct_size = sizeof item, .payload = on_payload, .user_data = challenge};
-  usher_license_request request = USHER_LICENSE_REQUEST_INIT;
-  request.key_system = USHER_KEY_SYSTEM_CLEARKEY;
-  request.payload = (const uint8_t *)challenge;
-  request.payload_size = strlen(challenge);
+  usher_license_request request = {.struct_size = sizeof request, .key_system = USHER_KEY_SYSTEM_CLEARKEY};
+  request.payload = (const uint8_t *)challenge, request.payload_size = strlen(challenge);
   if (pipe(questions) != 0 || pthread_create(&other, NULL, answer, NULL) != 0) return perror(argv[0]), 1;
   int32_t status = usher_context_new(NULL, &context);
   if (!status) status = usher_ssp_delegate_new(context, &ssp, &delegate);

@@ -26,7 +26,6 @@ static void *play(void *user_data) {
   usher_response *response = NULL;
   usher_response_info licence = USHER_RESPONSE_INFO_INIT;
   char challenge[128];
-  stream->failed = 1;
   if (!challenge_for(key_id, challenge)) return fprintf(stderr, "%s: a key id has 32 hex digits\n", key_id), NULL;
   usher_playback_options item = {
       .struct_size = sizeof item, .content_id = (const uint8_t *)content_id, .content_id_size = strlen(content_id)};
@@ -53,7 +52,7 @@ int main(int argc, char **argv) {
            2;
   usher_context *context = NULL;
   usher_delegate *delegate = NULL;
-  struct stream streams[2] = {{.argv = argv + 3}, {.argv = argv + 7}};
+  struct stream streams[2] = {{.argv = argv + 3, .failed = 1}, {.argv = argv + 7, .failed = 1}};
   usher_ssp_options ssp = {.struct_size = sizeof ssp, .license_url = argv[1], .ssm_url = argv[2]};
   int32_t status = usher_context_new(NULL, &context);
   if (!status) status = usher_multi_instance_delegate_new(context, &ssp, NULL, &delegate);
