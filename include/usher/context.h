@@ -211,12 +211,9 @@ typedef struct usher_context_options {
  * @return USHER_OK; USHER_E_INVALID_ARGUMENT, also if a certificate file cannot be read or a pin is malformed;
  *         USHER_E_TLS if a certificate file has no certificate or key, or if key, certificate and pass phrase do not
  *         match; USHER_E_STATE if `wipe_freed_memory` comes too late, or the library cannot encrypt the journal;
- *         USHER_E_SYSTEM if the system has no thread or
- *         file descriptor for the context. If this function fails, it calls `log_destroy` before it returns, except if
+ *         USHER_E_SYSTEM if the system has no thread or file descriptor for the context, or if the guardian is
+ *         required and cannot be started. If this function fails, it calls `log_destroy` before it returns, except if
  *         it refuses `struct_size`.
- *         match; USHER_E_STATE if `wipe_freed_memory` comes too late; USHER_E_SYSTEM if the system has no thread or
- *         file descriptor for the context, or if the guardian is required and cannot be started. If this function
- *         fails, it calls `log_destroy` before it returns, except if it refuses `struct_size`.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_context_new(const usher_context_options *options, usher_context **out);

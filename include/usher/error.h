@@ -79,9 +79,8 @@ extern "C" {
 
 /* ---- origin: which server answered ------------------------------------------------------------------------------- */
 
-/** The library itself or the host. One exception: if a callback of a customer SSM delegate is missing, fails, answers
-    with a failure, or does not answer in time, the origin is the server that the callback replaces. This is SSM for
-    heartbeats, teardowns and Widevine renewals, and LICENSE for licences and other renewals. */
+/** The library itself or the host. This is also the origin if a callback of a customer SSM delegate is missing, fails
+    or does not answer in time. If such a callback answers that a server failed, the origin is this server. */
 #define USHER_ORIGIN_LOCAL 0
 /** The Secure Session Manager. */
 #define USHER_ORIGIN_SSM 1

@@ -18,7 +18,8 @@
  *   event     what the library reports to you: session started, set-up error, heartbeat error, licence, closed ...
  *
  * A PLAYBACK, IN ORDER
- *   usher_context_new -> usher_context_add_observer -> usher_ssp_delegate_new -> usher_player_new -> usher_player_play
+ *   usher_context_new -> usher_context_add_observer -> usher_ssp_delegate_new
+ *   -> usher_context_set_delegate (or `delegate` in the playback's options) -> usher_player_new -> usher_player_play
  *   -> (the CDM wants a licence) usher_playback_request_license or usher_playback_get_license
  *   -> decode; stop when an event has must_stop -> usher_playback_close -> usher_playback_free
  *   ... usher_context_close -> usher_context_free
@@ -78,7 +79,9 @@
  *
  * VERSIONS
  * USHER_VERSION_* is the version of this header; usher_version() returns the library's. Within a major version a
- * release may add names and struct fields, but never changes or removes them.
+ * release may add names and struct fields, but never changes or removes them. Before 1.0 there is one exception: a
+ * minor release (0.2) may change or remove names, and docs/api-changes.md then says what a host must change. The SONAME
+ * has the major version, so it is libusher.so.0 for all releases before 1.0. docs/abi.md has the details.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
