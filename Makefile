@@ -21,6 +21,15 @@ KEEP   ?=
 export SWIFT_BACKTRACE = enable=no
 unexport USHER_LIBRARY USHER_EMBEDDED USHER_SCRATCH
 
+# A checkout that was moved or copied: SwiftPM, CMake and virtual environments keep absolute paths.
+before := $(file <build/folder)
+ifneq ($(before),$(CURDIR))
+ifneq ($(before),)
+$(shell scripts/forget-paths "$(before)")
+endif
+$(shell mkdir -p build && echo '$(CURDIR)' >build/folder)
+endif
+
 python   := .venv/bin/python
 shipped  := build/shipped/libusher.so
 checked  := build/checked/libusher.so
