@@ -13,7 +13,8 @@ static long limited(uint32_t ms) { return ms == 0 || ms > LONGEST_REQUEST_MS ? L
 /* The body of a reply does not matter. */
 static size_t take_body(char *bytes, size_t size, size_t count, void *request) {
   struct request *own = request;
-  (void)bytes;
+  if (own->headers.first_line != CURL_SHIM_LINE_STORED)
+    return curl_shim_may_store(&own->headers, bytes, size * count) ? size * count : 0;
   if (count > 0 && size * count > own->body_left) return 0;
   own->body_left -= size * count;
   return size * count;
@@ -92,6 +93,7 @@ bool request_make(struct request *request, const struct record *record, const st
 void request_prepare(struct request *request, void *owner) {
   request->headers = (struct curl_shim_headers){.left = HEADERS_MOST, .easy = request->easy};
   request->body_left = BODY_MOST;
+  if (curl_shim_must_check_first_line()) curl_shim_check_first_line(&request->headers);
   curl_easy_setopt(request->easy, CURLOPT_HEADERDATA, &request->headers);
   curl_easy_setopt(request->easy, CURLOPT_WRITEDATA, request);
   curl_easy_setopt(request->easy, CURLOPT_PRIVATE, owner);

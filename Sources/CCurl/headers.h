@@ -1,5 +1,6 @@
 /* Limits how many bytes of header lines libcurl stores for one reply: the reply's own lines, those of interim (1xx)
- * replies before it, and the trailers after a chunked body. Also limits the codings of the body. */
+ * replies before it, and the trailers after a chunked body. Also limits the codings of the body, and refuses a reply
+ * whose first header line is folded. */
 #ifndef USHER_CCURL_HEADERS_H
 #define USHER_CCURL_HEADERS_H
 
@@ -36,16 +37,21 @@ struct curl_shim_headers {
  * that line. If the first header line of the next reply begins with a blank, they write to this memory, as if it
  * continued the freed line: a server could damage the host's heap. They do so before they pass the line to the header
  * callback. But with CURLOPT_HEADER they first pass it to the body callback, which can stop the transfer. So libusher
- * sets CURLOPT_HEADER at the start of each transfer, until libcurl has stored one header line. The states are: */
-/* libcurl passes only the body to the body callback. */
+ * sets CURLOPT_HEADER at the start of each transfer, until libcurl has stored one header line. */
+
+/* The states of this check: libcurl passes only the body to the body callback. */
 #define CURL_SHIM_LINE_STORED 0
-/* libcurl passes header lines to the body callback, too. The next byte is the first one of a line. */
+/* libcurl passes header lines to the body callback, too, and the next byte is the first one of a line. */
 #define CURL_SHIM_LINE_BEGINS 1
-/* The same, and the next byte belongs to the line before. */
+/* The same, but the next byte belongs to the line before. */
 #define CURL_SHIM_LINE_GOES_ON 2
 /* The body callback has stopped the transfer, because the first header line began with a blank. */
 #define CURL_SHIM_LINE_REFUSED 3
-/* Called when a transfer starts. */
+static inline int curl_shim_must_check_first_line(void) {
+  const unsigned version = curl_version_info(CURLVERSION_NOW)->version_num;
+  return version >= 0x075400 && version < 0x080100;
+}
+/* Called when a transfer starts, if curl_shim_must_check_first_line(). */
 static inline CURLcode curl_shim_check_first_line(struct curl_shim_headers *headers) {
   headers->first_line = CURL_SHIM_LINE_BEGINS;
   return curl_easy_setopt(headers->easy, CURLOPT_HEADER, 1L);

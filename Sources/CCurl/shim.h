@@ -96,8 +96,6 @@ static inline CURLMcode curl_shim_multi_set_timer_callback(CURLM *m, curl_shim_t
   return curl_multi_setopt(m, CURLMOPT_TIMERFUNCTION, v);
 }
 
-/* The version of the libcurl that is loaded, e.g. 0x075801 for 7.88.1. */
-static inline unsigned curl_shim_version(void) { return curl_version_info(CURLVERSION_NOW)->version_num; }
 static inline long curl_shim_response_code(CURL *e) {
   long code = 0;
   curl_easy_getinfo(e, CURLINFO_RESPONSE_CODE, &code);

@@ -6,6 +6,7 @@ import ctypes
 import fcntl
 import os
 import random
+import re
 import socket
 import struct
 import subprocess
@@ -77,6 +78,16 @@ class Area:
         )
         self.seal(index, sequence, length)
 
+    def send_to(self, port: int) -> None:
+        """Lets the guardian send the newest teardown request to another port of this machine, with as many digits."""
+        index = self.newest()
+        start, sequence, length = self.copy(index)
+        record = slice(start + COPY.size, start + COPY.size + length)
+        sent = re.sub(rb"(//127\.0\.0\.1:)\d+", rb"\g<1>%d" % port, self.data[record])
+        assert len(sent) == length and sent != self.data[record]
+        self.data[record] = sent
+        self.seal(index, sequence, length)
+
     def damage(self, dice: random.Random) -> None:
         """Changes something that a reader must not trust, and makes the checksum agree."""
         index = dice.choice((0, self.newest()))
@@ -91,8 +102,12 @@ class Area:
             for _ in range(dice.randrange(1, 40)):
                 self.data[body + FIXED + dice.randrange(max(1, length - FIXED))] = dice.randrange(256)
         elif kind == 3:  # extreme numbers of the fixed part
-            struct.pack_into("<qq4I", self.data, body + 8, *(dice.choice((0, -1, 2**62)) for _ in range(2)), *[0] * 4)
-            struct.pack_into("<4I", self.data, body + 24, *(dice.choice((0, 1, 2**32 - 1)) for _ in range(4)))
+            ends = [dice.choice((0, -1, 2**62)) for _ in range(2)]
+            numbers = [dice.choice((0, 1, 2**32 - 1)) for _ in range(4)]
+            if ends[0] > 0 and numbers[0] == 1:
+                # With a time limit of 1 ms, and a lease that does not end, the guardian would try for ten minutes.
+                numbers[0] = 0
+            struct.pack_into("<qq4I", self.data, body + 8, *ends, *numbers)
         else:  # a wrong header
             offset = dice.choice((8, 12, 16, 20, 28))
             struct.pack_into("<I", self.data, offset, dice.choice((0, 7, 2**31, 2**32 - 1)))

@@ -11,6 +11,7 @@ import sys
 import time
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import trustme
@@ -18,6 +19,7 @@ from damaged import Area
 from killing import HERE, ROOT, SYSTEMS, Killing, guardian, guardians, parent_of, status_of, wait_until
 
 import usher
+from stage.raw import RawServer
 from usher.testing.headend import Fault, HeadEnd
 from usher.testing.headend.fixtures import Authority
 from usher.testing.headend.state.sessions import SessionState
@@ -326,6 +328,23 @@ def test_guardian_withDamagedRecords_endsWithoutHarm(killing: Killing) -> None:
         area.expire_in(1000)
         area.damage(random.Random(f"{seed} {index}"))
         assert area.run_guardian() in (0, 2), f"{seed} {index}"
+
+
+def test_guardian_readsAReplyWhoseFirstHeaderLineIsFolded_andTriesAgain(
+    killing: Killing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some versions of libcurl write to freed memory at such a line, if they had a reply on the same handle before. The
+    guardian overwrites all memory that it frees, so it would crash."""
+    monkeypatch.setenv("MALLOC_PERTURB_", "85")
+    with killing.playing() as host:
+        area = Area.of_host(host.process.pid)
+    busy, length = b"HTTP/1.1 503 Busy\r\n", b"Content-Length: 0\r\n\r\n"
+    with RawServer(
+        busy + b"A: 1\r\n" + length, busy + b" b: 1\r\n" + length, b"HTTP/1.1 200 OK\r\n" + length
+    ) as server:
+        area.send_to(urlsplit(server.url).port or 0)
+        assert area.run_guardian() == 0
+        assert len(server.requests) == 3
 
 
 def test_sandbox_refusesWhatTheGuardianNeedsNot(tmp_path: Path) -> None:

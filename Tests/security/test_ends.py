@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 import trustme
-from raw import RawServer, reply
+
+from stage.raw import RawServer, reply
 
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE.parents[1] / "include"

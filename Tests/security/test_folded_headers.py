@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 import trustme
-from raw import RawServer
 
+from stage.raw import RawServer
 from usher.testing.doors import Proxy
 
 REPLY = json.dumps({"sessionToken": "token-of-the-session", "heartbeat": 60}).encode()
@@ -59,7 +59,7 @@ def play(kind: str, tmp_path: Path) -> Iterator[Play]:
     """A host makes six set-ups, to which the server sends these replies; returns how they end. The process of the host
     overwrites all memory that it frees, so it crashes if libcurl uses a header line after it was freed.
 
-    In a tunnel, a proxy sends a reply without header lines before the server does."""
+    In a tunnel, the proxy first replies to CONNECT. This reply has no header lines."""
     ca = tmp_path / "ca.pem"
     CA.cert_pem.write_to_path(str(ca))
     context = None if kind == "http" else ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

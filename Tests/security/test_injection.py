@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from raw import RawServer, reply
 
 import usher
 from stage import CHALLENGE, Stage
 from stage import v2 as v2_stage
 from stage.fps import CDM
+from stage.raw import RawServer, reply
 from usher.testing.headend import Fault, KeySystem
 
 CRLF = "a\r\nX-Injected: 1"

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 from memory import longest_runs, search
-from raw import RawServer, reply
 
 import usher
+from stage.raw import RawServer, reply
 from usher.testing.headend import Fault, HeadEnd, ckc
 
 HERE = Path(__file__).resolve().parent

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from raw import RawServer, endless, reply
 
 import usher
 from stage import CHALLENGE, Stage
 from stage import v2 as v2_stage
 from stage.fps import CDM
+from stage.raw import RawServer, endless, reply
 from usher.testing.headend import Fault
 
 CLEARKEY = usher.KeySystem.CLEARKEY

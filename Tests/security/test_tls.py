@@ -30,10 +30,10 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
     load_pem_private_key,
 )
-from raw import RawServer, reply
 
 import usher
 from stage import Stage
+from stage.raw import RawServer, reply
 
 SETUP = reply(b'{"sessionToken":"t","heartbeat":60}')
 CA = trustme.CA()

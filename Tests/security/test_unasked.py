@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from raw import whole_request
 
 import usher
 from stage import HEADER, REAL_TIMEOUT_S, Stage
+from stage.raw import whole_request
 from usher.testing.headend.fixtures import Authority
 
 

@@ -32,7 +32,8 @@ package final class Journal: RecordKeeper {
   /// How many bytes of each copy of the page are in use.
   private var used = [Int](repeating: 0, count: 2 * JournalFile.slotCount)
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: JournalFile.copySize, alignment: 8)
-  /// The newest record of each slot, not encrypted; nil: the slot has none. `renew` changes only the token in it.
+  /// The newest record of each slot, not encrypted; nil: the slot has none. `renew` changes the token in it, which it
+  /// may do because no other object has these bytes.
   private var records = [Secret?](repeating: nil, count: JournalFile.slotCount)
   /// The sessions that dead processes have left. The context has the locks of their pages.
   package private(set) var left: [LeftSession] = []
@@ -137,7 +138,8 @@ package final class Journal: RecordKeeper {
     let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
     let result = file.write(UnsafeRawBufferPointer(bytes), page, copy: write.copy)
     wipe(bytes.bindMemory(to: UInt8.self))
-    // A failed write may have damaged this copy. So the next write must not change the other one.
+    // The failed write may have damaged this copy. So the next write goes to this copy again: the other copy may be the
+    // only one that is whole.
     if result != 0 { _ = slots.next(of: playback) }
     return noteWrite(result)
   }

@@ -20,8 +20,7 @@ final class CurlTransfer {
     return all
   }()
   private static let sslPending = curl_shim_find_ssl_pending()
-  /// headers.h says why.
-  private static let mustCheckFirstLine = curl_shim_version() >= 0x07_54_00 && curl_shim_version() < 0x08_01_00
+  private static let mustCheckFirstLine = curl_shim_must_check_first_line() != 0
   private(set) var request: HTTPRequest?
   private var reply = SecretBuffer()
   private var isTooLarge = false
@@ -311,8 +310,8 @@ final class CurlTransfer {
     connectedSocket = -1
   }
 
-  /// Whether another request may use the handle. libcurl counts how often it has sent a request of the handle again
-  /// over another connection, and never starts this count anew; after the fifth time it fails.
+  /// Whether another request may use the handle. For each handle, libcurl counts how often it has repeated a request
+  /// over a new connection. It never sets this count back, and after five times it repeats no more.
   var isReusable: Bool { attempts <= 1 }
 
   /// Why the transport or the watchdog has dropped a connection.
