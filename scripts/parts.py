@@ -346,6 +346,13 @@ def chosen_of(parts: list[Part], wanted: list[str]) -> list[Part]:
     return [part for part in parts if not wanted or part.name in needed]
 
 
+def check_needs(parts: list[Part]) -> None:
+    """Raises ValueError if a part needs another one that does not come before it."""
+    for index, part in enumerate(parts):
+        if late := set(part.needs) - {other.name for other in parts[:index]}:
+            raise ValueError(f"{part.name} needs {', '.join(sorted(late))}, which must come before it")
+
+
 class Schedule:
     """Runs parts, several at the same time, and prints their results in the order of the parts.
 
@@ -418,9 +425,13 @@ def run_parts(description: str, parts: list[Part], argv: list[str] | None = None
         for part in parts:
             print(f"{part.name:24} {part.title}")
         return 0
+    check_needs(parts)
     unknown = set(arguments.parts) - {part.name for part in parts}
     if unknown:
         parser.error(f"no such part: {', '.join(sorted(unknown))} (see --list)")
+    # A shell starts a command in the background with SIGINT ignored. The tests of Ctrl-C would inherit this.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     chosen = chosen_of(parts, arguments.parts)
     began = time.monotonic()
     with ThreadPoolExecutor(len(chosen)) as pool:

@@ -426,7 +426,7 @@ def all_parts() -> list[Part]:
         rounds=LATE_ANSWERS,
     )
     tools: list[Tool] = [thread, thread_shipped, address, address_shipped, valgrind]
-    return [*(part for tool in tools for part in [build(tool.build), *tool.all_of()]), late_answers]
+    return [*(build(tool.build) for tool in tools), *(part for tool in tools for part in tool.all_of()), late_answers]
 
 
 if __name__ == "__main__":

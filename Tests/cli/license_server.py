@@ -1,5 +1,5 @@
-"""A licence server without a session manager, written only to test ``usher check``: Clear Key after docs/protocol.md.
-It shares no code with the reference head-end.
+"""A licence server without a session manager, written only to test ``usher check``. It serves Clear Key licences as
+docs/protocol.md says. It shares no code with the reference head-end.
 
 ``LicenseServer()`` is right; ``LicenseServer(FAULTS)`` breaks the statements that it is given. Standard library only.
 """

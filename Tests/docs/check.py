@@ -66,7 +66,7 @@ def quotes() -> None:
 
 
 def pieces_of(block: str) -> list[list[str]]:
-    """Returns the parts of a quote, which a line with an ellipsis separates, as lists of lines without indentation."""
+    """Splits a quote at each line that is only an ellipsis. Returns the parts, each as a list of lines not indented."""
     parts = re.split(r"^[ ]*/\* \.\.\. \*/\n", block, flags=re.M)
     return [[line.strip() for line in part.splitlines()] for part in parts]
 

@@ -31,7 +31,7 @@ SOURCES = {
     "include/tiny.h": "",
     "guardian/main.c": "int main(void) { return 0; }\n",
 }
-"""A small package of the same shape: the library itself takes minutes."""
+"""A small Swift package with the same folders as the library, which itself takes minutes to build."""
 MOST_WAITS = 15
 
 

@@ -111,6 +111,13 @@ def test_partWhoseNeedFailed_doesNotRun(tmp_path: Path, capsys: pytest.CaptureFi
     assert "      not ok: a claim\n      --- last lines of bad.log ---\n      not ok - a claim\n" in told
 
 
+def test_partThatNeedsALaterOne_isRefused(tmp_path: Path) -> None:
+    """In a whole run it would start before the part that it needs."""
+    wrong = [part(tmp_path, "user", "true", 0.1, needs=("library",)), part(tmp_path, "library", "true", 0.1)]
+    with pytest.raises(ValueError, match="user needs library, which must come before it"):
+        parts.run_parts("two parts", wrong, [])
+
+
 def test_summary_hasTheProcessorTimeOfEachPart(tmp_path: Path) -> None:
     """A part computes in a child process, and another one sleeps."""
     compute = f"{sys.executable} -c 'import time\nwhile time.process_time() < 0.5: pass'; echo 'ok - computed'"
@@ -119,12 +126,14 @@ def test_summary_hasTheProcessorTimeOfEachPart(tmp_path: Path) -> None:
     assert 0.45 <= counts["computes"].cpu_s < 5 and counts["sleeps"].cpu_s < 0.3
 
 
-def test_interrupt_endsEveryCommand(tmp_path: Path) -> None:
+@pytest.mark.parametrize("start", ['exec "$@"', 'trap "" INT; exec "$@"'], ids=["usual", "background"])
+def test_interrupt_endsEveryCommand(tmp_path: Path, start: str) -> None:
     """The user presses Ctrl-C while two parts run: the program ends at once, with both commands and their children,
-    although these ignore SIGTERM."""
+    although these ignore SIGTERM. A shell starts a program in the background with SIGINT ignored."""
     program = tmp_path / "program.py"
     program.write_text(PROGRAM.format(scripts=str(ROOT / "scripts")))
-    running = subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    command = ["sh", "-c", start, "sh", sys.executable, str(program)]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         files = [tmp_path / "one.pid", tmp_path / "two.pid"]
         end = time.monotonic() + 20

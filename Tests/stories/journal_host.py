@@ -2,8 +2,8 @@
 
 Reads one line of JSON: the head-end's URLs, a content token and the options of the context. Prints "playing" when the
 session has started. Then each line of input moves its clock by this number of milliseconds; it prints "moved" and the
-errors of the journal since then. The line "fork" makes a child process that lives until its input ends; it prints
-"forked".
+errors of the journal since then. The line "fork" makes a child process, which prints "forked" and lives until its
+input ends.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def main() -> None:
     for line in sys.stdin:
         if line.strip() == "fork":
             if os.fork() == 0:
+                print("forked", flush=True)  # the child says it, so that its handlers of fork() have run
                 os.read(0, 1)  # the end of the input, because nobody writes any more
                 os._exit(0)
-            print("forked", flush=True)
         else:
             context.advance(int(line), settle_ms=10_000)
             print("moved", *errors, flush=True)
