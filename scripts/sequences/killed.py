@@ -12,10 +12,9 @@ import signal
 import sys
 
 import usher
+from pytest_usher.stage import KID
 
 from .messages import Recording
-
-KEY_ID = bytes.fromhex("00112233445566778899aabbccddeeff")
 
 
 def main(license_url: str, ssm_url: str, token: str) -> None:
@@ -34,7 +33,7 @@ def main(license_url: str, ssm_url: str, token: str) -> None:
     playback = recording.call("usher_player_play", lambda: player.play(token, delegate=delegate), "content token")
     if playback is None:
         sys.exit("usher_player_play() failed")
-    payload = usher.clear_key_request([KEY_ID])
+    payload = usher.clear_key_request([KID])
     recording.call(
         "usher_playback_get_license",
         lambda: playback.get_license(usher.KeySystem.CLEARKEY, payload),
