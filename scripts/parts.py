@@ -7,13 +7,13 @@ import os
 import re
 import signal
 import subprocess
-import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
@@ -34,8 +34,24 @@ STEP = "    waits for: "
 CORES = 1.1 * (os.cpu_count() or 1)
 """The number of cores for all parts that run at the same time. It is a little more than the machine has, because no
 part uses its cores all the time."""
-interrupted = threading.Event()
-"""Set when the user interrupts the run: every command that runs ends, and no further part starts."""
+
+
+class Interrupt:
+    """Ctrl-C. The handler only sets a flag: an exception in the middle of concurrent.futures would leave a lock locked,
+    and the run would never end. Every command that runs then ends, and no further part starts."""
+
+    def __init__(self) -> None:
+        self.came = False
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+
+    def check(self) -> None:
+        if self.came:
+            raise KeyboardInterrupt
+
+
+interrupt = Interrupt()
 
 
 def hosts_limit_s(usual_s: float, patience: int = 1) -> float:
@@ -218,8 +234,8 @@ def has_ended(child: subprocess.Popen[bytes], timeout_s: float) -> bool:
     while not os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
         if time.monotonic() >= end:
             return False
-        if interrupted.wait(0.05):
-            raise KeyboardInterrupt
+        interrupt.check()
+        time.sleep(0.05)
     return True
 
 
@@ -381,8 +397,10 @@ class Schedule:
         return ran
 
     def result_of(self, part: Part) -> tuple[Count, float]:
-        """Waits for the end of the part; starts parts, this one and others, as soon as they may start."""
+        """Waits for the end of the part; starts parts, this one and others, as soon as they may start. Raises
+        KeyboardInterrupt if the user interrupts the run: the threads have ended their commands, or are about to."""
         while True:
+            interrupt.check()
             for other in self.parts:
                 if other.name not in self.futures and self.may_start(other):
                     self.futures[other.name] = self.pool.submit(self.timed, other)
@@ -429,16 +447,16 @@ def run_parts(description: str, parts: list[Part], argv: list[str] | None = None
     unknown = set(arguments.parts) - {part.name for part in parts}
     if unknown:
         parser.error(f"no such part: {', '.join(sorted(unknown))} (see --list)")
-    # A shell starts a command in the background with SIGINT ignored. The tests of Ctrl-C would inherit this.
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A shell starts a command in the background with SIGINT ignored. With a handler, neither this program nor the
+    # tests of Ctrl-C, which are its children, ignore it.
+    signal.signal(signal.SIGINT, interrupt.handle)
     chosen = chosen_of(parts, arguments.parts)
     began = time.monotonic()
     with ThreadPoolExecutor(len(chosen)) as pool:
         try:
             ran = Schedule(chosen, cores, pool).run()
-        except BaseException:  # the user interrupted the run: the threads end their commands
-            interrupted.set()
+        except BaseException:
+            interrupt.came = True  # the threads end their commands
             raise
     total = summary(ran, time.monotonic() - began)
     skipped = f", {total.skipped} skipped" if total.skipped else ""

@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +36,17 @@ try:
 except KeyboardInterrupt:
     sys.exit(130)
 """
+WHILE_A_LOCK_IS_HELD = """
+import concurrent.futures._base as base, os, signal, time
+def acquire_and_interrupt(futures):
+    acquire(futures)
+    while not all(part.logs.joinpath(part.name + ".pid").exists() for part in two):
+        time.sleep(0.02)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.1)
+acquire = base._AcquireFutures.__enter__
+base._AcquireFutures.__enter__ = acquire_and_interrupt
+try:"""
 
 
 @pytest.fixture(autouse=True)
@@ -134,17 +147,45 @@ def test_interrupt_endsEveryCommand(tmp_path: Path, start: str) -> None:
     program.write_text(PROGRAM.format(scripts=str(ROOT / "scripts")))
     command = ["sh", "-c", start, "sh", sys.executable, str(program)]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    try:
-        files = [tmp_path / "one.pid", tmp_path / "two.pid"]
+    with ending(running, tmp_path):
         end = time.monotonic() + 20
-        while not all(file.exists() and file.read_text().strip() for file in files):
+        while not all(file.exists() and file.read_text().strip() for file in pid_files(tmp_path)):
             assert running.poll() is None and time.monotonic() < end, "the program has not started both parts"
             time.sleep(0.02)
         running.send_signal(signal.SIGINT)
-        output, _ = running.communicate(timeout=10)
+
+
+def test_interrupt_whileALockIsHeld_endsTheRun(tmp_path: Path) -> None:
+    """The user presses Ctrl-C while the program has locked the results that its threads set: the program still ends."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.format(scripts=str(ROOT / "scripts")).replace("\ntry:", WHILE_A_LOCK_IS_HELD))
+    running = subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    with ending(running, tmp_path):
+        pass
+
+
+def pid_files(folder: Path) -> list[Path]:
+    return [folder / "one.pid", folder / "two.pid"]
+
+
+@contextmanager
+def ending(running: subprocess.Popen[bytes], folder: Path) -> Iterator[None]:
+    """Checks, after its block, that the program ends as after Ctrl-C, and that the children of its commands have
+    ended."""
+    try:
+        yield
+        output, _ = running.communicate(timeout=20)
     finally:
         running.kill()
     assert running.returncode == 130 and b"Traceback" not in output, output
-    for file in files:
-        state = Path(f"/proc/{file.read_text().strip()}/stat")
-        assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z", file
+    for file in pid_files(folder):
+        assert has_ended(int(file.read_text())), file
+
+
+def has_ended(pid: int) -> bool:
+    """Whether the process has ended; a parent that has not collected its exit status leaves a zombie."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return state == "Z"
