@@ -153,8 +153,9 @@ def measure_paced(run: Run, server: Server, pace: int) -> Section:
 
 
 def measure_journal(run: Run, server: Server) -> Section:
-    """Measures what the journal costs, with as many sessions as one page of it has."""
-    sessions, rounds = (64, 2) if run.quick else (64, 600)
+    """Measures what the journal costs, with as many sessions as one page of it has. The ratio of two runs varies more
+    than this cost, so there are many short runs."""
+    sessions, rounds, repetitions = (64, 2, 1) if run.quick else (64, 300, 5 * run.repetitions)
     base = ("--base", server.base(), "--sessions", sessions, "--rounds", rounds, "--warm-up", 2)
     # In the build folder, because a folder for temporary files may be in memory, where no disk writes it.
     with tempfile.TemporaryDirectory(dir=run.programs) as folder:
@@ -164,7 +165,7 @@ def measure_journal(run: Run, server: Server) -> Section:
             Program(JOURNAL_CLEAR, run.c("beats_usher", *base, *journal)),
             Program(JOURNAL_KEY, run.c("beats_usher", *base, *journal, "--variant", 3)),
         ]
-        interleaved(found, run.repetitions)
+        interleaved(found, repetitions)
     ratios = {program.name: ratio(program.cpu_us, found[0].cpu_us) for program in found}
     rows = [
         [program.name, spread(program.cpu_us).text(), spread(program.wall_us).text(), ratios[program.name].text(2)]

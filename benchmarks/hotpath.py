@@ -184,10 +184,18 @@ def syscalls(command: list[str]) -> dict[str, float]:
 LIMITS = """\
 ## Goals that are not met
 
-RESULTS.md has the measured figures. These are the reasons, and what was tried.
+RESULTS.md has the measured figures. These are the reasons. README.md lists the changes that were made before.
 
 - **Instructions per heartbeat, at most 1.05 of the bare loop.** The difference is libusher's own code: mostly reference
-  counts, then the heap of timers, and copying and wiping secrets.
+  counts, then the heap of timers, and copying and wiping secrets. Three changes brought the ratio down: libcurl's
+  handles are used again for later requests (from 1.19 to 1.07), libcurl sends the head and the body of a request with
+  one system call, and a step of the session copies no state that it only reads.
+
+- **CPU per heartbeat with 64 in flight, at most 0.90 of the bare loop.** More than nine tenths of the instructions are
+  those of libcurl, json-c and libc in both programs. The library saves two `epoll_ctl()` calls per heartbeat, because
+  it tells the kernel only what has changed; that is about what its own code costs. Handles that are used again brought
+  the ratio from 1.08 to 0.96. With 1,000 due at once the ratio is far lower: the bare loop opens a connection for each
+  request, and the library has only 16 requests in flight to a server that replies at once.
 
 - **CPU per heartbeat on the real clock, at most that of plain C.** With 100 heartbeats a second the processor's caches
   are cold at each heartbeat, and the library runs more code than plain C. The waits and the system calls, which were

@@ -185,6 +185,28 @@ def test_machineThatSlept_withoutAWord_isNoticedAllTheSame(stage: Stage) -> None
 
 
 @pytest.mark.breaks_rules("late-beat")
+@pytest.mark.parametrize("away_s", [5, 1200])
+def test_machineThatSleptAnHour_withoutANetworkAtFirst(stage: Stage, away_s: int) -> None:
+    """The machine sleeps for an hour, and the network is not back when it wakes. The host gets one error at once, and
+    the library goes on trying for ten periods. If the network comes back within this time, the server tells that the
+    session is over (network.md: Sleep)."""
+    playback = stage.play()
+    stage.settle()
+    stage.headend.faults.add("heartbeat", Fault.reset(), times=1000)
+    stage.sleep(3_600_000)
+    assert stage.events.types() == ["SESSION_STARTED", "SESSION_DOUBTFUL", "HEARTBEAT_ERROR"]
+    first = stage.events.error(E.HEARTBEAT_ERROR)
+    assert (first.status, first.must_stop) == (usher.Status.TRANSPORT, True)
+    stage.advance(away_s * 1000)
+    assert playback.session_state is (S.DOUBTFUL if away_s < 600 else S.FAILED)
+    stage.headend.faults.clear()
+    stage.context.network_changed()
+    stage.settle()
+    codes = [event.error and event.error.service_code for event in stage.events.all(E.HEARTBEAT_ERROR)]
+    assert codes == ([0, 1006] if away_s < 600 else [0])
+
+
+@pytest.mark.breaks_rules("late-beat")
 @pytest.mark.parametrize("asked", ["licence", "certificate"])
 def test_machineThatSlept_duringARequest_stillTakesItsReply(stage: Stage, asked: str) -> None:
     """The machine sleeps while the host waits for a licence or a certificate, and the host's time limit passes. The

@@ -118,7 +118,8 @@ typedef struct usher_context_options {
   const char *client_certificate_file;
   /** PEM file of the client certificate's private key. Default: client_certificate_file. */
   const char *client_key_file;
-  /** Proxy URL. Default: from the environment (http_proxy, https_proxy, no_proxy); "" for no proxy. */
+  /** URL of a proxy: http, https, socks4, socks4a, socks5 or socks5h; it may have a name and a password. Default: from
+      the environment (http_proxy, https_proxy, all_proxy, no_proxy); "" for no proxy. */
   const char *proxy;
   /** User-Agent. Default "usher/VERSION". */
   const char *user_agent;
@@ -222,8 +223,8 @@ USHER_API int32_t usher_context_new(const usher_context_options *options, usher_
  * Closes every playback of the context in parallel, each as usher_playback_close(USHER_CLOSE_DEFAULT) does, and waits
  * until all are closed. It also waits for replies that may still bring a session token, and then tears down the session
  * of that token. As soon as this call has begun, the context starts no new playback and accepts no new request. A
- * second call waits again, with its own time limit. usher_context_free() has no time limit of its own: it waits until
- * the time limit of the last close has passed.
+ * second call waits again, with its own time limit. A later usher_context_free() waits for servers until the time limit
+ * of the last close has passed.
  *
  * @param context     the context to close.
  * @param timeout_ms  longest wait on the context's clock, ms (another thread must move a manual clock meanwhile). 0:

@@ -60,7 +60,8 @@ class ContextOptions(TypedDict, total=False):
         Default: none.
     client_certificate_file: PEM file of a client certificate. Default: none.
     client_key_file: PEM file of the client certificate's private key. Default: client_certificate_file.
-    proxy: Proxy URL. Default: from the environment (http_proxy, https_proxy, no_proxy); "" for no proxy.
+    proxy: URL of a proxy: http, https, socks4, socks4a, socks5 or socks5h; it may have a name and a password. Default:
+        from the environment (http_proxy, https_proxy, all_proxy, no_proxy); "" for no proxy.
     user_agent: User-Agent. Default "usher/VERSION".
     callbacks: ``Callbacks``: which threads run callbacks. Default: Callbacks.THREADED.
     connections_max: How many connections the context may have, to all servers together. Further requests wait in a
