@@ -193,7 +193,7 @@ RESULTS.md has the measured figures. These are the reasons. README.md lists the 
 
 - **CPU per heartbeat with 64 in flight, at most 0.90 of the bare loop.** More than nine tenths of the instructions are
   those of libcurl, json-c and libc in both programs. The library saves two `epoll_ctl()` calls per heartbeat, because
-  it tells the kernel only what has changed; that is about what its own code costs. Handles that are used again brought
+  it tells the kernel only what has changed; that is about what its own code costs. Using handles again lowered
   the ratio from 1.08 to 0.96. With 1,000 due at once the ratio is far lower: the bare loop opens a connection for each
   request, and the library has only 16 requests in flight to a server that replies at once.
 

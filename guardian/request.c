@@ -34,6 +34,8 @@ static bool set_safety(CURL *easy, const struct record *record, const struct rec
   const bool is_http2 = (settings->fixed.flags & USHER_RECORD_HTTP2) != 0;
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, is_http2 ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_1_1);
   if (is_http2) curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+  /* With GSS-API, libcurl would wait for a SOCKS 5 proxy without a time limit. */
+  curl_easy_setopt(easy, CURLOPT_SOCKS5_AUTH, (long)CURLAUTH_BASIC);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, limited(settings->fixed.connect_timeout_ms));
   curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, limited(record->fixed.timeout_ms));
   return curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&

@@ -38,12 +38,15 @@ part uses its cores all the time."""
 
 class Interrupt:
     """Ctrl-C. The handler only sets a flag: an exception in the middle of concurrent.futures would leave a lock locked,
-    and the run would never end. Every command that runs then ends, and no further part starts."""
+    and the run would never end. Every command that runs then ends, and no further part starts. The third Ctrl-C ends
+    the program without this."""
 
     def __init__(self) -> None:
         self.came = False
 
     def handle(self, number: int, frame: FrameType | None) -> None:
+        if self.came:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
         self.came = True
 
     def check(self) -> None:
@@ -401,12 +404,15 @@ class Schedule:
         KeyboardInterrupt if the user interrupts the run: the threads have ended their commands, or are about to."""
         while True:
             interrupt.check()
+            # Listed before anything else: if a part ends from here on, wait() returns at once.
+            unfinished = [future for future in self.futures.values() if not future.done()]
             for other in self.parts:
                 if other.name not in self.futures and self.may_start(other):
                     self.futures[other.name] = self.pool.submit(self.timed, other)
+                    unfinished.append(self.futures[other.name])
             if part.name in self.futures and self.futures[part.name].done():
                 return self.futures[part.name].result()
-            wait([future for future in self.futures.values() if not future.done()], return_when=FIRST_COMPLETED)
+            wait(unfinished, return_when=FIRST_COMPLETED)
 
     def may_start(self, part: Part) -> bool:
         earlier = self.parts[: self.parts.index(part)]

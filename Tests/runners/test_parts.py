@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,9 +40,9 @@ except KeyboardInterrupt:
 WHILE_A_LOCK_IS_HELD = """
 import concurrent.futures._base as base, os, signal, time
 def acquire_and_interrupt(futures):
-    acquire(futures)
     while not all(part.logs.joinpath(part.name + ".pid").exists() for part in two):
         time.sleep(0.02)
+    acquire(futures)
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(0.1)
 acquire = base._AcquireFutures.__enter__
@@ -177,6 +178,10 @@ def ending(running: subprocess.Popen[bytes], folder: Path) -> Iterator[None]:
         output, _ = running.communicate(timeout=20)
     finally:
         running.kill()
+        running.wait()
+        for file in pid_files(folder):
+            with suppress(OSError, ValueError):
+                os.killpg(os.getpgid(int(file.read_text())), signal.SIGKILL)
     assert running.returncode == 130 and b"Traceback" not in output, output
     for file in pid_files(folder):
         assert has_ended(int(file.read_text())), file

@@ -127,7 +127,10 @@ final class TransferPool {
   }
 
   private func setProxy(_ easy: UnsafeMutableRawPointer) -> Bool {
-    options.proxy?.withBytes { set(easy, CURLOPT_PROXY, $0) } ?? true
+    // A SOCKS 5 proxy may ask for a name and a password only. With GSS-API, libcurl would wait for the proxy on the I/O
+    // thread. A libcurl without proxies does not know the option.
+    _ = curl_shim_set_long(easy, CURLOPT_SOCKS5_AUTH, 1)  // CURLAUTH_BASIC
+    return options.proxy?.withBytes { set(easy, CURLOPT_PROXY, $0) } ?? true
   }
 
   /// - Parameter text: with its NUL; or empty, so that the option keeps its default.

@@ -29,7 +29,7 @@ _STATUSES = {
     "head-end wants a further header (--header).",
     404: "Check the URL. If the head-end has no /v1 in its paths, use --append-version never.",
     405: "Check the URL: the server that answers does not take POST there.",
-    407: "A proxy on the way wants a sign-in. This command cannot sign in: go past the proxy, or test from elsewhere.",
+    407: "A proxy on the way wants a sign-in, which this command cannot give. Test from another network.",
     408: "The server waited for the request and gave up: check what is between here and the server.",
     413: "The server takes no request of this size.",
     415: "The server does not read the content type of the request, which docs/protocol.md prescribes.",
