@@ -193,7 +193,8 @@ final class World: Transport {
           log("the I/O thread runs again; replies in the sockets: \(arrived.count)")
           return
         }
-        if let closedAt, next > closedAt + 600_000 { return fail("rest", "does not come to rest") }
+        // The engine can come to rest only once its thread runs.
+        if let closedAt, next > max(closedAt, lateUntil) + 600_000 { return fail("rest", "does not come to rest") }
         coverage.steps += 1
         stepsNow = 0
         if !pending.isEmpty { judgeLeft(isLast: false) }

@@ -251,6 +251,88 @@ def test_renewal_whoseHookDoesNotAnswer_isMissedAfterOnePeriod(stage_factory: St
     assert stage.seqs() == [("license", None), ("license-renewal", 1), ("teardown", 2)]
 
 
+@pytest.mark.breaks_rules("late-beat")
+@pytest.mark.parametrize("v2", [True, False])
+@pytest.mark.parametrize("waited_ms", [500, 5000], ids=["before the teardown", "after the teardown"])
+def test_renewal_whoseSessionIsReplacedMeanwhile_isNotSentWithItsToken(
+    stage_factory: StageFactory, v2: bool, waited_ms: int
+) -> None:
+    """A hook still prepares a renewal when the host asks for a further licence, so that the library replaces the
+    session. The teardown waits for the hook for at most 3 s. When the hook answers, the library does not send the
+    renewal with the token of the old session (protocol.md: Licences)."""
+    stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 9.0})
+    kept: list[Call] = []
+    base: Any = usher.SSPV2Delegate if v2 else usher.SSPDelegate
+
+    class Own(base):  # type: ignore[misc]
+        def license_body(self, call: Call) -> Any:
+            if call.type is not usher.LicenseType.RENEWAL or kept:
+                return call.builtin()
+            kept.append(call)
+            return usher.LATER
+
+    delegate = Own(
+        stage.context,
+        license_url=stage.headend.license_url("clearkey", api="v2" if v2 else "v1"),
+        ssm_url=stage.headend.ssm_url,
+        jitter_permille=usher.OFF,
+        hook_timeout_ms=600_000,
+        resetup_on_extra_license="always",
+    )
+    playback = stage.play(delegate=delegate, payload=lambda request: PAYLOAD["clearkey"])
+    licence(playback)
+    stage.advance(60_000)
+    stage.until(lambda: kept)
+    again = ask(playback)
+    stage.advance(waited_ms)
+    kept[0].answer(kept[0].builtin())
+    stage.settle()
+    assert again.result(10).clear_keys() == {KID: KEY}
+    opening = ["license"] if v2 else ["setup", "license"]
+    assert stage.routes() == [*opening, "teardown", *opening]
+    assert stage.events.all(E.LICENSE_ERROR) == [] and stage.events.all(E.HEARTBEAT_ERROR) == []
+    stage.advance(60_000)
+    assert stage.routes()[-1] == "license-renewal", "the new session has renewals of its own"
+    playback.close(T)
+    stage.settle()
+
+
+@pytest.mark.parametrize("waited_ms", [500, 5000], ids=["before the teardown", "after the teardown"])
+def test_licence_whoseSessionIsReplacedMeanwhile_getsTheNextSession(stage: Stage, waited_ms: int) -> None:
+    """A hook still prepares a licence request when the host asks for another licence, so that the library replaces the
+    session once more. When the hook answers, the library sends both requests under the newest session."""
+    kept: list[Call] = []
+
+    class Own(usher.SSPDelegate):
+        def license_body(self, call: Call) -> Any:
+            if len(stage.sent("license")) != 1 or kept:
+                return call.builtin()
+            kept.append(call)
+            return usher.LATER
+
+    delegate = Own(
+        stage.context,
+        license_url=stage.headend.license_url("clearkey"),
+        ssm_url=stage.headend.ssm_url,
+        jitter_permille=usher.OFF,
+        hook_timeout_ms=600_000,
+        resetup_on_extra_license="always",
+    )
+    playback = stage.play(delegate=delegate)
+    licence(playback)
+    second = ask(playback)
+    stage.until(lambda: kept)
+    third = ask(playback)
+    stage.advance(waited_ms)
+    kept[0].answer(kept[0].builtin())
+    stage.settle()
+    assert [future.result(10).clear_keys() for future in (second, third)] == [{KID: KEY}] * 2
+    replaced = ["teardown", "setup"]
+    assert stage.routes() == ["setup", "license", *replaced, *replaced, "license", "license"]
+    playback.close(T)
+    stage.settle()
+
+
 # ---- replies from which the library cannot read the token ------------------------------------------------------------
 
 

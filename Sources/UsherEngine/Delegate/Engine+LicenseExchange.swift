@@ -54,6 +54,11 @@ extension Engine {
 
   private func send(_ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseAttempt) {
     guard let message = request.draft.request else { return endUnsent(entry, request, WireFailure(.state)) }
+    // While the hooks prepared the request, another request of the host may have made the library replace the session.
+    if entry.machine.losesSession(request.id) {
+      job.request = nil
+      return step(entry) { $0.licenseNotSent(request.id, now: self.clock.now) }
+    }
     for token in message.tokens { secrets.note(token, of: entry) }
     let isBounded = job.isRenewal && entry.machine.session.period > 0
     message.isRetry = isBounded && entry.machine.session.isRetry
