@@ -233,3 +233,32 @@ def test_sessionDrmEnforced_falseInAnyForm_isKeptAliveByHeartbeats(stage_factory
     playback.get_license(usher.KeySystem.WIDEVINE, v2.PAYLOAD["widevine"])
     stage.advance(120_000)
     assert stage.headend.journal.count("heartbeat") == 2
+
+
+# ---- another session -------------------------------------------------------------------------------------------------
+
+
+def test_refusalUnderTheOldSession_saysNothingAboutTheNewOne(stage_factory: StageFactory) -> None:
+    """The head-end refuses a renewal as unknown (1006) while the reply to another one is on its way, and the host asks
+    for a further licence, so that the library replaces the session. Each of the two sessions has only a first token.
+    The refusal does not end the new session: the library sends the renewal under it, and tears it down at the end."""
+    stage = stage_factory(headend={"token_rotation": "none"})
+    playback = stage.play(delegate=stage.delegate(resetup_on_extra_license="always"))
+    stage.clear_keys(playback)
+    renewal = usher.LicenseType.RENEWAL
+    stage.headend.faults.add("license-renewal", Fault.stall("after"))
+    held = playback.request_license(usher.KeySystem.CLEARKEY, CLEAR_KEY, type=renewal)
+    stage.headend.wait_held()
+    stage.headend.faults.add("license-renewal", Fault.error(UNKNOWN))
+    refused = playback.request_license(usher.KeySystem.CLEARKEY, CLEAR_KEY, type=renewal)
+    stage.settle()
+    further = playback.request_license(usher.KeySystem.CLEARKEY, CLEAR_KEY)
+    stage.settle()
+    stage.headend.release()
+    stage.settle()
+    assert all(request.result(10).clear_keys() for request in (held, refused, further))
+    assert stage.events.all(E.HEARTBEAT_ERROR) == [] and playback.session_state is usher.SessionState.ACTIVE
+    playback.close()
+    stage.settle()
+    assert stage.routes().count("setup") == stage.routes().count("teardown") == 2
+    assert not stage.headend.sessions.active()

@@ -351,6 +351,8 @@ package struct PlaybackMachine {
     guard isReplacing, session.isFinished else { return [] }
     lifecycle.replaced()
     session = session.successor()
+    // These refusals concern tokens of the old session. The new one counts its tokens from 1 again.
+    for index in licenses.indices { licenses[index].denial = nil }
     return startSession(now: now)
   }
 
