@@ -333,6 +333,47 @@ def test_licence_whoseSessionIsReplacedMeanwhile_getsTheNextSession(stage: Stage
     stage.settle()
 
 
+def test_licencesOfTheStart_ofWhichOneIsSlow_needOneFurtherToken(stage: Stage) -> None:
+    """The player asks for audio and video at the start, and a hook still prepares the request for audio when the player
+    asks for a further licence. The library asks the token callback once, and sends both requests under the new
+    session (protocol.md: Licences)."""
+    kept: list[Call] = []
+    asked: list[usher.TokenRequest] = []
+
+    class Own(usher.SSPDelegate):
+        def license_body(self, call: Call) -> Any:
+            if kept:
+                return call.builtin()
+            kept.append(call)
+            return usher.LATER
+
+    def token(request: usher.TokenRequest) -> str:
+        asked.append(request)
+        return stage.headend.content_token("account-1")
+
+    delegate = Own(
+        stage.context,
+        license_url=stage.headend.license_url("clearkey"),
+        ssm_url=stage.headend.ssm_url,
+        jitter_permille=usher.OFF,
+        hook_timeout_ms=600_000,
+        token_callback=token,
+    )
+    playback = stage.play(stage.headend.content_token("account-1"), delegate=delegate)
+    audio = ask(playback)
+    stage.until(lambda: kept)
+    licence(playback)
+    further = ask(playback)
+    stage.advance(5000)
+    kept[0].answer(kept[0].builtin())
+    stage.settle()
+    assert [request.result(10).clear_keys() for request in (audio, further)] == [{KID: KEY}] * 2
+    assert stage.routes() == ["setup", "license", "teardown", "setup", "license", "license"]
+    assert len(asked) == 1
+    playback.close(T)
+    stage.settle()
+
+
 # ---- replies from which the library cannot read the token ------------------------------------------------------------
 
 

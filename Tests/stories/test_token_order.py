@@ -262,3 +262,37 @@ def test_refusalUnderTheOldSession_saysNothingAboutTheNewOne(stage_factory: Stag
     stage.settle()
     assert stage.routes().count("setup") == stage.routes().count("teardown") == 2
     assert not stage.headend.sessions.active()
+
+
+def test_requestThatTheTeardownOvertakes_isRepeatedUnderTheNewSession(stage_factory: StageFactory) -> None:
+    """A renewal is held back on its way, and the host asks for a further licence, so that the library replaces the
+    session. The teardown waits for the renewal for 3 s and then overtakes it. The head-end refuses the renewal (1006),
+    and the library sends it under the new session."""
+    stage = stage_factory(headend={"token_rotation": "none"})
+    playback = stage.play(delegate=stage.delegate(resetup_on_extra_license="always"))
+    stage.clear_keys(playback)
+    stage.headend.faults.add("license-renewal", Fault.stall("before"))
+    held = playback.request_license(usher.KeySystem.CLEARKEY, CLEAR_KEY, type=usher.LicenseType.RENEWAL)
+    stage.headend.wait_held()
+    further = playback.request_license(usher.KeySystem.CLEARKEY, CLEAR_KEY)
+    stage.advance(3000)
+    stage.headend.release()
+    stage.settle()
+    assert all(request.result(10).clear_keys() for request in (held, further))
+    assert stage.routes().count("license-renewal") == 2
+    playback.close()
+    stage.settle()
+    assert not stage.headend.sessions.active()
+
+
+def test_twoFurtherLicencesAtOnce_areAnsweredOneAfterTheOther(stage: Stage) -> None:
+    """Without hooks, a request of the library goes out before the session is replaced for the next one."""
+    playback = stage.play(delegate=stage.delegate(resetup_on_extra_license="always"))
+    stage.clear_keys(playback)
+    requests = [playback.request_license(usher.KeySystem.CLEARKEY, CLEAR_KEY) for _ in range(2)]
+    stage.settle()
+    assert all(request.result(10).clear_keys() for request in requests)
+    cycle = ["setup", "license"]
+    assert stage.routes() == [*cycle, "teardown", *cycle, "teardown", *cycle]
+    playback.close()
+    stage.settle()

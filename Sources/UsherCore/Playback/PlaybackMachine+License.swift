@@ -165,27 +165,24 @@ extension PlaybackMachine {
     return token
   }
 
-  /// Whether a request that the host's hooks have prepared must not be sent: its session is being replaced, so the
+  /// Whether a request that the host's hooks still prepare must not be sent: its session is being replaced, so the
   /// teardown with its token may have been sent already.
   package func losesSession(_ request: RequestID) -> Bool {
-    guard isReplacing, let license = licenses.first(where: { $0.isInFlight(request) }),
+    guard isReplacing, let license = licenses.first(where: { $0.isInFlight(request) }), !license.isAbandoned,
       case .inFlight(_, .carriesToken) = license.phase
     else { return false }
     return true
   }
 
-  /// Called instead of sending such a request. A renewal fails, because the next session begins with a new licence;
-  /// other requests wait for that session. The teardown need not wait for the request any longer.
+  /// Called instead of sending such a request, which then waits for the next session. The teardown need not wait for
+  /// the request any longer.
   package mutating func licenseNotSent(_ request: RequestID, now: Milliseconds) -> [Action] {
     guard let index = licenses.firstIndex(where: { $0.isInFlight(request) }) else { return [] }
-    var actions: [Action] = []
-    if licenses[index].isRenewal {
-      let error = UsherError(.state, operation: .renewal, message: "another session replaces the one to renew")
-      actions.append(.failLicense(licenses.remove(at: index).id, error))
-    } else {
-      licenses[index].returned()
-    }
-    return withFollowUps(actions + perform(session.licenseReplied(now: now), now: now), now: now)
+    licenses[index].returned()
+    // As for the requests that wait already: the next session is set up with the newest content token.
+    licenses[index].hasFreshToken = true
+    if licenses[index].isForPlayingItem { licenses[index].ownToken = nil }
+    return withFollowUps(perform(session.licenseReplied(now: now), now: now), now: now)
   }
 
   /// Called when the host no longer waits for a licence request. Returns false if the request has completed already.

@@ -82,7 +82,9 @@ extension PlaybackMachine {
       session.licenseReplyLost()
     }
     let mayAsk = mayAskAgain(index)
-    let isStale = failure.isDenial && (mayBeStale(generation, index) || session.licenseDenied(generation))
+    // If the session is being replaced, the teardown may have overtaken the request, which the next session can repeat.
+    let isStale =
+      failure.isDenial && (isReplacing || mayBeStale(generation, index) || session.licenseDenied(generation))
     let denial = Denial(failure: failure, origin: origin, generation: generation)
     var actions: [Action]
     if mayAsk, isStale, licenses[index].resends < 3 {

@@ -54,11 +54,6 @@ extension Engine {
 
   private func send(_ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseAttempt) {
     guard let message = request.draft.request else { return endUnsent(entry, request, WireFailure(.state)) }
-    // While the hooks prepared the request, another request of the host may have made the library replace the session.
-    if entry.machine.losesSession(request.id) {
-      job.request = nil
-      return step(entry) { $0.licenseNotSent(request.id, now: self.clock.now) }
-    }
     for token in message.tokens { secrets.note(token, of: entry) }
     let isBounded = job.isRenewal && entry.machine.session.period > 0
     message.isRetry = isBounded && entry.machine.session.isRetry
@@ -74,12 +69,21 @@ extension Engine {
     step(entry) { $0.licenseReplied(request.id, .failure(failure, .local), now: self.clock.now) }
   }
 
+  private func leaveUnsent(_ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseAttempt) {
+    // The next session has renewals of its own.
+    if job.isByLibrary { return endUnsent(entry, request, WireFailure(.state)) }
+    job.request = nil
+    step(entry) { $0.licenseNotSent(request.id, now: self.clock.now) }
+  }
+
   private func ask(
     _ part: LicenseExchange.Part, _ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseAttempt,
     _ hooks: DelegateHooks?
   ) {
     guard let hook = hooks?.hook(for: part) else { return }
     askHook(entry, hook, question(part, entry, job, request)) { entry, reply, status in
+      // Meanwhile another request of the host may have made the library replace the session.
+      if entry.machine.losesSession(request.id) { return self.leaveUnsent(entry, job, request) }
       let answer = self.take(part, reply, status, &request.draft)
       self.perform(request.exchange.answered(answer), entry, job, request, hooks)
     }
