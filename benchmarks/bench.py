@@ -30,6 +30,7 @@ PARTS = {
     "counts": counts.measure,
     "tls": heartbeats.measure_tls,
     "guardian": guardian.measure,
+    "journal": heartbeats.measure_journal,
     "rates": rates.measure,
     "setups": setups.measure,
     "latency": latency.measure,
