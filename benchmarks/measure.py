@@ -76,9 +76,11 @@ class Program:
 
 
 def interleaved(programs: Sequence[Program], repetitions: int) -> None:
-    """Runs the programs as a, b, c, a, b, c ..., so that other work on the machine affects all of them."""
-    for _ in range(repetitions):
-        for program in programs:
+    """Runs the programs as a, b, c, b, c, a ..., so that other work on the machine affects all of them, and none always
+    runs first."""
+    for repetition in range(repetitions):
+        first = repetition % len(programs)
+        for program in [*programs[first:], *programs[:first]]:
             program.run()
 
 
