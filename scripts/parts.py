@@ -366,7 +366,7 @@ def chosen_of(parts: list[Part], wanted: list[str]) -> list[Part]:
 
 
 def check_needs(parts: list[Part]) -> None:
-    """Raises ValueError if a part needs another one that does not come before it."""
+    """Raises ValueError if a part comes before one that it needs."""
     for index, part in enumerate(parts):
         if late := set(part.needs) - {other.name for other in parts[:index]}:
             raise ValueError(f"{part.name} needs {', '.join(sorted(late))}, which must come before it")

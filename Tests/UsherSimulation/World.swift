@@ -193,7 +193,7 @@ final class World: Transport {
           log("the I/O thread runs again; replies in the sockets: \(arrived.count)")
           return
         }
-        // The engine can come to rest only once its thread runs.
+        // While the I/O thread is late, the engine cannot come to rest.
         if let closedAt, next > max(closedAt, lateUntil) + 600_000 { return fail("rest", "does not come to rest") }
         coverage.steps += 1
         stepsNow = 0

@@ -188,7 +188,7 @@ def ending(running: subprocess.Popen[bytes], folder: Path) -> Iterator[None]:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether the process has ended; a parent that has not collected its exit status leaves a zombie."""
+    """Returns whether the process has ended. A zombie has ended too: only its parent has not collected its status."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):

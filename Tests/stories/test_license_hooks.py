@@ -4,6 +4,7 @@ reply, whatever the hook does."""
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,14 +20,12 @@ T = usher.CloseMode.TEARDOWN
 Call = usher.HookCall[bytes]
 
 
-def hooked(stage: Stage, key_system: KeySystem, answer: Any, v2: bool = True, **options: Any) -> Any:
-    """Makes a delegate of SSP V2 or V1 whose licence hook is `answer`."""
+def hooked(
+    stage: Stage, key_system: KeySystem, answer: Any, v2: bool = True, hook: str = "license_from_reply", **options: Any
+) -> Any:
+    """Makes a delegate of SSP V2 or V1 whose licence hook, or another one, is `answer`."""
     base: Any = usher.SSPV2Delegate if v2 else usher.SSPDelegate
-
-    class Own(base):  # type: ignore[misc]
-        def license_from_reply(self, call: Call) -> Any:
-            return answer(call)
-
+    Own = type("Own", (base,), {hook: lambda self, call: answer(call)})
     options.setdefault("license_url", stage.headend.license_url(key_system, api="v2" if v2 else "v1"))
     return Own(stage.context, ssm_url=stage.headend.ssm_url, jitter_permille=usher.OFF, **options)
 
@@ -52,6 +51,28 @@ class Kept:
 
     def answer(self, index: int = 0) -> None:
         self.calls[index].answer(self.calls[index].builtin())
+
+
+class Slow:
+    """A hook that keeps the first call for which `keeps` is true, so that the story can answer it later."""
+
+    def __init__(self, keeps: Callable[[Call], bool]) -> None:
+        self.keeps = keeps
+        self.call: Call | None = None
+
+    def __call__(self, call: Call) -> Any:
+        if self.call is not None or not self.keeps(call):
+            return call.builtin()
+        self.call = call
+        return usher.LATER
+
+    def answer(self) -> None:
+        assert self.call is not None
+        self.call.answer(self.call.builtin())
+
+
+def is_renewal(call: Call) -> bool:
+    return call.type is usher.LicenseType.RENEWAL
 
 
 # ---- the token in the reply ------------------------------------------------------------------------------------------
@@ -217,22 +238,8 @@ def test_renewal_whoseHookDoesNotAnswer_isMissedAfterOnePeriod(stage_factory: St
     """The hook for a renewal does not answer for many periods. The library reports RENEWAL_MISSED when the lease ends,
     and RECOVERED when the renewal has succeeded."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 9.0})
-    kept: list[Call] = []
-
-    class Own(usher.SSPV2Delegate):
-        def license_body(self, call: Call) -> Any:
-            if call.type is not usher.LicenseType.RENEWAL or kept:
-                return call.builtin()
-            kept.append(call)
-            return usher.LATER
-
-    delegate = Own(
-        stage.context,
-        license_url=stage.headend.license_url("clearkey", api="v2"),
-        ssm_url=stage.headend.ssm_url,
-        jitter_permille=usher.OFF,
-        hook_timeout_ms=600_000,
-    )
+    slow = Slow(is_renewal)
+    delegate = hooked(stage, "clearkey", slow, hook="license_body", hook_timeout_ms=600_000)
     playback = stage.play(delegate=delegate, payload=lambda request: PAYLOAD["clearkey"])
     licence(playback)
     stage.advance(119_000)
@@ -242,7 +249,7 @@ def test_renewal_whoseHookDoesNotAnswer_isMissedAfterOnePeriod(stage_factory: St
     assert (error.status, error.must_stop) == (usher.Status.RENEWAL_MISSED, True)
     assert playback.session_state is usher.SessionState.DOUBTFUL
     stage.advance(130_000)
-    kept[0].answer(kept[0].builtin())
+    slow.answer()
     stage.settle()
     assert stage.events.types()[2:] == ["HEARTBEAT_ERROR", "LICENSE", "KEPT_ALIVE", "RECOVERED"]
     assert playback.session_state is usher.SessionState.ACTIVE
@@ -261,31 +268,16 @@ def test_renewal_whoseSessionIsReplacedMeanwhile_isNotSentWithItsToken(
     session. The teardown waits for the hook for at most 3 s. When the hook answers, the library does not send the
     renewal with the token of the old session (protocol.md: Licences)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 9.0})
-    kept: list[Call] = []
-    base: Any = usher.SSPV2Delegate if v2 else usher.SSPDelegate
-
-    class Own(base):  # type: ignore[misc]
-        def license_body(self, call: Call) -> Any:
-            if call.type is not usher.LicenseType.RENEWAL or kept:
-                return call.builtin()
-            kept.append(call)
-            return usher.LATER
-
-    delegate = Own(
-        stage.context,
-        license_url=stage.headend.license_url("clearkey", api="v2" if v2 else "v1"),
-        ssm_url=stage.headend.ssm_url,
-        jitter_permille=usher.OFF,
-        hook_timeout_ms=600_000,
-        resetup_on_extra_license="always",
-    )
+    slow = Slow(is_renewal)
+    options: Any = {"hook": "license_body", "hook_timeout_ms": 600_000, "resetup_on_extra_license": "always"}
+    delegate = hooked(stage, "clearkey", slow, v2, **options)
     playback = stage.play(delegate=delegate, payload=lambda request: PAYLOAD["clearkey"])
     licence(playback)
     stage.advance(60_000)
-    stage.until(lambda: kept)
+    stage.until(lambda: slow.call)
     again = ask(playback)
     stage.advance(waited_ms)
-    kept[0].answer(kept[0].builtin())
+    slow.answer()
     stage.settle()
     assert again.result(10).clear_keys() == {KID: KEY}
     opening = ["license"] if v2 else ["setup", "license"]
@@ -301,30 +293,16 @@ def test_renewal_whoseSessionIsReplacedMeanwhile_isNotSentWithItsToken(
 def test_licence_whoseSessionIsReplacedMeanwhile_getsTheNextSession(stage: Stage, waited_ms: int) -> None:
     """A hook still prepares a licence request when the host asks for another licence, so that the library replaces the
     session once more. When the hook answers, the library sends both requests under the newest session."""
-    kept: list[Call] = []
-
-    class Own(usher.SSPDelegate):
-        def license_body(self, call: Call) -> Any:
-            if len(stage.sent("license")) != 1 or kept:
-                return call.builtin()
-            kept.append(call)
-            return usher.LATER
-
-    delegate = Own(
-        stage.context,
-        license_url=stage.headend.license_url("clearkey"),
-        ssm_url=stage.headend.ssm_url,
-        jitter_permille=usher.OFF,
-        hook_timeout_ms=600_000,
-        resetup_on_extra_license="always",
-    )
+    slow = Slow(lambda call: len(stage.sent("license")) == 1)
+    options: Any = {"hook": "license_body", "hook_timeout_ms": 600_000, "resetup_on_extra_license": "always"}
+    delegate = hooked(stage, "clearkey", slow, v2=False, **options)
     playback = stage.play(delegate=delegate)
     licence(playback)
     second = ask(playback)
-    stage.until(lambda: kept)
+    stage.until(lambda: slow.call)
     third = ask(playback)
     stage.advance(waited_ms)
-    kept[0].answer(kept[0].builtin())
+    slow.answer()
     stage.settle()
     assert [future.result(10).clear_keys() for future in (second, third)] == [{KID: KEY}] * 2
     replaced = ["teardown", "setup"]
@@ -337,35 +315,22 @@ def test_licencesOfTheStart_ofWhichOneIsSlow_needOneFurtherToken(stage: Stage) -
     """The player asks for audio and video at the start, and a hook still prepares the request for audio when the player
     asks for a further licence. The library asks the token callback once, and sends both requests under the new
     session (protocol.md: Licences)."""
-    kept: list[Call] = []
+    slow = Slow(lambda call: True)
     asked: list[usher.TokenRequest] = []
-
-    class Own(usher.SSPDelegate):
-        def license_body(self, call: Call) -> Any:
-            if kept:
-                return call.builtin()
-            kept.append(call)
-            return usher.LATER
 
     def token(request: usher.TokenRequest) -> str:
         asked.append(request)
         return stage.headend.content_token("account-1")
 
-    delegate = Own(
-        stage.context,
-        license_url=stage.headend.license_url("clearkey"),
-        ssm_url=stage.headend.ssm_url,
-        jitter_permille=usher.OFF,
-        hook_timeout_ms=600_000,
-        token_callback=token,
-    )
+    options: Any = {"hook": "license_body", "hook_timeout_ms": 600_000, "token_callback": token}
+    delegate = hooked(stage, "clearkey", slow, v2=False, **options)
     playback = stage.play(stage.headend.content_token("account-1"), delegate=delegate)
     audio = ask(playback)
-    stage.until(lambda: kept)
+    stage.until(lambda: slow.call)
     licence(playback)
     further = ask(playback)
     stage.advance(5000)
-    kept[0].answer(kept[0].builtin())
+    slow.answer()
     stage.settle()
     assert [request.result(10).clear_keys() for request in (audio, further)] == [{KID: KEY}] * 2
     assert stage.routes() == ["setup", "license", "teardown", "setup", "license", "license"]

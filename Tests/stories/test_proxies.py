@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
-import contextlib
 import socket
-import threading
 from collections.abc import Iterator
-from typing import BinaryIO
 
 import pytest
 
 import usher
 from stage import StageFactory
+from usher.testing.doors import Door
 
 NAME, PASSWORD = "guest", "proxy-password-1"
+Target = tuple[str, int]
 
 
-class SignInProxy:
+class SignInProxy(Door):
     """A proxy on 127.0.0.1 that speaks HTTP (CONNECT), SOCKS 4 and SOCKS 5, and demands ``NAME`` and ``PASSWORD``; in
     SOCKS 4 there is no password.
 
@@ -31,119 +31,78 @@ class SignInProxy:
         self.passed: list[str] = []
         self.refused = 0
         self.offered: set[int] = set()
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listening.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__("http://127.0.0.1")
 
-    def close(self) -> None:
-        self._listening.shutdown(socket.SHUT_RDWR)
-        self._listening.close()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):  # closed
-            while True:
-                client, _ = self._listening.accept()
-                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        with client, client.makefile("rb", buffering=0) as incoming, contextlib.suppress(OSError):
-            first = exactly(incoming, 1)
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            first = await reader.readexactly(1)
             speak = {b"\x04": self._socks4, b"\x05": self._socks5}.get(first, self._connect)
-            target = speak(client, incoming)
-            if target is None:
-                return
-            self.passed.append(target[0])
-            with socket.create_connection(target) as server:
-                back = threading.Thread(target=copy, args=(server, client), daemon=True)
-                back.start()
-                copy(client, server)
-                back.join()
+            target = await speak(reader, writer)
+        except asyncio.IncompleteReadError:  # the client has closed the connection
+            return
+        if target is None:
+            writer.close()
+            await writer.wait_closed()
+            return
+        self.passed.append(target[0])
+        await self._join(reader, writer, target)
 
-    def _connect(self, client: socket.socket, incoming: BinaryIO) -> tuple[str, int] | None:
-        """The first byte of the request has been read."""
-        head = b""
-        while not head.endswith(b"\r\n\r\n"):
-            head += exactly(incoming, 1)
+    def _answer(self, writer: asyncio.StreamWriter, is_good: bool, good: bytes, bad: bytes) -> bool:
+        self.refused += not is_good
+        writer.write(good if is_good else bad)
+        return is_good
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Target | None:
+        """The first byte of the request has been read; in the other methods, it was the version."""
+        head = await reader.readuntil(b"\r\n\r\n")
         sign_in = b"Proxy-Authorization: Basic " + base64.b64encode(f"{NAME}:{PASSWORD}".encode())
-        if sign_in not in head.split(b"\r\n"):
-            self.refused += 1
-            client.sendall(b"HTTP/1.1 407 Sign in\r\nProxy-Authenticate: Basic realm=p\r\nContent-Length: 0\r\n\r\n")
+        refusal = b"HTTP/1.1 407 Sign in\r\nProxy-Authenticate: Basic realm=p\r\nContent-Length: 0\r\n\r\n"
+        if not self._answer(writer, sign_in in head.split(b"\r\n"), b"HTTP/1.1 200 Connected\r\n\r\n", refusal):
             return None
-        client.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
         host, _, port = head.split()[1].decode().rpartition(":")
         return host, int(port)
 
-    def _socks4(self, client: socket.socket, incoming: BinaryIO) -> tuple[str, int] | None:
-        """SOCKS 4 and 4a, after the version."""
-        exactly(incoming, 1)
-        port = int.from_bytes(exactly(incoming, 2), "big")
-        address = exactly(incoming, 4)
-        is_good = text(incoming) == NAME
+    async def _socks4(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Target | None:
+        """SOCKS 4 and 4a."""
+        head = await reader.readexactly(7)  # the command, the port, the address
+        port, address = int.from_bytes(head[1:3], "big"), head[3:]
+        name = await reader.readuntil(b"\0")
         is_name = address[:3] == bytes(3)
-        host = text(incoming) if is_name else socket.inet_ntop(socket.AF_INET, address)
-        self.refused += not is_good
-        client.sendall((b"\x00\x5a" if is_good else b"\x00\x5b") + bytes(6))
-        return (host, port) if is_good else None
+        host = (await reader.readuntil(b"\0"))[:-1].decode() if is_name else socket.inet_ntop(socket.AF_INET, address)
+        is_good = name == NAME.encode() + b"\0"
+        return (host, port) if self._answer(writer, is_good, b"\0\x5a" + bytes(6), b"\0\x5b" + bytes(6)) else None
 
-    def _socks5(self, client: socket.socket, incoming: BinaryIO) -> tuple[str, int] | None:
-        """RFC 1928, after the version, with the sign-in of RFC 1929."""
-        methods = exactly(incoming, exactly(incoming, 1)[0])
+    async def _socks5(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Target | None:
+        """RFC 1928, with the sign-in of RFC 1929."""
+        methods = await counted(reader)
         self.offered |= set(methods)
-        if 2 not in methods:
-            self.refused += 1
-            client.sendall(b"\x05\xff")
+        if not self._answer(writer, 2 in methods, b"\x05\x02", b"\x05\xff"):
             return None
-        client.sendall(b"\x05\x02")
-        exactly(incoming, 1)
-        name, password = (exactly(incoming, exactly(incoming, 1)[0]).decode() for _ in range(2))
-        is_good = (name, password) == (NAME, PASSWORD)
-        self.refused += not is_good
-        client.sendall(b"\x01\x00" if is_good else b"\x01\x01")
-        if not is_good:
+        await reader.readexactly(1)
+        name, password = await counted(reader), await counted(reader)
+        is_good = (name.decode(), password.decode()) == (NAME, PASSWORD)
+        if not self._answer(writer, is_good, b"\x01\x00", b"\x01\x01"):
             return None
-        kind = exactly(incoming, 4)[3]
-        host = (
-            exactly(incoming, exactly(incoming, 1)[0]).decode()
-            if kind == 3
-            else socket.inet_ntop(socket.AF_INET if kind == 1 else socket.AF_INET6, exactly(incoming, 4 * kind))
-        )
-        port = int.from_bytes(exactly(incoming, 2), "big")
-        client.sendall(b"\x05\x00\x00\x01" + bytes(6))
+        kind = (await reader.readexactly(4))[3]
+        if kind == 3:
+            host = (await counted(reader)).decode()
+        else:
+            family = socket.AF_INET if kind == 1 else socket.AF_INET6
+            host = socket.inet_ntop(family, await reader.readexactly(4 * kind))
+        port = int.from_bytes(await reader.readexactly(2), "big")
+        writer.write(b"\x05\x00\x00\x01" + bytes(6))
         return host, port
 
 
-def exactly(incoming: BinaryIO, count: int) -> bytes:
-    found = b""
-    while len(found) < count:
-        more = incoming.read(count - len(found))
-        if not more:
-            raise OSError("the client has closed the connection")
-        found += more
-    return found
-
-
-def text(incoming: BinaryIO) -> str:
-    """Reads to the next NUL."""
-    found = b""
-    while (byte := exactly(incoming, 1)) != b"\0":
-        found += byte
-    return found.decode()
-
-
-def copy(source: socket.socket, target: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        try:
-            while data := source.recv(65536):
-                target.sendall(data)
-        finally:
-            target.shutdown(socket.SHUT_WR)
+async def counted(reader: asyncio.StreamReader) -> bytes:
+    """Reads a byte with a length, and this number of bytes."""
+    return await reader.readexactly((await reader.readexactly(1))[0])
 
 
 @pytest.fixture
 def proxy() -> Iterator[SignInProxy]:
-    server = SignInProxy()
-    yield server
-    server.close()
+    with SignInProxy() as server:
+        yield server
 
 
 @pytest.mark.parametrize("scheme", ["http", "socks4", "socks4a", "socks5", "socks5h"])

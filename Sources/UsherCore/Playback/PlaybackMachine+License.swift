@@ -165,8 +165,8 @@ extension PlaybackMachine {
     return token
   }
 
-  /// Whether a request that the host's hooks still prepare must not be sent: its session is being replaced, so the
-  /// teardown with its token may have been sent already.
+  /// Whether the library must not send a request that the host's hooks still prepare: it is replacing the session of
+  /// this request, and may have sent the teardown with the same token already.
   package func losesSession(_ request: RequestID) -> Bool {
     guard isReplacing, let license = licenses.first(where: { $0.isInFlight(request) }), !license.isAbandoned,
       case .inFlight(_, .carriesToken) = license.phase
@@ -179,9 +179,8 @@ extension PlaybackMachine {
   package mutating func licenseNotSent(_ request: RequestID, now: Milliseconds) -> [Action] {
     guard let index = licenses.firstIndex(where: { $0.isInFlight(request) }) else { return [] }
     licenses[index].returned()
-    // As for the requests that wait already: the next session is set up with the newest content token.
-    licenses[index].hasFreshToken = true
-    if licenses[index].isForPlayingItem { licenses[index].ownToken = nil }
+    // The library sets the next session up with the newest content token.
+    licenses[index].usesNewestContentToken()
     return withFollowUps(perform(session.licenseReplied(now: now), now: now), now: now)
   }
 

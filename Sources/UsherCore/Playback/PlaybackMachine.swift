@@ -120,6 +120,11 @@ package struct PlaybackMachine {
     mutating func replyArrived(_ request: RequestID) { move(to: .inFlight(request, .reading)) }
     /// Called when the request must be sent once more.
     mutating func returned() { move(to: .waiting) }
+    /// Called when the request will carry the newest content token of the playback, if it is for the item that plays.
+    mutating func usesNewestContentToken() {
+      hasFreshToken = true
+      if isForPlayingItem { ownToken = nil }
+    }
   }
 
   /// Only one case may have a payload: Swift then stores the reference to the token's memory unchanged. With a second
@@ -299,10 +304,7 @@ package struct PlaybackMachine {
     if case .askingAfterDenial = contentToken { replacesDenied = true }
     contentToken = .known(token)
     contentGeneration &+= 1
-    for index in licenses.indices where licenses[index].isWaiting {
-      licenses[index].hasFreshToken = true
-      if licenses[index].isForPlayingItem { licenses[index].ownToken = nil }
-    }
+    for index in licenses.indices where licenses[index].isWaiting { licenses[index].usesNewestContentToken() }
     guard usesSession else { return sendWaiting(now: now) }
     if session.isIdle { return isWaiting ? [] : startSession(now: now) }
     // If the session has failed, the machine has reported that to the host. So a token that arrives later starts no new

@@ -70,7 +70,7 @@ extension Engine {
   }
 
   private func leaveUnsent(_ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseAttempt) {
-    // The next session has renewals of its own.
+    // The library asks the host for the payloads of the next session's renewals, so it drops this renewal.
     if job.isByLibrary { return endUnsent(entry, request, WireFailure(.state)) }
     job.request = nil
     step(entry) { $0.licenseNotSent(request.id, now: self.clock.now) }
