@@ -88,8 +88,10 @@ class Page:
         await self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     async def wheel(self, selector: str, pixels: int) -> None:
-        """Turns the mouse wheel over the middle of an element."""
-        await self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        """Turns the mouse wheel over the middle of an element. Chromium's compositor decides what scrolls, by the frame
+        that it shows, which may be older than the document. So the method first takes a picture, for which the
+        compositor shows the document as it is now."""
+        await self._take_picture("jpeg", clip={"x": 0, "y": 0, "width": 1, "height": 1, "scale": 1})
         box = f"document.querySelector({js(selector)}).getBoundingClientRect()"
         x, y = await self.run(f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({box})")
         await self.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=pixels)
@@ -104,11 +106,14 @@ class Page:
         kinds = ["clipboardReadWrite", "clipboardSanitizedWrite"]
         await self.call("Browser.grantPermissions", origin=origin, permissions=kinds)
 
+    async def _take_picture(self, kind: str, **options: Any) -> bytes:
+        answer = await self.call("Page.captureScreenshot", format=kind, optimizeForSpeed=False, **options)
+        return base64.b64decode(answer["data"])
+
     async def picture(self, file: Path) -> None:
         await asyncio.sleep(1.6)  # the page highlights new rows for a moment
-        data = await self.call("Page.captureScreenshot", format="png", optimizeForSpeed=False)
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(base64.b64decode(data["data"]))
+        file.write_bytes(await self._take_picture("png"))
         print(f"     {file.name} {file.stat().st_size // 1024} kB")
 
 

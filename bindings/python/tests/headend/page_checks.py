@@ -11,7 +11,11 @@ import json
 
 from headend_client import Client, InBackground
 from page_browser import Check, Page, js, until
-from page_checks_accounts import accounts_byTheTabKey_showTheFocusedCardWhole, accounts_inEveryWindow_areNotCut
+from page_checks_accounts import (
+    accounts_byTheTabKey_showTheFocusedCardWhole,
+    accounts_endOfScrollReportedLate_restOnARowAllTheSame,
+    accounts_inEveryWindow_areNotCut,
+)
 from page_checks_connect import (
     tokenForm_makesATokenThatOpensASession,
     tokenForm_refusedByTheHeadEnd_saysWhy,
@@ -256,6 +260,7 @@ CHECKS: tuple[Check, ...] = (
     faultForm_changedArgument_changesTheNamesShown,
     kill_secondClick_killsTheSessionsOfTheAccount,
     accounts_inEveryWindow_areNotCut,
+    accounts_endOfScrollReportedLate_restOnARowAllTheSame,
     accounts_byTheTabKey_showTheFocusedCardWhole,
     longLists_renderOnlyRowsNearTheVisibleOnes,
     stopped_pageSaysSo_andConnectsAgainAfterARestart,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+
 from page_browser import Page
 
 from usher.testing.headend import HeadEnd
@@ -15,12 +18,30 @@ CUT = """[...document.querySelectorAll('#accounts .card')].filter(card => {
   return seen > 1 && seen < height - 1;
 }).map(card => card.innerText)"""
 """JavaScript: the texts of the account cards of which the box shows only a part."""
-REST = f"""window.rest = null;
-{BOX}.addEventListener('scroll', () => {{ window.rest = null; }});
-{BOX}.addEventListener('scrollend', () => {{ window.rest = {CUT}.length ? null : {BOX}.scrollTop; }});"""
-"""JavaScript: from now on ``window.rest`` is where the box has come to rest; null while it scrolls or cuts a card."""
+WATCH = f"""window.moves = [];
+for (const kind of ['wheel', 'scroll', 'scrollend']) document.addEventListener(kind, event => {{
+  window.moves.push([kind, Math.round(performance.now()), event.target.id, {BOX}.scrollTop]);
+}}, true);"""
+"""JavaScript: from now on ``window.moves`` has what happens to the box, for the message of a check that fails."""
+REST = f"""(async () => {{
+  const frame = () => new Promise(requestAnimationFrame), top = {BOX}.scrollTop;
+  for (let still = 0; still < 5; still++) {{
+    await frame();
+    if ({BOX}.scrollTop !== top || {CUT}.length) return null;
+  }}
+  return top;
+}})()"""
+"""JavaScript: where the box rests; null while it scrolls or cuts a card."""
 SIZES = ((1440, 1000), (1320, 955), (1000, 1200), (390, 844), (844, 390))
 SCROLLED = ((1440, 1000), (390, 844))
+
+
+async def rests(page: Page, there: Callable[[float], bool]) -> None:
+    """Waits until the box rests at such a place."""
+    end = asyncio.get_running_loop().time() + 20
+    while (top := await page.run(REST)) is None or not there(top):
+        if asyncio.get_running_loop().time() > end:
+            raise TimeoutError(f"the box rests at {top} after {await page.run('JSON.stringify(window.moves)')}")
 
 
 async def accounts_inEveryWindow_areNotCut(page: Page) -> None:
@@ -33,7 +54,7 @@ async def accounts_inEveryWindow_areNotCut(page: Page) -> None:
                     he.sessions.set_up(account=f"home-{number:03}", device=device, content_ids=("a",), limit=limit)
             await page.open(he.page_url)
             await page.until(f"document.querySelectorAll('.card').length === {accounts}")
-            await page.run(REST)
+            await page.run(WATCH)
             for width, height in SIZES:
                 await page.look(width, height, "light")
                 await page.until(f"{CUT}.length === 0")
@@ -44,13 +65,28 @@ async def accounts_inEveryWindow_areNotCut(page: Page) -> None:
                     continue
                 await page.run(f"{BOX}.scrollIntoView(); {BOX}.focus()")
                 await page.wheel("#accounts", 53)  # less than half a row
-                await page.until("window.rest > 0")
+                await rests(page, lambda top: top > 0)
                 await page.press("End", 35)
-                await page.until(f"window.rest > {room} - 1")
+                await rests(page, lambda top, room=room: top > room - 1)
                 await page.press("ArrowUp", 38)
-                await page.until(f"window.rest !== null && window.rest < {room} - 1")
+                await rests(page, lambda top, room=room: top < room - 1)
                 await page.press("Home", 36)
-                await page.until("window.rest === 0")
+                await rests(page, lambda top: top == 0)
+
+
+async def accounts_endOfScrollReportedLate_restOnARowAllTheSame(page: Page) -> None:
+    """The browser may report the end of the viewer's scroll late, when the box already scrolls on to a whole row."""
+    with HeadEnd(clock="manual") as he:
+        for number in range(40):
+            he.sessions.set_up(account=f"home-{number:03}", device="tv", content_ids=("a",), limit=2)
+        await page.open(he.page_url)
+        await page.until("document.querySelectorAll('.card').length === 40")
+        await page.run(f"{WATCH}; {BOX}.addEventListener('scroll', () => {BOX}.dispatchEvent(new Event('scrollend')))")
+        await page.run(f"{BOX}.scrollIntoView(); {BOX}.focus()")
+        await page.wheel("#accounts", 53)
+        await rests(page, lambda top: top > 0)
+        await page.wheel("#accounts", -20)
+        await rests(page, lambda top: top == 0)
 
 
 async def accounts_byTheTabKey_showTheFocusedCardWhole(page: Page) -> None:

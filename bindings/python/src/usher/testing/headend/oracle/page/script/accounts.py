@@ -38,17 +38,24 @@ function drawAccounts() {
   if (resized) restOnARow();
 }
 
-/* The box of the accounts shows whole rows of cards. If the viewer has scrolled to the middle of a row, it scrolls on
-   to the end of this row. */
-let rowsBefore = 0;
+/* The box of the accounts shows whole rows of cards. If a scroll ends in the middle of a row, the box scrolls on to the
+   end of this row, in the direction of its last movement. The browser may report the end of the viewer's scroll while
+   the box scrolls on: the direction is then the same, so the box ends on the same row. */
+let topBefore = 0, down = false;
+function noteDirection() {
+  const { scrollTop } = $("accounts");
+  if (scrollTop !== topBefore) down = scrollTop > topBefore;
+  topBefore = scrollTop;
+}
 function restOnARow() {
+  noteDirection();
   const box = $("accounts"), look = getComputedStyle(box);
   const rows = box.scrollTop / (parseFloat(look.gridAutoRows) + parseFloat(look.rowGap));
-  const whole = rows > rowsBefore ? Math.ceil(rows - .01) : Math.floor(rows + .01);
-  rowsBefore = whole;
+  const whole = down ? Math.ceil(rows - .01) : Math.floor(rows + .01);
   if (Math.abs(rows - whole) < .01) return;
   box.scrollTo({ top: box.scrollTop * whole / rows, behavior: calm.matches ? "instant" : "smooth" });
 }
+$("accounts").addEventListener("scroll", noteDirection);
 $("accounts").addEventListener("scrollend", restOnARow);
 
 /* Whether a set-up of the account was refused within the lifetime of a session. */
