@@ -63,11 +63,19 @@ package final class RecordArea: RecordKeeper {
   package func renew(_ playback: PlaybackID, token: Secret, after last: Secret, lifetime: Milliseconds) -> Bool {
     guard let old = slots.last(of: playback), token.count == last.count else { return false }
     let new = RecordSlots.Write(slot: old.slot, sequence: old.sequence &+ 1)
+    let target = copy(new.copy &+ 1).baseAddress
     let end = RecoveryRecord.end(of: lifetime)
-    let isDone = usher_record_renew(
-      copy(old.copy &+ 1).baseAddress, copy(new.copy &+ 1).baseAddress, copySize, new.sequence, last.address,
-      token.address, token.count, end.boot, end.wall)
-    return isDone != 0 && slots.next(of: playback) != nil
+    var at = old.tokenAt
+    if at == 0 {
+      at = usher_record_renew(
+        copy(old.copy &+ 1).baseAddress, target, copySize, new.sequence, last.address, token.address, token.count,
+        end.boot, end.wall)
+    } else if usher_record_rewrite(
+      target, copySize, new.sequence, at, token.address, token.count, end.boot, end.wall) == 0
+    {
+      return false
+    }
+    return at > 0 && slots.next(of: playback, tokenAt: at) != nil
   }
 
   package func clear(_ playback: PlaybackID) {

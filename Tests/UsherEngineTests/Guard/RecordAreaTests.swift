@@ -63,16 +63,40 @@ import Testing
     }
   }
 
-  /// A hostile process writes lengths into the copy that a renewal reads.
-  @Test func renewal_afterAnyLengths_writesNothingBeyondTheCopy() {
+  /// The first renewal after a whole record copies it; the later ones write only the token and the end of the lease.
+  @Test func recordWithOtherHeaders_amongRenewals_isInBothCopies() {
+    let memory = RecordMemory()
+    var last = "s0"
+    for (number, addresses) in [nil, "h:443:192.0.2.1", "h:443:192.0.2.22"].enumerated() {
+      let first = "s\(number + 1)"
+      #expect(memory.area.keep(record(first, addresses: addresses), of: 7))
+      last = first
+      for round in 0..<4 {
+        let next = "\(number)\(round)"
+        #expect(memory.area.renew(7, token: secret(next), after: secret(last), lifetime: 50_000))
+        last = next
+        let fields = ["1 https://head-end/teardown", "2 t: \(next)", "3 {}"] + (addresses.map { ["4 \($0)"] } ?? [])
+        #expect(memory.read(0)?.fields == fields)
+      }
+    }
+  }
+
+  /// A hostile process writes lengths into the copies that a renewal reads.
+  @Test(arguments: [0, 1, 2]) func renewal_afterAnyLengths_writesNothingBeyondTheCopy(renewals: Int) {
     for claim: UInt64 in [0, 8, 47, 64, 200, 488, 496, 1 << 32, .max] {
       for offset in [16, 24 + 48 + 4, 24 + 48 + 8 + 32 + 4] {
         let memory = RecordMemory()
-        #expect(memory.area.keep(record("s1"), of: 7))
-        let copy = UnsafeMutableRawBufferPointer(rebasing: memory.slot(0)[memory.copySize...])
-        withUnsafeBytes(of: claim) { copy[offset..<(offset + 4)].copyBytes(from: $0[..<4]) }
+        #expect(memory.area.keep(record("s0"), of: 7))
+        for number in 0..<renewals {
+          #expect(
+            memory.area.renew(7, token: secret("s\(number + 1)"), after: secret("s\(number)"), lifetime: 50_000))
+        }
+        for start in [0, memory.copySize] {
+          let copy = UnsafeMutableRawBufferPointer(rebasing: memory.slot(0)[start...])
+          withUnsafeBytes(of: claim) { copy[offset..<(offset + 4)].copyBytes(from: $0[..<4]) }
+        }
         let other = Array(memory.slot(1))
-        _ = memory.area.renew(7, token: secret("s2"), after: secret("s1"), lifetime: 50_000)
+        _ = memory.area.renew(7, token: secret("s9"), after: secret("s\(renewals)"), lifetime: 50_000)
         #expect(Array(memory.slot(1)) == other, "\(claim) at \(offset)")
       }
     }
