@@ -182,6 +182,7 @@ static void read_file(struct program *p) {
   struct bytes from = {.most = seldom(p) ? 3 : 4096};
   char message[64];
   from.bytes = some_bytes(p, &from.size);
+  if (!from.bytes || from.size > 64) from.size = 0; /* on_read() is the host's code: it needs bytes that exist */
   CALL(usher_read_mp4,
       (seldom(p) ? NULL : on_read, seldom(p) ? NULL : on_part, &from, seldom(p) ? NULL : message, below(p, 64)));
 }
