@@ -28,16 +28,9 @@ COPIES = 5
 
 
 def checksum(sequence: int, data: bytes) -> int:
-    """Computes usher_record_checksum()."""
-    start = ((sequence ^ MAGIC) * 0x9E3779B97F4A7C15) + len(data)
-    sums = [(start + number) & MASK for number in range(4)]
-    words = [word for (word,) in struct.iter_unpack("<Q", data)]
-    rest = len(words) // 4 * 4
-    for index, word in enumerate(words):
-        lane = index % 4 if index < rest else 0
-        sums[lane] = ((sums[lane] ^ (sums[lane] >> 29) ^ word) * 0xBF58476D1CE4E5B9) & MASK
-    factors = (1, 0x9E3779B97F4A7C15, 0x94D049BB133111EB, 0xD6E8FEB86659FD93)
-    total = sum(part * factor for part, factor in zip(sums, factors, strict=True)) & MASK
+    total = (((sequence ^ MAGIC) * 0x9E3779B97F4A7C15) + len(data)) & MASK
+    for (word,) in struct.iter_unpack("<Q", data):
+        total = ((total ^ (total >> 29) ^ word) * 0xBF58476D1CE4E5B9) & MASK
     return total ^ (total >> 32)
 
 

@@ -154,6 +154,12 @@ def chunked(token: str) -> bytes:
     return head(b"Transfer-Encoding: chunked") + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body(token)), body(token))
 
 
+def long(token: str, size: int) -> bytes:
+    """A reply with a body of at least this size."""
+    text = json.dumps({"sessionToken": token, "heartbeat": 60, "rest": "x" * size}).encode()
+    return head(b"Content-Length: %d" % len(text)) + text
+
+
 SPLITS: dict[str, Callable[[str], list[bytes]]] = {
     "in one piece": lambda token: [whole(token) + POISON],
     "with the body": lambda token: [
@@ -167,6 +173,7 @@ SPLITS: dict[str, Callable[[str], list[bytes]]] = {
         POISON[20:],
     ],
     "with a chunked reply": lambda token: [chunked(token) + POISON],
+    "in one piece, and longer than any part that libcurl reads": lambda token: [whole(token) + POISON + b" " * 9000],
     "with the end of a chunked reply": lambda token: [chunked(token)[:-3], chunked(token)[-3:] + POISON],
 }
 
@@ -199,6 +206,16 @@ def test_queuedRequest_afterTwoReplies_takesItsOwnReply(
 
 def test_connection_ofAServerThatSendsWhatIsAsked_isKept(stage: Stage, server: KeepingServer) -> None:
     """A server sends one reply to each request; the library uses one connection for all requests."""
+    play(stage, server)
+    stage.advance(600_000)
+    assert len(server.tokens) == 11 and server.connections == 1
+    assert not stage.events.all(usher.EventType.HEARTBEAT_ERROR)
+
+
+@pytest.mark.parametrize("size", [5_000, 9_000, 15_000, 40_000])
+def test_connection_ofLongReplies_isKept(stage: Stage, server: KeepingServer, size: int) -> None:
+    """A reply is longer than some of the parts in which libcurl reads it. The rest of a reply is no second reply."""
+    server.pieces = lambda token: [long(token, size)]
     play(stage, server)
     stage.advance(600_000)
     assert len(server.tokens) == 11 and server.connections == 1

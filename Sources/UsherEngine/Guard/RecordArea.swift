@@ -7,6 +7,9 @@ package final class RecordArea: RecordKeeper {
   private let memory: UnsafeMutableRawBufferPointer
   private let copySize: Int
   private var slots: RecordSlots
+  /// The length of the longest record so far. A copy may still have the end of a record that was longer than its last
+  /// one, so `clear` wipes as much as this.
+  private var longest = 0
 
   /// The size of the header of an area: one page, so that the copies begin on a page.
   package static var headerSize: Int { 4096 }
@@ -50,11 +53,14 @@ package final class RecordArea: RecordKeeper {
   package func keep(_ record: RecoveryRecord, of playback: PlaybackID) -> Bool {
     guard let write = slots.next(of: playback) else { return false }
     let copy = copy(write.copy &+ 1)
-    guard let length = record.write(playback, into: body(of: copy)) else {
+    let body = body(of: copy)
+    guard let length = record.write(playback, into: body) else {
       // The copy is invalid now, and the other copy has an old token. Clear both.
+      wipe(body.bindMemory(to: UInt8.self))
       clear(playback)
       return false
     }
+    longest = max(longest, length)
     KillPoint.pass("half a record")
     usher_record_seal(copy.baseAddress, write.sequence, UInt64(length))
     return true
@@ -63,19 +69,11 @@ package final class RecordArea: RecordKeeper {
   package func renew(_ playback: PlaybackID, token: Secret, after last: Secret, lifetime: Milliseconds) -> Bool {
     guard let old = slots.last(of: playback), token.count == last.count else { return false }
     let new = RecordSlots.Write(slot: old.slot, sequence: old.sequence &+ 1)
-    let target = copy(new.copy &+ 1).baseAddress
     let end = RecoveryRecord.end(of: lifetime)
-    var at = old.tokenAt
-    if at == 0 {
-      at = usher_record_renew(
-        copy(old.copy &+ 1).baseAddress, target, copySize, new.sequence, last.address, token.address, token.count,
-        end.boot, end.wall)
-    } else if usher_record_rewrite(
-      target, copySize, new.sequence, at, token.address, token.count, end.boot, end.wall) == 0
-    {
-      return false
-    }
-    return at > 0 && slots.next(of: playback, tokenAt: at) != nil
+    let isDone = usher_record_renew(
+      copy(old.copy &+ 1).baseAddress, copy(new.copy &+ 1).baseAddress, copySize, new.sequence, last.address,
+      token.address, token.count, end.boot, end.wall)
+    return isDone != 0 && slots.next(of: playback) != nil
   }
 
   package func clear(_ playback: PlaybackID) {
@@ -86,11 +84,9 @@ package final class RecordArea: RecordKeeper {
 
   private func empty(_ write: RecordSlots.Write) {
     let copy = copy(write.copy &+ 1)
-    let body = body(of: copy)
-    let used = min(Int(clamping: copy.load(as: usher_record_copy.self).length), body.count)
     usher_record_seal(copy.baseAddress, write.sequence, 0)
     KillPoint.pass("half cleared")
-    wipe(UnsafeMutableRawBufferPointer(rebasing: body[..<used]).bindMemory(to: UInt8.self))
+    wipe(UnsafeMutableRawBufferPointer(rebasing: body(of: copy)[..<longest]).bindMemory(to: UInt8.self))
   }
 
   /// How many records the area has.

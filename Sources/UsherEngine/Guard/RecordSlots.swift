@@ -7,9 +7,6 @@ struct RecordSlots {
     let slot: Int
     /// Counts the writes of the slot. The writer changes the two copies of a slot in turn.
     let sequence: UInt64
-    /// Where the two copies have the token, if they differ only in the token and the end of the lease; 0: they may
-    /// differ in more.
-    var tokenAt = 0
     /// The number of the copy among all copies.
     var copy: Int { slot &* 2 &+ Int(sequence & 1) }
   }
@@ -33,9 +30,9 @@ struct RecordSlots {
   func last(of playback: PlaybackID) -> Write? { writes[playback] }
 
   /// Returns the next write for a playback; nil if the playback has no slot and none is free.
-  mutating func next(of playback: PlaybackID, tokenAt: Int = 0) -> Write? {
+  mutating func next(of playback: PlaybackID) -> Write? {
     guard let last = writes[playback] ?? take() else { return nil }
-    let next = Write(slot: last.slot, sequence: last.sequence &+ 1, tokenAt: tokenAt)
+    let next = Write(slot: last.slot, sequence: last.sequence &+ 1)
     writes[playback] = next
     return next
   }

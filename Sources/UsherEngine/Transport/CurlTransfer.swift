@@ -287,9 +287,10 @@ final class CurlTransfer {
     let header = reply.count == 0 ? Int(clamping: Self.headersMost &- headers.pointee.left) : 0
     reply.append(bytes)
     watchdog.tookBody(bytes.count, header: header)
-    // libcurl reads whole TLS records before it passes bytes on. So if OpenSSL still has decrypted bytes now, the
-    // server sent them after this reply, and libcurl would read them as the next reply. The connection must not be used
-    // again.
+    // libcurl reads whole TLS records before it passes bytes on: its receive buffer has 16 kB (CURLOPT_BUFFERSIZE,
+    // which the library leaves at the default), as much as the largest record. So if OpenSSL still has decrypted bytes
+    // now, the server sent them after this reply, and libcurl would read them as the next reply. The connection must
+    // not be used again.
     if request?.endpoint.isHTTPS ?? false, curl_shim_has_pending(easy, Self.sslPending) != 0 {
       _ = curl_shim_set_long(easy, CURLOPT_FORBID_REUSE, 1)
       handleOptions.isUsedUp = true

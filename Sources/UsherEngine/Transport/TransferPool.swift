@@ -118,10 +118,6 @@ final class TransferPool {
     _ = curl_shim_set_long(
       easy, CURLOPT_HTTP_VERSION, options.speaksHTTP2WithoutTLS ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : version)
     _ = curl_shim_set_long(easy, CURLOPT_TCP_NODELAY, 1)
-    // Most replies have one or two kilobytes. libcurl allocates this buffer for each request and frees it at the end:
-    // with the default of 16 kB, malloc() returns memory to the system after each burst of requests, and asks for it
-    // again at the next one.
-    _ = curl_shim_set_long(easy, CURLOPT_BUFFERSIZE, 4096)
     _ = curl_shim_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: options.connectTimeout))
     return easy
   }
