@@ -37,6 +37,17 @@ import Testing
     }
   }
 
+  @Test func record_renewed_hasTheNewEndOfTheLease() throws {
+    let memory = RecordMemory()
+    #expect(memory.area.keep(record("s1"), of: 7))
+    for (last, next, lifetime) in [("s1", "s2", 50_000), ("s2", "s3", 60_000), ("s3", "s4", 30_000)] {
+      let soonest = RecoveryRecord.end(of: Milliseconds(lifetime)).boot
+      #expect(memory.area.renew(7, token: secret(next), after: secret(last), lifetime: Milliseconds(lifetime)))
+      let latest = RecoveryRecord.end(of: Milliseconds(lifetime)).boot
+      #expect((soonest...latest).contains(try #require(memory.leaseEnd(0))))
+    }
+  }
+
   @Test func record_thatHasAnotherToken_isNotRenewed() {
     let memory = RecordMemory()
     #expect(!memory.area.renew(7, token: secret("s2"), after: secret("s1"), lifetime: 50_000))

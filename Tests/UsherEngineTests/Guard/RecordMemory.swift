@@ -30,6 +30,14 @@ final class RecordMemory {
     return UnsafeMutableRawBufferPointer(rebasing: bytes[start..<(start + 2 * copySize)])
   }
 
+  /// When the lease of the newest record of a slot ends, on CLOCK_BOOTTIME; nil: the slot has no record.
+  func leaseEnd(_ index: Int) -> Int64? {
+    let record = UnsafeMutableRawBufferPointer.allocate(byteCount: copySize, alignment: 8)
+    defer { record.deallocate() }
+    let length = usher_record_newest(slot(index).baseAddress, copySize, record.baseAddress)
+    return length > 0 ? record.load(as: usher_record.self).expires_boot_ms : nil
+  }
+
   /// Reads the newest record of a slot; nil: the slot has none.
   func read(_ index: Int) -> Found? {
     let record = UnsafeMutableRawBufferPointer.allocate(byteCount: copySize, alignment: 8)
