@@ -127,7 +127,7 @@ final class ModelTransport: Transport {
     }
   }
 
-  /// Returns one reply at a time, so that the model knows which replies the client has when it sends a request.
+  /// Returns one reply at a time, so that the model knows which replies the client has when the client sends a request.
   func takeFinished() -> [FinishedTransfer] {
     monitor.locked {
       while readCount > 0 {

@@ -85,10 +85,10 @@ static void each_call(int most) {
   for (walk = 0; walk < WALKS; walk++) {
     snprintf(now, sizeof now, "walk %s: nothing fails", walk_names[walk]);
     alarm((unsigned)(25 * patience()));
-    /* The first walk without failures is not counted: in it, libcurl and its libraries allocate memory that they never
+    /* The first run of each walk is not counted: in it, libcurl and its libraries allocate memory that they never
        free. */
     walks[walk]();
-    /* From here on, fail_seen() counts the calls of each kind in the second walk. */
+    /* From here on, so in the second run of this walk, fail_seen() counts the calls of each kind. */
     fail_nth(FAIL_MEMORY, none_fails, 0);
     walks[walk]();
     fail_stop();

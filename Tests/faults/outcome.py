@@ -13,7 +13,7 @@ ENDINGS = (EventType.SESSION_ENDED, EventType.PLAYBACK_CLOSED)
 
 @dataclass(frozen=True)
 class Outcome:
-    """One cell of the matrix.
+    """One cell of the table in docs/faults.md: the outcome of one fault in one operation.
 
     Attributes:
         told: events and answers, from the start of the fault until the host closes the playback.

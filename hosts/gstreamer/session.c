@@ -248,7 +248,7 @@ static void request_license(UsherSession *session, usher_playback *playback, con
     usher_error error = {0};
     error.status = status, error.http_status = -1, error.operation = USHER_OPERATION_LICENSE, error.must_stop = 1;
     error.message = usher_status_message(status);
-    /* If the plug-in itself has closed the playback, which also ends this request, fail() does nothing. */
+    /* The call also fails if another thread of the plug-in has just closed the playback. fail() then does nothing. */
     fail(session, &error);
     end_wait(session, key_ids, count);
   }

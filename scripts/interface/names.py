@@ -46,7 +46,7 @@ GROUPS = [
         "USHER_E_",
         "Status",
         "status",
-        "what every function returns.",
+        "the result of a call.",
         also=("USHER_OK",),
         cpp_says="USHER_OK and USHER_E_...",
     ),

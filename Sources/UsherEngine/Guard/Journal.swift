@@ -32,8 +32,8 @@ package final class Journal: RecordKeeper {
   /// How many bytes of each copy of the page are in use.
   private var used = [Int](repeating: 0, count: 2 * JournalFile.slotCount)
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: JournalFile.copySize, alignment: 8)
-  /// The newest record of each slot, not encrypted; nil: the slot has none. `renew` changes the token in it, which it
-  /// may do because no other object has these bytes.
+  /// The newest record of each slot, not encrypted; nil: the slot has none. `renew` overwrites the token in
+  /// place; this is safe because no other object has these bytes.
   private var records = [Secret?](repeating: nil, count: JournalFile.slotCount)
   /// The sessions that dead processes have left. The context has the locks of their pages.
   package private(set) var left: [LeftSession] = []

@@ -3,7 +3,8 @@ package import UsherCore
 extension SEESRequest {
   package enum Refusal: Error, Equatable, Sendable {
     case notJSON
-    /// The reply has another message id than the request. The library treats such a reply as a denial.
+    /// The reply has another message id than the request. The request fails, and the library does not use the reply's
+    /// URL.
     case otherMessage
     /// The version of the reply's format is newer than the library knows.
     case otherVersion

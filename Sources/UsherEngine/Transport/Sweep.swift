@@ -2,7 +2,8 @@
 /// parts the engine can send keep-alives. Sockets of slow servers get their turns after all others, at least one in
 /// each part.
 struct Sweep {
-  /// A part lasts this many milliseconds, plus the rest of the turn that is in progress then.
+  /// After this many milliseconds a part gives no more turns, except one to the socket of a slow server if none has had
+  /// a turn in this part. A turn that is in progress goes on to its end.
   private static var partTime: Int64 { 10 }
 
   /// The number of this sweep. For each socket, `Connections` stores the number of the sweep in which the socket had

@@ -20,7 +20,7 @@ class OpenIntEnum(IntEnum):
 
 
 class Status(OpenIntEnum):
-    """What every function returns. In C: USHER_OK and USHER_E_*."""
+    """The result of a call. In C: USHER_OK and USHER_E_*."""
 
     OK = 0
     """Success."""

@@ -35,7 +35,8 @@ class Target:
         limit: how many sessions an account may have; None: not known.
         key_server: the URL of a FairPlay key server; None if no key is requested from it.
         spc_form: the form in which the key server takes the SPC.
-        response_path: where the CKC is in a JSON reply of the key server, with dots; None: in one of the usual members.
+        response_path: the member of a JSON reply of the key server that has the CKC, as names with dots between them;
+            None: ``CkcMessage``, ``ckc`` or ``License``.
         entitlement: the URL of an entitlement server; None if it is not asked.
         content_id: the content for which the entitlement server is asked, or that the key server gets in a field.
         control: the URL of the control endpoints of a reference head-end with a manual clock.

@@ -15,8 +15,8 @@ _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]+={0,2}")
 
 
 def ckc_fault(exchange: Exchange, path: str | None = None) -> str:
-    """Returns what is wrong with the CKC in a reply; "" if the library takes it. `path`: where it is in a JSON reply,
-    with dots; None: in a usual member."""
+    """Returns what is wrong with the CKC in a reply; "" if the library accepts the CKC. `path`: the member of a JSON
+    reply that has the CKC, as names with dots between them; None: one of `_NAMES`."""
     content = (exchange.content() or b"").removeprefix(b"\xef\xbb\xbf")
     value = exchange.json()
     if isinstance(value, dict):

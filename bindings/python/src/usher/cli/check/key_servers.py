@@ -18,7 +18,7 @@ _NEGATIVE = re.compile(rb"-\d{4,}")
 
 
 def ckc(path: str | None) -> Callable[[History], Judged]:
-    """Returns the rule about the reply to an SPC. `path`: where the CKC is in a JSON reply; None: in a usual member."""
+    """Returns the rule about the reply to an SPC. `path`: see `ckc_fault`."""
 
     def rule(history: History) -> Judged:
         for seen in history.of("ckc"):

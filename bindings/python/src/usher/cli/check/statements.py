@@ -40,7 +40,7 @@ def statements(limit: int | None, response_path: str | None = None) -> list[Stat
     """Returns the statements. Those about the limit are left out if it is not known.
 
     Args:
-        response_path: where the CKC is in a JSON reply of the key server; None: in a usual member.
+        response_path: see ``Target``.
     """
     found = [
         Statement("complete", "Every request gets a complete HTTP reply", FAILS, rules.complete),
