@@ -177,6 +177,35 @@ static void threads_come_back(void) {
   answers(USHER_OK, usher_context_free(context), "usher_context_free");
 }
 
+/* The context ends while a request has no reply and the system starts no thread. */
+static void context_ends_without_threads(void) {
+  struct sockaddr_in address = {0};
+  socklen_t size = sizeof address;
+  int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), before = get(&closed);
+  char url[64];
+  usher_context *context;
+  usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
+  usher_delegate *delegate = NULL;
+  snprintf(now, sizeof now, "the end of a context, no thread starts");
+  alarm((unsigned)(25 * patience()));
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (bind(server, (struct sockaddr *)&address, size) || listen(server, 8) ||
+      getsockname(server, (struct sockaddr *)&address, &size))
+    tell(0, "%s: a server that never replies", now);
+  snprintf(url, sizeof url, "http://127.0.0.1:%d/", ntohs(address.sin_port));
+  context = opened();
+  ssp.license_url = ssp.ssm_url = url;
+  if (usher_ssp_delegate_new(context, &ssp, &delegate) != USHER_OK) tell(0, "%s: usher_ssp_delegate_new", now);
+  fail_nth(FAIL_PTHREAD_CREATE, 1, 1);
+  play(new_player(context), delegate);
+  played++;
+  answers(USHER_E_TIMEOUT, usher_context_close(context, 20, NULL), "usher_context_close while a set-up has no reply");
+  answers(USHER_OK, usher_context_free(context), "usher_context_free, without a callback thread");
+  tell(fail_stop() > 0 && get(&closed) == before + 1, "usher_context_free has run the callback of PLAYBACK_CLOSED");
+  close(server);
+}
+
 /* A callback of one context frees another context while the system refuses to start threads. */
 static usher_context *other;
 static int freed;
@@ -350,6 +379,7 @@ int main(void) {
   each_call(wanted ? atoi(wanted) : 3);
   no_more_threads();
   threads_come_back();
+  context_ends_without_threads();
   free_in_callback();
   timer_is_not_set();
   socket_is_not_watched();

@@ -59,7 +59,6 @@ package final class HostCalls {
 
   /// Waits until the queued callbacks have run, ends their threads, and destroys all `user_data`.
   func shutDown() {
-    threads?.setOnStarved(nil)
     executor.shutDown()
     userData.endAll()
   }

@@ -305,6 +305,9 @@ package final class Engine {
   /// waits, and removes everything.
   private func finish() {
     _ = closing.begin()
+    // From here on nobody tries again to start a thread: the thread that ends the context runs the jobs that are left.
+    // And a report under the lock below would wait for this lock.
+    calls.threads?.setOnStarved(nil)
     afterEnd.locked {
       commands.close()
       while commands.hasTaken || hasCommands { runCommands(atMost: .max) }
