@@ -43,6 +43,8 @@ final class ModelTransport: Transport {
   private var partsLeft = 0
   /// One element for each call of `read`: how many requests the engine had started before this call.
   private(set) var reads: [Int] = []
+  /// How many times the engine has called `networkChanged`.
+  private(set) var networkChanges = 0
   private var events: [Event] = []
   private var order = 0
   private var running: Set<TransferID> = []
@@ -141,7 +143,7 @@ final class ModelTransport: Transport {
     }
   }
 
-  func networkChanged() {}
+  func networkChanged() { monitor.locked { networkChanges += 1 } }
   func isReceived(_ id: TransferID) -> Bool { false }
   /// Removes the events. The transport and its events refer to each other, so without this call neither is ever freed.
   func shutDown() { monitor.locked { events = [] } }

@@ -4,6 +4,7 @@ extension Engine {
   /// Any thread: adds an observer, which gets all later events.
   package func addObserver(_ id: UInt64, _ call: @escaping (EngineEvent) -> Void) {
     submit {
+      if self.closing.hasEnded { return }
       self.events.addObserver(id, call)
       self.beginRecovery()
     }

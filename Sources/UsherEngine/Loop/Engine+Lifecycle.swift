@@ -20,6 +20,7 @@ extension Engine {
   package func networkChanged() {
     let namespace = isCallbackThread() ? -1 : platform_netns_open()
     submit {
+      if self.closing.hasEnded { return platform_fd_close(namespace) }
       if namespace >= 0 { self.enterNamespace(namespace) }
       self.requests.networkChanged()
     }

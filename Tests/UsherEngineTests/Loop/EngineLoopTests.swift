@@ -24,6 +24,22 @@ import Testing
     while s.network.calls.last?.path != "heartbeat", s.now < 60_000 { s.pass(10) }
   }
 
+  // MARK: After the end
+
+  /// Another thread of the host ends the engine while this thread calls it.
+  @Test func calls_afterTheEnd_reachNeitherTheTransportNorANewObserver() throws {
+    let s = try simulation()
+    s.addPlayer(1)
+    s.finish()
+    let before = s.network.networkChanges
+    let late = Notes<EngineEvent>()
+    s.engine.addObserver(2) { late.add($0) }
+    s.engine.networkChanged()
+    s.engine.reportClosed(within: 0)
+    #expect(s.network.networkChanges == before)
+    #expect(late.all.isEmpty)
+  }
+
   // MARK: A late I/O thread
 
   /// The reply to a heartbeat arrives in time, but the I/O thread does not run until the time-out has passed; then the
