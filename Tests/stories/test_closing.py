@@ -417,8 +417,10 @@ def test_calls_thatRaceWithTheEndOfTheirContext_return(stage: Stage, lib: Any) -
     stage.settle()
     calls = [stage.call(playback.wait_closed), stage.call(stage.context.shutdown, 5_000)]
     stage.headend.wait_held()
-    stage.call(lib.usher_context_free, stage.context._handle)
+    free = stage.call(lib.usher_context_free, stage.context._handle)
     stage.context._has_handle = False
     for call in calls:
         error = call.exception(10)
         assert error is None or isinstance(error, usher.UsherError)
+    free.result(10)
+    stage.headend.wait_held(0)  # a teardown that the head-end still held now would end the session
