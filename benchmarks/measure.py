@@ -37,9 +37,9 @@ class Run:
         return [str(self.programs / name), *map(str, options)]
 
     def c_for_small_differences(self, name: str, *options: object) -> list[str]:
-        """The same for two runs of one program that differ in little. malloc() of glibc keeps its memory: it would
-        otherwise give it back to the system after some bursts of requests. That costs up to 5 % of a heartbeat, and
-        happens more often in one run than in another."""
+        """Does the same as `c`, for programs whose figures differ by little. It makes malloc() of glibc keep its
+        memory. Otherwise malloc() gives memory back to the system after some bursts of requests, more often in one run
+        than in another, which costs up to 5 % of a heartbeat."""
         return ["env", f"MALLOC_TRIM_THRESHOLD_={2**30}", *self.c(name, *options)]
 
 

@@ -53,7 +53,7 @@ class SignInProxy(Door):
         return is_good
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Target | None:
-        """The first byte of the request has been read; in the other methods, it was the version."""
+        """HTTP. The caller has read the first byte of the request: the `C` of CONNECT."""
         head = await reader.readuntil(b"\r\n\r\n")
         sign_in = b"Proxy-Authorization: Basic " + base64.b64encode(f"{NAME}:{PASSWORD}".encode())
         refusal = b"HTTP/1.1 407 Sign in\r\nProxy-Authenticate: Basic realm=p\r\nContent-Length: 0\r\n\r\n"

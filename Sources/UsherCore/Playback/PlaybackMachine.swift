@@ -120,7 +120,8 @@ package struct PlaybackMachine {
     mutating func replyArrived(_ request: RequestID) { move(to: .inFlight(request, .reading)) }
     /// Called when the request must be sent once more.
     mutating func returned() { move(to: .waiting) }
-    /// Called when the request will carry the newest content token of the playback, if it is for the item that plays.
+    /// Called when the playback has, or will get, a new content token. The request uses it; a request for another item
+    /// keeps its own token.
     mutating func usesNewestContentToken() {
       hasFreshToken = true
       if isForPlayingItem { ownToken = nil }

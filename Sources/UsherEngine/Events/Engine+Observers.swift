@@ -3,8 +3,7 @@ package import UsherCore
 extension Engine {
   /// Any thread: adds an observer, which gets all later events.
   package func addObserver(_ id: UInt64, _ call: @escaping (EngineEvent) -> Void) {
-    submit {
-      if self.closing.hasEnded { return }
+    _ = submitUnlessEnded {
       self.events.addObserver(id, call)
       self.beginRecovery()
     }

@@ -33,7 +33,7 @@ package final class Journal: RecordKeeper {
   private var used = [Int](repeating: 0, count: 2 * JournalFile.slotCount)
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: JournalFile.copySize, alignment: 8)
   /// The newest record of each slot, not encrypted; nil: the slot has none. `renew` overwrites the token in
-  /// place; this is safe because no other object has these bytes.
+  /// these bytes, which no other object has.
   private var records = [Secret?](repeating: nil, count: JournalFile.slotCount)
   /// The sessions that dead processes have left. The context has the locks of their pages.
   package private(set) var left: [LeftSession] = []

@@ -5,9 +5,8 @@ internal import UsherCore
 /// for it. Only the I/O thread uses this object, except the properties and functions marked "any thread".
 final class ContextClosing {
   private(set) var hasBegun = false
-  /// Whether the I/O thread has ended. `openCount` then still counts the playbacks that were open at that time. A
-  /// command that runs later may use neither the transport nor the observers.
-  private(set) var hasEnded = false
+  /// Whether the I/O thread has ended. `openCount` then still counts the playbacks that were open at that time.
+  private var hasEnded = false
   /// How many playbacks are open. A playback counts as open until it is closed, and again while it tears down a session
   /// whose token came after the playback was closed.
   private(set) var openCount = 0

@@ -19,11 +19,11 @@ extension Engine {
   /// its namespace does not count.
   package func networkChanged() {
     let namespace = isCallbackThread() ? -1 : platform_netns_open()
-    submit {
-      if self.closing.hasEnded { return platform_fd_close(namespace) }
+    let isTaken = submitUnlessEnded {
       if namespace >= 0 { self.enterNamespace(namespace) }
       self.requests.networkChanged()
     }
+    if !isTaken { platform_fd_close(namespace) }
     retryInNewNetwork()
   }
 

@@ -168,6 +168,11 @@ package final class Engine {
     return commands.append(command, if: isAllowed, wake: { transport.wake() }) == .taken
   }
 
+  /// Any thread: does the same as `submit`, but drops the command if the I/O thread has ended. For commands that use
+  /// the transport, or add observers.
+  /// - Returns: false if the command will not run.
+  func submitUnlessEnded(_ command: @escaping () -> Void) -> Bool { submit(if: { true }, command) }
+
   /// Lets the I/O thread run a request of the host for a playback. Any thread may call this.
   /// - Returns: false if the host has asked to close the playback; then the request does not run, because the host gets
   ///   no further callback of this playback except PLAYBACK_CLOSED.
@@ -306,7 +311,8 @@ package final class Engine {
   private func finish() {
     _ = closing.begin()
     // From here on nobody tries again to start a thread: the thread that ends the context runs the jobs that are left.
-    // And a report under the lock below would wait for this lock.
+    // If the executor reported a missing thread while this thread holds the lock below, this thread would wait for its
+    // own lock.
     calls.threads?.setOnStarved(nil)
     afterEnd.locked {
       commands.close()

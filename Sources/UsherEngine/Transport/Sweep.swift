@@ -3,7 +3,7 @@
 /// each part.
 struct Sweep {
   /// After this many milliseconds a part gives no more turns, except one to the socket of a slow server if none has had
-  /// a turn in this part. A turn that is in progress goes on to its end.
+  /// a turn in this part. A turn that has begun is not cut short.
   private static var partTime: Int64 { 10 }
 
   /// The number of this sweep. For each socket, `Connections` stores the number of the sweep in which the socket had

@@ -158,7 +158,7 @@ import Testing
     #expect(memory.area.count == 1)
   }
 
-  /// A record that was longer than the next one, and one that does not fit, leave no bytes either.
+  /// A copy may still have the end of a longer record, or the beginning of one that does not fit.
   @Test func clear_afterRecordsOfOtherLengths_removesAllBytes() {
     let memory = RecordMemory()
     let isEmpty = {

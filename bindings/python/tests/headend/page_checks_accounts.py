@@ -74,13 +74,18 @@ async def accounts_inEveryWindow_areNotCut(page: Page) -> None:
                 await rests(page, lambda top: top == 0)
 
 
+async def open_forty(page: Page, he: HeadEnd) -> None:
+    """Opens the page of a head-end that has 40 accounts."""
+    for number in range(40):
+        he.sessions.set_up(account=f"home-{number:03}", device="tv", content_ids=("a",), limit=2)
+    await page.open(he.page_url)
+    await page.until("document.querySelectorAll('.card').length === 40")
+
+
 async def accounts_endOfScrollReportedLate_restOnARowAllTheSame(page: Page) -> None:
     """The browser may report the end of the viewer's scroll late, when the box already scrolls on to a whole row."""
     with HeadEnd(clock="manual") as he:
-        for number in range(40):
-            he.sessions.set_up(account=f"home-{number:03}", device="tv", content_ids=("a",), limit=2)
-        await page.open(he.page_url)
-        await page.until("document.querySelectorAll('.card').length === 40")
+        await open_forty(page, he)
         await page.run(f"{WATCH}; {BOX}.addEventListener('scroll', () => {BOX}.dispatchEvent(new Event('scrollend')))")
         await page.run(f"{BOX}.scrollIntoView(); {BOX}.focus()")
         await page.wheel("#accounts", 53)
@@ -91,10 +96,7 @@ async def accounts_endOfScrollReportedLate_restOnARowAllTheSame(page: Page) -> N
 
 async def accounts_byTheTabKey_showTheFocusedCardWhole(page: Page) -> None:
     with HeadEnd(clock="manual") as he:
-        for number in range(40):
-            he.sessions.set_up(account=f"home-{number:03}", device="tv", content_ids=("a",), limit=2)
-        await page.open(he.page_url)
-        await page.until("document.querySelectorAll('.card').length === 40")
+        await open_forty(page, he)
         await page.run(f"{BOX}.focus()")
         names = []
         for _ in range(80):
