@@ -206,6 +206,66 @@ static void context_ends_without_threads(void) {
   close(server);
 }
 
+/* The callbacks of some playbacks block, and the system starts no further callback thread. The log reports this once,
+ * although the library tries again. Then the context is freed. As soon as threads start again, the other callbacks run,
+ * although the first one still blocks. */
+enum { PLAYBACKS = 8 }; /* more than the callback threads that run already when the first callback blocks */
+static int blocks, is_freeing, may_go_on, went_on, closed_before;
+static int runs_io_thread(void) {
+  DIR *tasks = opendir("/proc/self/task");
+  struct dirent *entry;
+  int found = 0;
+  while (tasks && (entry = readdir(tasks))) {
+    char path[300], name[20] = "";
+    FILE *file;
+    snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
+    file = fopen(path, "r");
+    if (file && fgets(name, sizeof name, file)) found |= strncmp(name, "usher-io", 8) == 0;
+    if (file) fclose(file);
+  }
+  if (tasks) closedir(tasks);
+  return found;
+}
+static void on_closed(const usher_event *event, void *user_data) {
+  (void)user_data;
+  if (event->type != USHER_EVENT_PLAYBACK_CLOSED || get(&may_go_on)) return;
+  if (!get(&blocks)) fail_nth(FAIL_PTHREAD_CREATE, 1, 1);
+  add(&blocks, 1);
+  while (!get(&is_freeing) || (!get(&may_go_on) && runs_io_thread())) sleep_ms(5);
+  fail_stop();
+  add(&may_go_on, 1);
+  if (reaches(&closed, closed_before + PLAYBACKS, 5000)) add(&went_on, 1);
+}
+static void callbacks_block(void) {
+  int descriptors_before = descriptors(), threads_before = threads(), lines_before = get(&system_lines);
+  int index, seen;
+  usher_playback_options clear = USHER_PLAYBACK_OPTIONS_INIT;
+  usher_playback *playback;
+  usher_context *context;
+  snprintf(now, sizeof now, "callbacks block, no other thread starts");
+  alarm((unsigned)(25 * patience()));
+  closed_before = get(&closed);
+  context = opened();
+  usher_context_add_observer(context, on_closed, NULL, NULL, NULL);
+  clear.delegate = new_delegate(context, license_url());
+  clear.clear = 1;
+  for (index = 0; index < PLAYBACKS; index++) {
+    played += usher_player_play(new_player(context), &clear, &playback) == USHER_OK;
+    usher_playback_close(playback, USHER_CLOSE_DEFAULT);
+    if (!reaches(&blocks, 1, 5000)) tell(0, "the callback of the first playback blocks");
+  }
+  seen = fail_seen(FAIL_PTHREAD_CREATE);
+  while (fail_seen(FAIL_PTHREAD_CREATE) < seen + 4) sleep_ms(5);
+  add(&is_freeing, 1);
+  answers(USHER_OK, usher_context_free(context), "usher_context_free");
+  tell(get(&blocks) < PLAYBACKS && get(&went_on) == get(&blocks),
+      "at the end of the context the other callbacks run beside the %d that block", get(&blocks));
+  /* The log is a callback too: its lines come when threads start again. */
+  tell(get(&system_lines) == lines_before + 1, "the log reports the missing threads once (%d)",
+      get(&system_lines) - lines_before);
+  tell(is_clean(descriptors_before, threads_before), "everything has ended");
+}
+
 /* A callback of one context frees another context while the system refuses to start threads. */
 static usher_context *other;
 static int freed;
@@ -380,6 +440,7 @@ int main(void) {
   no_more_threads();
   threads_come_back();
   context_ends_without_threads();
+  callbacks_block();
   free_in_callback();
   timer_is_not_set();
   socket_is_not_watched();

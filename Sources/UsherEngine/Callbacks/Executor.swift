@@ -74,6 +74,7 @@ final class ThreadedExecutor: CallbackExecutor {
 
   /// Call inside the lock. Decides whether the ready lanes need one more thread; `bring` then wakes or starts that
   /// thread.
+  @inline(never)
   private func sendForOne() -> Help {
     guard !isComing, !ready.isEmpty, idle > 0 || threads < cap else { return .none }
     isComing = true
@@ -82,37 +83,38 @@ final class ThreadedExecutor: CallbackExecutor {
     return .starting
   }
 
-  /// Call after unlocking, so that the woken thread does not block on the lock.
-  private func bring(_ help: Help) {
+  /// Call after unlocking, so that the woken thread does not block on the lock. Returns false if the system did not
+  /// start the thread.
+  @discardableResult @inline(never)
+  private func bring(_ help: Help) -> Bool {
     switch help {
-    case .none: break
-    case .waking: monitor.signal()
-    case .starting: startThread()
+    case .none: return true
+    case .waking:
+      monitor.signal()
+      return true
+    case .starting: return startThread()
     }
   }
 
-  private func startThread() {
+  private func startThread() -> Bool {
     let me = Unmanaged.passRetained(self)
-    if platform_thread_start(runExecutorThread, me.toOpaque(), 0, nil) != 0 {
-      me.release()
-      let starved = monitor.locked { () -> (() -> Void)? in
-        threads -= 1
-        isComing = false
-        monitor.broadcast()
-        return onStarved
-      }
-      starved?()
+    if platform_thread_start(runExecutorThread, me.toOpaque(), 0, nil) == 0 { return true }
+    me.release()
+    let starved = monitor.locked { () -> (() -> Void)? in
+      threads -= 1
+      isComing = false
+      monitor.broadcast()
+      return onStarved
     }
+    starved?()
+    return false
   }
 
   /// Sets the function that runs, on any thread, when the system did not start a thread; nil removes it.
   func setOnStarved(_ call: (() -> Void)?) { monitor.locked { onStarved = call } }
 
-  /// Any thread: wakes or starts a thread if jobs wait for one. Returns false if jobs still wait and no thread runs.
-  func startThreads() -> Bool {
-    bring(monitor.locked { sendForOne() })
-    return monitor.locked { ready.isEmpty || threads > 0 }
-  }
+  /// Any thread: wakes or starts a thread if jobs wait for one. Returns false if the system did not start the thread.
+  func startThreads() -> Bool { bring(monitor.locked { sendForOne() }) }
 
   fileprivate func work() {
     beginThread("usher-callback")
@@ -195,10 +197,11 @@ final class ThreadedExecutor: CallbackExecutor {
     if let last { platform_thread_join(last) }
   }
 
-  /// Call inside the lock. Waits until no thread runs. Returns nil if no job is left.
+  /// Call inside the lock. Waits until no thread runs, or until it is time to try again to start a thread for jobs that
+  /// wait. Returns nil if no job is left.
   private func helpAtEnd() -> Help? {
-    while threads > 0 { monitor.wait() }
-    return ready.isEmpty ? nil : sendForOne()
+    while threads > 0 { if !monitor.wait(until: platform_monotonic_ms() &+ 100), !ready.isEmpty { break } }
+    return ready.isEmpty && threads == 0 ? nil : sendForOne()
   }
 
   /// If the system starts no callback thread, runs the queued jobs on the calling thread. The thread that ends the
