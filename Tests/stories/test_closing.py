@@ -397,6 +397,36 @@ def test_playback_closedWhileItsObserverIsBusy_isWaitedForUntilTold(stage: Stage
     stage.held_callbacks = 0
 
 
+def test_waitClosed_whileACallbackBlocks_andAnotherThreadFreesTheContext_keepsItsTimeLimit(
+    stage: Stage, lib: Any
+) -> None:
+    """The thread that waits may also be late: then its handle is invalid already."""
+    blocks, gate = threading.Event(), threading.Event()
+
+    def slow(event: usher.Event) -> None:
+        if event.type is E.PLAYBACK_CLOSED:
+            blocks.set()
+            gate.wait(60)
+
+    context = usher.Context(proxy="")
+    context.add_observer(slow)
+    delegate = usher.SSPDelegate(
+        context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url
+    )
+    playback = usher.Player(context).play(delegate=delegate, clear=True)
+    playback.close()
+    assert blocks.wait(REAL_TIMEOUT_S)
+    waiting = stage.call(playback.wait_closed, 1_000)
+    assert stage.still_waiting(waiting)
+    free = stage.call(lib.usher_context_free, context._handle)
+    context._has_handle = False
+    error = waiting.exception(REAL_TIMEOUT_S)
+    assert isinstance(error, usher.UsherTimeoutError | usher.InvalidHandleError)
+    assert not free.done()
+    gate.set()
+    free.result(REAL_TIMEOUT_S)
+
+
 def test_certificate_whoseServerHangs_endsWithThePlayback(stage: Stage) -> None:
     stage.headend.faults.add("certificate", Fault.stall("before"))
     playback = stage.play(

@@ -191,7 +191,10 @@ extension Engine {
   package func waitForClose(_ id: PlaybackID, _ timeout: Milliseconds?) -> Status {
     let wait = Wait<Status>()
     submit { self.waitForClose(wait, id, timeout) }
-    return wait.wait()
+    guard let timeout, !clock.isManual else { return wait.wait() }
+    // The I/O thread ends the wait in time, unless another thread has freed the context: then this thread must not wait
+    // for a callback that takes longer.
+    return wait.wait(until: monotonicMilliseconds() &+ Int64(clamping: timeout)) ?? .timeout
   }
 
   /// Ends `wait` when the playback is closed. If the host has asked to tear down a session that the playback left,
