@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import plots
-from measure import Goal, Program, Run, interleaved, ratio, spread
+from measure import Goal, Program, Run, in_turns, interleaved, ratio, spread
 from report import Section
 from server import Server
 
@@ -153,27 +153,27 @@ def measure_paced(run: Run, server: Server, pace: int) -> Section:
 
 
 def measure_journal(run: Run) -> list[Section]:
-    """Measures what the journal costs, with as many sessions as one page of it has. The runs are long, and the warm-up
-    has the first write of the file to the disk, because the library calls fdatasync() once a second."""
-    sessions, rounds, warm_up = (64, 2, 2) if run.quick else (64, 2400, 600)
+    """Measures what the journal costs, with as many sessions as one page of it has. The warm-up has the first write of
+    the file to the disk, because the library calls fdatasync() once a second."""
+    turns, warm_up = (2, 2) if run.quick else (800, 600)
     # In the build folder, because a folder for temporary files may be in memory, where no disk writes it.
     with Server() as server, tempfile.TemporaryDirectory(dir=run.programs) as folder:
-        base = ("--base", server.base(), "--sessions", sessions, "--rounds", rounds, "--warm-up", warm_up)
+        base = ("--base", server.base(), "--sessions", 64, "--warm-up", warm_up)
         journal = ("--journal", Path(folder) / "journal")
         found = [
             Program(OURS, run.c_for_small_differences("beats_usher", *base)),
             Program(JOURNAL_CLEAR, run.c_for_small_differences("beats_usher", *base, *journal)),
             Program(JOURNAL_KEY, run.c_for_small_differences("beats_usher", *base, *journal, "--variant", 3)),
         ]
-        interleaved(found, run.repetitions)
+        in_turns(found, turns, 10)
     ratios = {program.name: ratio(program.cpu_us, found[0].cpu_us) for program in found}
     rows = [
         [program.name, spread(program.cpu_us).text(), spread(program.wall_us).text(), ratios[program.name].text(2)]
         for program in found
     ]
     words = """\
-64 sessions, all due at once; each heartbeat replaces the record of its session in the journal. `malloc()` keeps its
-memory in these runs, as in those with a guardian."""
+64 sessions, all due at once; each heartbeat replaces the record of its session in the journal. As with the guardian,
+the programs run at the same time and play ten rounds in a turn, and `malloc()` keeps its memory."""
     section = Section("Journal", words, ["", "CPU µs per beat", "wall µs per beat", "CPU / without"], rows)
     section.goals = [
         Goal(f"64 sessions: CPU per heartbeat, {name} / libusher", ratios[name].median, 1.10)

@@ -3,6 +3,7 @@ round."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import statistics
@@ -75,7 +76,9 @@ class Program:
     """How many times a thread of the program went to sleep, per operation, one value for each round."""
 
     def run(self) -> None:
-        told = told_by(self.command)
+        self.add(told_by(self.command))
+
+    def add(self, told: dict[str, Any]) -> None:
         self.cpu_us.append(told["cpu_ns"] / told["operations"] / 1000)
         self.wall_us.append(told["wall_ns"] / told["operations"] / 1000)
         self.waits.append(told["waits"] / told["operations"])
@@ -88,6 +91,41 @@ def interleaved(programs: Sequence[Program], repetitions: int) -> None:
         first = repetition % len(programs)
         for program in [*programs[first:], *programs[:first]]:
             program.run()
+
+
+def in_turns(programs: Sequence[Program], turns: int, rounds: int) -> None:
+    """Runs the programs at the same time, with `--turns`, and gives each its turns of `rounds` rounds: a, b, c, b, c, a
+    .... A turn takes some hundredths of a second. So other work on the machine affects all programs, and differences of
+    one per cent can be seen. Each program must have started and warmed up before it answers its first turn."""
+    more = ["--turns", str(rounds), "--rounds", str(turns * rounds)]
+    with contextlib.ExitStack() as ending:
+        running = []
+        for program in programs:
+            process = ending.enter_context(
+                subprocess.Popen(
+                    [*program.command, *more],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    bufsize=1,
+                )
+            )
+            ending.callback(process.kill)
+            running.append((program, process))
+        for number in range(turns):
+            first = number % len(running)
+            for program, process in [*running[first:], *running[:first]]:
+                assert process.stdin and process.stdout and process.stderr
+                process.stdin.write(".")
+                process.stdin.flush()
+                line = process.stdout.readline()
+                if not line:
+                    raise RuntimeError(f"{' '.join(program.command)}: {process.stderr.read().strip()}")
+                program.add(json.loads(line))
+        for program, process in running:
+            if process.wait(60):
+                raise RuntimeError(f"{' '.join(program.command)}: exit code {process.returncode}")
 
 
 @dataclass(frozen=True)

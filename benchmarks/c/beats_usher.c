@@ -45,16 +45,21 @@ int main(int argc, char **argv) {
   usher_pending pending = USHER_PENDING_INIT;
   host_check(usher_context_pending(me.context, &pending), "usher_context_pending");
   const uint64_t period = pending.next_timer_ms;
-  bench_clock spent = {0};
-  for (int round = -options.warm_up; round < options.rounds; round++) {
-    const bench_clock start = bench_now();
+  for (int round = 0; round < options.warm_up; round++) one_round(&me, options.variant, period);
+  const int turn = options.turns ? options.turns : options.rounds;
+  bench_clock start = bench_now();
+  for (int round = 1; round <= options.rounds; round++) {
+    if (options.turns && round % turn == 1 % turn) bench_await_turn(&start);
     one_round(&me, options.variant, period);
-    if (round >= 0) bench_add(&spent, start);
+    if (round % turn != 0) continue;
+    bench_clock spent = {0};
+    bench_add(&spent, start);
+    bench_print(spent, (int64_t)turn * options.sessions);
+    start = bench_now();
   }
   const long beats = (long)options.rounds * options.sessions;
   if (is_observed && atomic_load(&told) < beats) bench_fail("the observer", "did not receive every KEPT_ALIVE");
   if (host_active(&me) != options.sessions) bench_fail("the sessions", "not all active at the end");
-  bench_print(spent, beats);
   host_close(&me);
   return 0;
 }

@@ -28,6 +28,7 @@ bench_options bench_read(int argc, char **argv) {
       {"--ahead", &options.ahead, NULL},
       {"--prepare", &options.prepare, NULL},
       {"--at-once", &options.at_once, NULL},
+      {"--turns", &options.turns, NULL},
   };
   const size_t count = sizeof known / sizeof *known;
   for (int i = 1; i < argc; i += 2) {
@@ -41,7 +42,7 @@ bench_options bench_read(int argc, char **argv) {
     fprintf(stderr,
         "usage: %s --base URL [--sessions N] [--in-flight N] [--rounds N] [--warm-up N] [--ca FILE] [--seconds N]\n"
         "       [--spread N] [--pace N] [--variant N] [--journal FILE] [--ahead N] [--prepare N]\n"
-        "       [--at-once N]\n",
+        "       [--at-once N] [--turns N]\n",
         argv[0]);
     exit(2);
   }
@@ -73,9 +74,15 @@ void bench_add(bench_clock *sum, bench_clock start) {
   sum->waits += end.waits - start.waits;
 }
 
+void bench_await_turn(bench_clock *start) {
+  if (getchar() == EOF) bench_fail("the standard input", "ended before the last turn");
+  start->wall_ns = read_clock(CLOCK_MONOTONIC);
+}
+
 void bench_print(bench_clock spent, int64_t operations) {
   printf("{\"operations\": %" PRId64 ", \"cpu_ns\": %" PRId64 ", \"wall_ns\": %" PRId64 ", \"waits\": %" PRId64 "}\n",
       operations, spent.cpu_ns, spent.wall_ns, spent.waits);
+  fflush(stdout);
 }
 
 void bench_fail(const char *what, const char *why) {

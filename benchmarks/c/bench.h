@@ -24,6 +24,7 @@ typedef struct bench_options {
   int ahead; /* 1: libusher opens its connections before the first play */
   int prepare; /* 1: the content token comes from a callback that takes 50 ms; 2: and libusher prepares the next item */
   int at_once; /* 1: a zap of libusher does not wait for the teardown */
+  int turns; /* the program plays this many rounds, waits for its next turn, and so on; 0: it does not wait */
 } bench_options;
 
 /** Reads the options `--base URL --sessions N ...`. If an option is wrong, ends the program with exit code 2. */
@@ -44,6 +45,10 @@ bench_clock bench_now(void);
 
 /** Adds the time since `start` to `sum`. */
 void bench_add(bench_clock *sum, bench_clock start);
+
+/** Waits for the turn of this program: one byte on the standard input. The CPU time since `start` counts for the turn,
+    because other threads may work while this one waits. The real time of the wait does not. */
+void bench_await_turn(bench_clock *start);
 
 /** Prints the result as one line of JSON. */
 void bench_print(bench_clock spent, int64_t operations);
