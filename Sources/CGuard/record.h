@@ -19,7 +19,7 @@
 
 /* "UsherRec" in memory. */
 #define USHER_RECORD_MAGIC 0x6365527265687355ull
-#define USHER_RECORD_VERSION 1u
+#define USHER_RECORD_VERSION 2u
 
 /* States of an area. */
 #define USHER_AREA_IN_USE 1u
@@ -112,23 +112,36 @@ static inline size_t usher_record_area_size(uint32_t header_size, uint32_t copy_
 
 static inline void usher_record_end(void *area) { ((usher_record_header *)area)->state = USHER_AREA_ENDED; }
 
+/* Mixes a word and its offset in the record. */
+static inline uint64_t usher_record_mixed(size_t at, uint64_t word) {
+  word += (at / 8 + 1) * 0x9E3779B97F4A7C15ull;
+  word = (word ^ (word >> 32)) * 0xBF58476D1CE4E5B9ull;
+  return word ^ (word >> 29);
+}
+
+/* Returns the sum of the mixed words of `length` bytes, a multiple of 8. If some words change, only their part of the
+ * sum changes. */
+__attribute__((noinline, unused)) static uint64_t usher_record_sum(const void *bytes, size_t length) {
+  uint64_t sum = 0;
+  for (size_t at = 0; at < length; at += 8) {
+    uint64_t word;
+    memcpy(&word, (const uint8_t *)bytes + at, sizeof word);
+    sum += usher_record_mixed(at, word);
+  }
+  return sum;
+}
+
+/* Returns the checksum of `length` bytes whose words have this usher_record_sum(). */
+static inline uint64_t usher_record_sum_end(uint64_t sum, uint64_t sequence, uint64_t length) {
+  sum += (sequence ^ USHER_RECORD_MAGIC) * 0x9E3779B97F4A7C15ull + length;
+  sum = (sum ^ (sum >> 32)) * 0x94D049BB133111EBull;
+  return sum ^ (sum >> 29);
+}
+
 /* Detects a copy that was written only in part; it is no protection against an attacker. `length` is a multiple of 8.
  */
 static inline uint64_t usher_record_checksum(uint64_t sequence, const void *bytes, uint64_t length) {
-  const uint8_t *at = (const uint8_t *)bytes;
-  uint64_t sum = (sequence ^ USHER_RECORD_MAGIC) * 0x9E3779B97F4A7C15ull + length;
-  const uint8_t *end = at + (length & ~7ull);
-  /* Most of the time of a write; eight words in a round take a third fewer instructions. */
-#define USHER_RECORD_STEP(number) \
-  memcpy(&word, at + 8 * (number), 8), sum = (sum ^ (sum >> 29) ^ word) * 0xBF58476D1CE4E5B9ull
-  uint64_t word;
-  for (; end - at >= 64; at += 64) {
-    USHER_RECORD_STEP(0), USHER_RECORD_STEP(1), USHER_RECORD_STEP(2), USHER_RECORD_STEP(3);
-    USHER_RECORD_STEP(4), USHER_RECORD_STEP(5), USHER_RECORD_STEP(6), USHER_RECORD_STEP(7);
-  }
-  for (; at < end; at += 8) USHER_RECORD_STEP(0);
-#undef USHER_RECORD_STEP
-  return sum ^ (sum >> 32);
+  return usher_record_sum_end(usher_record_sum(bytes, (size_t)length & ~(size_t)7), sequence, length);
 }
 
 /* Ends the write of a copy whose `length` bytes are in place. */
@@ -158,19 +171,54 @@ static inline size_t usher_record_token_at(const uint8_t *record, size_t length,
 /* Replaces the token of a record, which is at `at`, and the end of the lease. */
 static inline void usher_record_update(
     uint8_t *record, size_t at, const void *token, size_t size, int64_t expires_boot_ms, int64_t expires_wall_ms) {
-  usher_record fixed;
   memcpy(record + at, token, size);
-  memcpy(&fixed, record, sizeof fixed);
-  fixed.expires_boot_ms = expires_boot_ms;
-  fixed.expires_wall_ms = expires_wall_ms;
-  memcpy(record, &fixed, sizeof fixed);
+  memcpy(record + offsetof(usher_record, expires_boot_ms), &expires_boot_ms, sizeof expires_boot_ms);
+  memcpy(record + offsetof(usher_record, expires_wall_ms), &expires_wall_ms, sizeof expires_wall_ms);
 }
 
-/* Writes a record again, with another token of the same length and a later end: the common case. `from` is the newest
- * copy of the slot, `to` the other one; both have `copy_size` bytes. Returns 0 if usher_record_token_at() does not find
- * the token; then `to` has not changed. */
+/* What the writer knows, in its own memory, about both copies of a slot after usher_record_renew(): they differ only in
+ * the token and in the end of the lease. */
+typedef struct usher_record_shape {
+  /* The usher_record_sum() of all words that are the same in both copies. */
+  uint64_t sum;
+  /* The first and the last word of those that have the token: they may also have bytes beside it. */
+  uint8_t first[8];
+  uint8_t last[8];
+  /* The length of the record, and where it has the token. */
+  uint32_t length;
+  uint32_t token_at;
+  /* 0: the two copies may differ in more. */
+  uint32_t token_size;
+} usher_record_shape;
+
+/* Returns the usher_record_sum() of the words that have the token or the end of the lease. It does not read them in the
+ * record, because the processor may wait long for that memory. */
+static inline uint64_t usher_record_changing_sum(
+    const usher_record_shape *shape, const void *token, int64_t expires_boot_ms, int64_t expires_wall_ms) {
+  const size_t from = shape->token_at, to = from + shape->token_size;
+  size_t at = from & ~(size_t)7;
+  uint64_t word, sum = usher_record_mixed(offsetof(usher_record, expires_boot_ms), (uint64_t)expires_boot_ms) +
+                       usher_record_mixed(offsetof(usher_record, expires_wall_ms), (uint64_t)expires_wall_ms);
+  for (; at < to; at += 8) {
+    if (at >= from && at + 8 <= to) {
+      memcpy(&word, (const uint8_t *)token + (at - from), sizeof word);
+    } else {
+      uint8_t bytes[8];
+      memcpy(bytes, at + 8 > to ? shape->last : shape->first, sizeof bytes);
+      const size_t begin = at < from ? from : at, end = at + 8 > to ? to : at + 8;
+      memcpy(bytes + (begin - at), (const uint8_t *)token + (begin - from), end - begin);
+      memcpy(&word, bytes, sizeof word);
+    }
+    sum += usher_record_mixed(at, word);
+  }
+  return sum;
+}
+
+/* Writes a record again, with another token of the same length and a later end. `from` is the newest copy of the slot,
+ * `to` the other one; both have `copy_size` bytes. Sets `shape`, so that usher_record_renew_again() can do the next
+ * renewal of the slot. Returns 0 if usher_record_token_at() does not find the token; then `to` has not changed. */
 static inline int usher_record_renew(const void *from, void *to, size_t copy_size, uint64_t sequence, const void *last,
-    const void *token, size_t size, int64_t expires_boot_ms, int64_t expires_wall_ms) {
+    const void *token, size_t size, int64_t expires_boot_ms, int64_t expires_wall_ms, usher_record_shape *shape) {
   const uint8_t *source = (const uint8_t *)from + sizeof(usher_record_copy);
   uint8_t *body = (uint8_t *)to + sizeof(usher_record_copy);
   uint64_t length;
@@ -181,7 +229,28 @@ static inline int usher_record_renew(const void *from, void *to, size_t copy_siz
   memcpy(body, source, (size_t)length);
   usher_record_update(body, at, token, size, expires_boot_ms, expires_wall_ms);
   usher_record_seal(to, sequence, length);
+  shape->length = (uint32_t)length;
+  shape->token_at = (uint32_t)at;
+  shape->token_size = (uint32_t)size;
+  memcpy(shape->first, body + (at & ~(size_t)7), sizeof shape->first);
+  memcpy(shape->last, body + usher_record_padded(at + size) - 8, sizeof shape->last);
+  shape->sum = usher_record_sum(body, (size_t)length) -
+               usher_record_changing_sum(shape, token, expires_boot_ms, expires_wall_ms);
   return 1;
+}
+
+/* Does the same as usher_record_renew(), if the slot has a shape and the token has the size of the last one: the common
+ * case. Both copies have all other bytes of the record already, so it writes only the token, the end and the head, and
+ * reads nothing in the area. */
+static inline void usher_record_renew_again(void *to, uint64_t sequence, const usher_record_shape *shape,
+    const void *token, int64_t expires_boot_ms, int64_t expires_wall_ms) {
+  usher_record_copy *head = (usher_record_copy *)to;
+  uint8_t *body = (uint8_t *)to + sizeof *head;
+  const uint64_t sum = shape->sum + usher_record_changing_sum(shape, token, expires_boot_ms, expires_wall_ms);
+  usher_record_update(body, shape->token_at, token, shape->token_size, expires_boot_ms, expires_wall_ms);
+  head->sequence = sequence;
+  head->length = shape->length;
+  head->checksum = usher_record_sum_end(sum, sequence, shape->length);
 }
 
 /* Copies the record of a copy to `out`, which has room for `copy_size` bytes. Returns its length; 0 if the copy has no
@@ -223,8 +292,8 @@ static inline const uint8_t *usher_record_next(
   return bytes;
 }
 
-/* Returns the bytes of the field of this kind with the number `index` among those of its kind, and sets `size`; NULL if
- * the record has no such field. */
+/* Returns the bytes of a field, and sets `size`; NULL if the record has no such field. `index` counts only the fields
+ * of this `kind`, from 0. */
 static inline const uint8_t *usher_record_find(
     const void *record, size_t length, uint32_t kind, size_t index, size_t *size) {
   size_t at = 0;

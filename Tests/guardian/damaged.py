@@ -28,10 +28,14 @@ COPIES = 5
 
 
 def checksum(sequence: int, data: bytes) -> int:
-    total = (((sequence ^ MAGIC) * 0x9E3779B97F4A7C15) + len(data)) & MASK
-    for (word,) in struct.iter_unpack("<Q", data):
-        total = ((total ^ (total >> 29) ^ word) * 0xBF58476D1CE4E5B9) & MASK
-    return total ^ (total >> 32)
+    total = (sequence ^ MAGIC) * 0x9E3779B97F4A7C15 + len(data)
+    for index, (word,) in enumerate(struct.iter_unpack("<Q", data)):
+        word = (word + (index + 1) * 0x9E3779B97F4A7C15) & MASK
+        word = ((word ^ (word >> 32)) * 0xBF58476D1CE4E5B9) & MASK
+        total += word ^ (word >> 29)
+    total &= MASK
+    total = ((total ^ (total >> 32)) * 0x94D049BB133111EB) & MASK
+    return total ^ (total >> 29)
 
 
 @dataclass

@@ -7,9 +7,12 @@ package final class RecordArea: RecordKeeper {
   private let memory: UnsafeMutableRawBufferPointer
   private let copySize: Int
   private var slots: RecordSlots
-  /// The length of the longest record so far. A copy may still have the end of a record that was longer than its last
-  /// one, so `clear` wipes as much as this.
+  /// The length of the longest record so far. A short record overwrites only the beginning of a longer record in the
+  /// same copy. So `clear` wipes `longest` bytes of each copy, not only the length of its last record.
   private var longest = 0
+  /// For each slot: what a renewal knows about its two copies. `keep` sets the shape of a slot before `renew` reads it,
+  /// so the memory begins without values, and slots that are never used take none.
+  private let shapes: UnsafeMutablePointer<usher_record_shape>
 
   /// The size of the header of an area: one page, so that the copies begin on a page.
   package static var headerSize: Int { 4096 }
@@ -28,6 +31,7 @@ package final class RecordArea: RecordKeeper {
     self.memory = memory
     self.copySize = copySize
     slots = RecordSlots(count: slotCount)
+    shapes = .allocate(capacity: slotCount)
     var header = usher_record_header()
     header.magic = USHER_RECORD_MAGIC
     header.version = USHER_RECORD_VERSION
@@ -41,6 +45,8 @@ package final class RecordArea: RecordKeeper {
     memory.storeBytes(of: header, as: usher_record_header.self)
   }
 
+  deinit { shapes.deallocate() }
+
   /// Writes the settings of the context, which hold for all records.
   /// - Returns: false if they do not fit.
   func keepSettings(_ write: (UnsafeMutableRawBufferPointer) -> Int?) -> Bool {
@@ -52,10 +58,12 @@ package final class RecordArea: RecordKeeper {
 
   package func keep(_ record: RecoveryRecord, of playback: PlaybackID) -> Bool {
     guard let write = slots.next(of: playback) else { return false }
+    shapes[write.slot].token_size = 0
     let copy = copy(write.copy &+ 1)
     let body = body(of: copy)
     guard let length = record.write(playback, into: body) else {
-      // The copy is invalid now, and the other copy has an old token. Clear both.
+      // This copy is invalid now, and the other copy may have a record with an old token. Clear both copies, so that the
+      // guardian does not use that token.
       wipe(body.bindMemory(to: UInt8.self))
       clear(playback)
       return false
@@ -67,13 +75,20 @@ package final class RecordArea: RecordKeeper {
   }
 
   package func renew(_ playback: PlaybackID, token: Secret, after last: Secret, lifetime: Milliseconds) -> Bool {
-    guard let old = slots.last(of: playback), token.count == last.count else { return false }
+    guard token.count == last.count, let old = slots.last(of: playback) else { return false }
     let new = RecordSlots.Write(slot: old.slot, sequence: old.sequence &+ 1)
     let end = RecoveryRecord.end(of: lifetime)
-    let isDone = usher_record_renew(
-      copy(old.copy &+ 1).baseAddress, copy(new.copy &+ 1).baseAddress, copySize, new.sequence, last.address,
-      token.address, token.count, end.boot, end.wall)
-    return isDone != 0 && slots.next(of: playback) != nil
+    let target = copy(new.copy &+ 1).baseAddress
+    let shape = shapes + old.slot
+    if token.count > 0, Int(shape.pointee.token_size) == token.count {
+      usher_record_renew_again(target, new.sequence, shape, token.address, end.boot, end.wall)
+    } else if usher_record_renew(
+      copy(old.copy &+ 1).baseAddress, target, copySize, new.sequence, last.address, token.address, token.count,
+      end.boot, end.wall, shape) == 0
+    {
+      return false
+    }
+    return slots.next(of: playback) != nil
   }
 
   package func clear(_ playback: PlaybackID) {
@@ -105,12 +120,14 @@ package final class RecordArea: RecordKeeper {
   }
 
   /// - Parameter index: 0 for the settings; then the copies of the slots follow.
+  @inline(never)
   private func copy(_ index: Int) -> UnsafeMutableRawBufferPointer {
     let start = Self.headerSize &+ index &* copySize
     return UnsafeMutableRawBufferPointer(rebasing: memory[start..<(start &+ copySize)])
   }
 
   /// The bytes behind the head of a copy.
+  @inline(never)
   private func body(of copy: UnsafeMutableRawBufferPointer) -> UnsafeMutableRawBufferPointer {
     UnsafeMutableRawBufferPointer(rebasing: copy[MemoryLayout<usher_record_copy>.size...])
   }

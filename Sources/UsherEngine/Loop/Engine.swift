@@ -38,8 +38,9 @@ package struct EngineOptions {
 }
 
 /// One context and its I/O thread. Only this thread changes the players and playbacks of the context; other threads
-/// `submit` commands to it. The engine has the loop, the clock, the timers and the tables of players and playbacks;
-/// commands, replies, requests, host code, secrets, slots, events and closing belong to separate types.
+/// `submit` commands to it. The engine has the loop, the clock, the timers, the tables of players and playbacks, the
+/// origins to which the host wants connections ahead, and the guardian; commands, replies, requests, host code,
+/// secrets, slots, events and closing belong to separate types.
 package final class Engine {
   package let options: EngineOptions
   let clock: Clock

@@ -90,7 +90,7 @@ import Testing
     scene.die(with: "s1")
     scene.image.start.withUnsafeMutableBytes { all in
       var header = all.loadUnaligned(as: usher_journal_header.self)
-      header.version = 2
+      header.version = UInt32(USHER_RECORD_VERSION) + 1
       header.checksum = usher_journal_header_checksum(&header)
       withUnsafeBytes(of: header) { all.copyBytes(from: $0) }
     }

@@ -89,6 +89,30 @@ import Testing
     }
   }
 
+  /// A later renewal writes only the token, the end of the lease and the head of the older copy. If another process has
+  /// changed any other byte of this copy, the reader refuses the copy and finds the record before.
+  @Test func renewal_ofACopyThatAnotherProcessChanged_leavesTheOneBefore() throws {
+    let memory = RecordMemory()
+    #expect(memory.area.keep(record("s1", addresses: "h:443:192.0.2.1"), of: 7))
+    #expect(memory.area.renew(7, token: secret("s2"), after: secret("s1"), lifetime: 50_000))
+    let older = UnsafeMutableRawBufferPointer(rebasing: memory.slot(0)[memory.copySize...])
+    let length = Int(older.load(fromByteOffset: 16, as: UInt64.self))
+    let lease = 24 + MemoryLayout<usher_record>.offset(of: \.expires_boot_ms)!
+    let token = try #require((24..<older.count).first { older[$0] == 0x73 && older[$0 + 1] == 0x31 })
+    let written = Set(lease..<(lease + 16)).union([token, token + 1])
+    for index in 24..<(24 + length) where !written.contains(index) {
+      let before = Array(memory.slot(0))
+      older[index] ^= 0x40
+      #expect(memory.area.renew(7, token: secret("s3"), after: secret("s2"), lifetime: 60_000))
+      let found = memory.read(0)?.fields.contains("2 t: s2")
+      // The renewal reads the word that has the token, so its checksum agrees with the other bytes of this word.
+      if index / 8 != token / 8 { #expect(found == true, "byte \(index)") }
+      memory.slot(0).copyBytes(from: before)
+      #expect(memory.area.renew(7, token: secret("s2"), after: secret("s3"), lifetime: 60_000))
+      memory.slot(0).copyBytes(from: before)
+    }
+  }
+
   /// The host dies while it writes a record: wherever the write stops, the reader finds the record before.
   @Test func record_writtenOnlyInPart_leavesTheOneBefore() {
     let memory = RecordMemory()
