@@ -242,8 +242,9 @@ def silent_denials(watch: Watch, calm: Calm) -> Iterator[str]:
 
 
 def silent_ends(watch: Watch) -> Iterator[str]:
-    """Returns the playbacks of a closed context without PLAYBACK_CLOSED, and the sessions that the head-end still holds
-    although no event has said that the host may have left one there."""
+    """Returns two kinds of faults for each closed context: a playback whose last event is not PLAYBACK_CLOSED; and a
+    session that the head-end still holds, although no event of its playback was a TEARDOWN_ERROR or had
+    `orphan_possible`."""
     for life in watch.lives:
         if not life.is_closed:
             continue

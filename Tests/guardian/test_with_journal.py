@@ -31,7 +31,8 @@ def test_hostKilled_guardianGivesTheSlotBack_andTheNextContextHarmsNothing(
 
 
 def test_hostAndGuardianKilled_nextContextGivesTheSlotBack(killing: Killing, tmp_path: Path) -> None:
-    """A stopped host cannot start a new guardian, so both end without a teardown, as at a loss of power."""
+    """The test stops the host (SIGSTOP), so that the host cannot start a new guardian, and then kills guardian and
+    host. Neither of them sends a teardown, as at a loss of power."""
     journal = tmp_path / "journal"
     with killing.playing(journal_file=journal) as host:
         process = host.guardian()

@@ -445,8 +445,8 @@ def test_certificateStep_whoseDownloadFails_failsAndIsTriedAgain(stage: Stage) -
 
 
 def test_contentIdentifierStep_answers_inPlaceOfTheBuiltInRule(stage: Stage) -> None:
-    """contentIdentifier(url) returns the identifier that goes into the SPC
-    (delegates.md: Token map; delegates.md: Hooks)."""
+    """If the delegate has the hook `content_identifier`, the library does not use the built-in rule: the hook gets the
+    URL or asset ID, and its answer is the content identifier (delegates.md: Token map; delegates.md: Hooks)."""
     asked: list[Any] = []
 
     def content_identifier(self: Any, call: usher.HookCall[bytes]) -> bytes:

@@ -235,8 +235,8 @@ def test_hookOfARenewal_thatFails_isReportedAsALicenceError(stage_factory: Stage
 
 @pytest.mark.breaks_rules("late-beat")
 def test_renewal_whoseHookDoesNotAnswer_isMissedAfterOnePeriod(stage_factory: StageFactory) -> None:
-    """The hook for a renewal does not answer for many periods. The library reports RENEWAL_MISSED when the lease ends,
-    and RECOVERED when the renewal has succeeded."""
+    """The hook for a renewal does not answer for many periods. After one period without an answer, the library reports
+    HEARTBEAT_ERROR with the status RENEWAL_MISSED. When the renewal has succeeded, the library reports RECOVERED."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 9.0})
     slow = Slow(is_renewal)
     delegate = hooked(stage, "clearkey", slow, hook="license_body", hook_timeout_ms=600_000)

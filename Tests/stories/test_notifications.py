@@ -26,7 +26,7 @@ LICENSE_CODES = [
     *range(4000, 4023),
     *(4024, 4025, 4027),
 ]
-"""All error codes in the tables of the licence services (errors.md: Words)."""
+"""All error codes in the table of the SSP licence service (errors.md: SSP licence service error codes)."""
 
 
 def failing(stage: Stage, route: str, fault: Fault) -> usher.UsherError:
@@ -237,7 +237,7 @@ def test_setupError_1007_isTheLimitOnlyFromTheSessionManager(stage: Stage) -> No
 
 @pytest.mark.parametrize("code", LICENSE_CODES)
 def test_licenceError_ofEachCode_isExplained(stage_factory: StageFactory, code: int) -> None:
-    """For each code of the licence services, the host gets the explanation of this code (errors.md: Words)."""
+    """For each code of the SSP licence service, the host gets the explanation of this code (errors.md: Words)."""
     stage = stage_factory(headend={"ssm_required": "never"})
     playback = stage.play(delegate=stage.delegate(ssm_url=None))
     stage.headend.faults.add("license", Fault.error(code, message=f"code {code}"))

@@ -176,7 +176,8 @@ def test_prepare_forAnotherItem_replacesTheFirst(stage: Stage) -> None:
 
 
 def test_prepare_afterItsTime_isDropped(stage: Stage) -> None:
-    """A token may be too old by then: the play asks for a new one."""
+    """After `keep_ms` the prepared token may be too old. So the library drops the prepared item, and asks for a new
+    token when the host plays the item."""
     tokens = Tokens(stage)
     delegate = stage.delegate(token_callback=tokens)
     stage.player.prepare(delegate=delegate, keep_ms=5_000)

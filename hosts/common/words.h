@@ -12,7 +12,8 @@
 /* Writes two or three lines: what has happened, what the viewer can do, and the code of the server, if any. */
 void words_of_error(const usher_error *error, char out[WORDS_MAX]);
 
-/* Writes the lines of words_of_error(), and a line that libusher repeats the set-up for at most `seconds`. */
+/* Writes the lines of words_of_error(), and one more line, which says that the host waits until another device stops,
+ * for at most `seconds` seconds. */
 void words_of_wait(const usher_error *error, long seconds, char out[WORDS_MAX]);
 
 /* The name of a host's option, and the name of the field of libusher that gets the option's value. */

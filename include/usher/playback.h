@@ -98,7 +98,8 @@ USHER_API int32_t usher_playback_wait_session(usher_playback *playback, uint32_t
 
 /**
  * Waits until a playback is closed, and in threaded mode until its observers have received USHER_EVENT_PLAYBACK_CLOSED.
- * In pumped mode it does not wait for a pump. It does not close the playback.
+ * In pumped mode this event may still wait for usher_context_pump() when the function returns. The function does not
+ * close the playback.
  *
  * @param playback    the playback.
  * @param timeout_ms  longest wait on the context's clock, ms; USHER_OFF: no limit.

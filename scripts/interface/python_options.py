@@ -198,7 +198,7 @@ def options(headers: Headers) -> str:
         + f"\n\nENUMERATIONS: dict[str, type[IntEnum]] = {{\n{table(enumerations)}}}\n"
         '"""The enumeration of each option that has one."""\n\n'
         f"LARGEST = {{\n{table(limits)}}}\n"
-        '"""The largest values of options that have a limit of their own."""\n'
+        '"""The largest values of some options. For all other numbers, Python checks only the limit of the C type."""\n'
         f"STRUCTURES: dict[str, tuple[str, ...]] = {{\n{table(structures)}}}\n"
         '"""The C structures that have the options of each class. A class also has the options of its base class."""\n'
     )

@@ -5,7 +5,7 @@ package enum ContentIdentifier: UInt8, Sendable, CaseIterable {
   case decodedJSON
   /// The text after the scheme: decoded if it is base64, otherwise unchanged.
   case decodedBase64
-  /// The text up to the first slash, without user and port, percent-decoded.
+  /// The text after the scheme, up to the first `/`, `?` or `#`, without user and port, percent-decoded.
   case hostOnly
   /// Everything after the scheme, with the query, unchanged.
   case everythingAfterScheme

@@ -3,8 +3,8 @@ package enum HLSRewrite {
   /// Replaces the key URIs that have this scheme, and leaves all other bytes of the playlist unchanged.
   /// - Parameters:
   ///   - scheme: the scheme of the URIs to replace.
-  ///   - replacement: returns the new URI of a key. `rewrite` calls this closure once for each line; if the closure
-  ///     returns nil, the line stays unchanged.
+  ///   - replacement: returns the new URI of a key. `rewrite` calls this closure once for each line with such a key
+  ///     URI; if the closure returns nil, the line stays unchanged.
   package static func rewrite(
     _ playlist: UnsafeBufferPointer<UInt8>, scheme: [UInt8] = AssetID.fairPlayScheme, replacement: (HLSKey) -> [UInt8]?
   ) throws(HLSKey.Failure) -> [UInt8] {

@@ -134,9 +134,11 @@ private func visible(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8] {
   return line
 }
 
-/// Returns whether a message may show a character. It must not be a control character, change the direction of writing,
-/// or be invisible (Default_Ignorable_Code_Point and format characters of Unicode 15, and the empty braille pattern).
-/// It must not be another form of a Latin letter or digit either: in a circle, raised, lowered or mathematical.
+/// Returns whether a message may show a character. The character must not be a control character, change the direction
+/// of writing, or be invisible (Default_Ignorable_Code_Point and format characters of Unicode 15, and the empty braille
+/// pattern). Nor may it be in one of the blocks with other forms of Latin letters and digits: the raised and lowered
+/// letters of Phonetic Extensions, Superscripts and Subscripts, Enclosed Alphanumerics and their supplement,
+/// Mathematical Alphanumeric Symbols. A message may show such forms from other blocks, e.g. the raised digit U+00B2.
 private func isVisible(_ scalar: UInt32) -> Bool {
   switch scalar {
   case 0..<0x20, 0x7F..<0xA0, 0xAD, 0x034F, 0x0600...0x0605, 0x061C, 0x06DD, 0x070F, 0x0890, 0x0891, 0x08E2,

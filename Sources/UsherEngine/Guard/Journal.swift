@@ -94,7 +94,7 @@ package final class Journal: RecordKeeper {
     guard page != nil, let write = slots.next(of: playback) else { return false }
     guard let length = record.write(playback, into: body) else {
       wipe(buffer.bindMemory(to: UInt8.self))
-      // The other copy has an old token.
+      // The other copy may have a record with an old token. Clear both copies, so that no later start uses this token.
       clear(playback)
       return false
     }
@@ -129,7 +129,7 @@ package final class Journal: RecordKeeper {
       cipher.seal(buffer, slot: write.slot, sequence: write.sequence, length: length)
     else {
       wipe(buffer.bindMemory(to: UInt8.self))
-      // The other copy has an old token.
+      // The other copy may have a record with an old token. Clear both copies, so that no later start uses this token.
       clear(playback)
       return false
     }

@@ -269,7 +269,8 @@ extension Engine {
     }
   }
 
-  /// If the token of this licence registers the device, records that, and reports it to the host.
+  /// If the token of this licence registers the device, and the loader does not count the device as registered yet:
+  /// records the registration, and reports it to the host.
   private func deviceMayBeRegistered(_ entry: PlaybackEntry, _ job: LoadingJob) {
     guard job.registersDevice, job.loader.binding?.isRegistered != true else { return }
     job.loader.binding?.licenseArrived()

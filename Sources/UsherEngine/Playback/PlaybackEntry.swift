@@ -176,7 +176,7 @@ private final class Pending {
 }
 
 extension PlaybackEntry {
-  /// The questions that the host has not answered yet. Each question says what closing the playback does to it.
+  /// The questions that the host has not answered yet. Each question says what happens to it when the playback closes.
   var questions: [HostQuestion] {
     get { pending?.questions ?? [] }
     set { change { $0.questions = newValue } }

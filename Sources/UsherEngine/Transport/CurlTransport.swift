@@ -40,7 +40,8 @@ final class CurlTransport: Transport {
   private var isReading = false
   /// Whether requests were started since the transport last read the kept connections; see `wait`.
   private var mustCheckKept = false
-  /// When epoll last reported no ready socket, on the monotonic clock; 0 if libcurl has read sockets since.
+  /// When epoll last reported no ready socket, on the monotonic clock; 0 if libcurl has worked on a socket, or on its
+  /// timers, since then.
   private var quietAt: Int64 = 0
   /// After epoll has reported no ready socket, the transport does not read kept connections again for this many
   /// milliseconds.

@@ -453,7 +453,7 @@ LARGEST = {
     "jitter_permille": 500,
     "retry_permille": 1000,
 }
-"""The largest values of options that have a limit of their own."""
+"""The largest values of some options. For all other numbers, Python checks only the limit of the C type."""
 STRUCTURES: dict[str, tuple[str, ...]] = {
     "ContextOptions": ("usher_context_options",),
     "CustomerOptions": ("usher_customer_options",),

@@ -73,8 +73,8 @@ class Watcher:
         return event[1]
 
     def until(self, reached: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
-        """Returns the changes up to the first for which `reached` is true. A slow machine also gets a ping after ten
-        seconds."""
+        """Returns the changes up to the first for which `reached` is true. Skips pings: the head-end sends one every
+        ten seconds, so a ping comes only if the machine is slow."""
         seen: list[dict[str, Any]] = []
         while not seen or not reached(seen[-1]):
             event = self.next()

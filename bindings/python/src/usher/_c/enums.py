@@ -155,7 +155,7 @@ class EventType(OpenIntEnum):
     """The library could not keep the session alive (OTVSSMHeartbeatErrorNotification). Stop playback; to continue,
     start the same item again. The library reports each outage once."""
     TEARDOWN_ERROR = 4
-    """Teardown failed: the head-end holds the slot until the session expires (OTVSSMTeardownErrorNotification).
+    """Teardown failed: the head-end may hold the slot until the session expires (OTVSSMTeardownErrorNotification).
     `must_stop` is 0, because the playback has stopped already."""
     KEPT_ALIVE = 5
     """The server accepted a heartbeat, or a renewal that keeps the session alive. With customer SSM: the heartbeat

@@ -18,7 +18,7 @@ KeySystem = Literal["fairplay", "widevine", "playready", "clearkey"]
 KEY_SYSTEMS: tuple[KeySystem, ...] = get_args(KeySystem)
 
 AnyKeySystem = Union[KeySystem, Enum]  # noqa: UP007
-"""A key system by its name here, or as a member of ``usher.KeySystem``."""
+"""A key system: one of the names in `KEY_SYSTEMS`, or a member of ``usher.KeySystem``."""
 
 
 def key_system_name(key_system: AnyKeySystem | str) -> KeySystem:
