@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -111,6 +112,38 @@ def test_check_report_asTextAndJUnit_namesStoryAndRequests(headend: HeadEnd, ush
     failed = {tag for tag, failure in failures.items() if failure is not None}
     assert int(suite.get("tests", "")) == len(failures) and int(suite.get("failures", "")) == len(failed)
     assert "teardown" in failed and "setup 1 → teardown 1" in (failures["teardown"].text or "")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("route", "reply", "tag"),
+    [
+        ("setup", {"sessionToken": "\ud800"}, "token-form"),
+        ("teardown", {"errorCode": "\ud800\x01", "\udfff": ["\ud800"]}, "teardown"),
+        ("certificate", {"certificate": "\ud800"}, "certificate"),
+    ],
+    ids=["token", "code", "certificate"],
+)
+def test_check_replyWithALoneSurrogate_isInEveryReport(
+    route: str, reply: dict[str, Any], tag: str, headend: HeadEnd, usher: Usher, tmp_path: Path
+) -> None:
+    """The JSON of a reply has one half of a surrogate pair, which UTF-8 cannot encode. The text, the JSON and the JUnit
+    report name the fault. Except in a token, they show this character as its escape in JSON."""
+    headend.faults.add(route, Fault.reply(200, body=reply, processed=True), always=True)
+    asked = ["check", *aim(headend, usher), "--certificate", headend.certificate_url("fairplay")]
+    asked += ["--limit", "2", "--stories", "0", "--only", tag]
+    file = tmp_path / "check.xml"
+    shown, told = usher(*asked, "--junit", str(file)), usher(*asked, "--json")
+    assert (shown.code, told.code) == (Exit.FOUND, Exit.FOUND)
+    (found,) = told.json["statements"]
+    failure = ElementTree.parse(file).getroot().find("testcase/failure")
+    assert found["outcome"] == "failed" and failure is not None
+    escape = "<session token 1>" if route == "setup" else "\\ud800"
+    assert escape in shown.out and escape in (failure.text or "")
+    body = json.loads(found["exchanges"][-1]["reply"]["body"])
+    assert body == ({"sessionToken": escape} if route == "setup" else reply)
+    if route == "teardown":
+        words = "the reply has HTTP 200, but an error code: \\ud800"
+        assert words in shown.out and words in found["words"] and words in failure.get("message", "")
 
 
 def test_check_ofAServerThatFreesSlotsLate_saysSoAndNothingElse(usher: Usher) -> None:

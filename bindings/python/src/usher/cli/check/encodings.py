@@ -24,7 +24,7 @@ def ckc_fault(exchange: Exchange, path: str | None = None) -> str:
         found = next((value[name] for name in _NAMES if value.get(name)), None) if path is None else _at(value, path)
         if found is None:
             return f"the reply has no CKC, but an error code: {number}" if number else "the reply has no CKC"
-        content = found.encode() if isinstance(found, str) else b"{}"
+        content = _encoded(found) if isinstance(found, str) else b"{}"
     else:
         inner = re.search(rb"<ckc>(.*?)</ckc>", content, re.S)
         if inner is None and content.lstrip()[:1] == b"<":
@@ -40,6 +40,11 @@ def _at(value: object, path: str) -> object:
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     return value
+
+
+def _encoded(text: str) -> bytes:
+    """Returns a text of a JSON reply as bytes. "?" replaces a lone surrogate; neither character is in base64."""
+    return text.encode(errors="replace")
 
 
 def _unbase64(content: bytes) -> bytes | None:
@@ -69,7 +74,7 @@ def certificate_fault(exchange: Exchange) -> str:
     value = exchange.json()
     if isinstance(value, dict):
         found = value.get("certificate") or value.get("cert")
-        plain = _unbase64(found.encode()) if isinstance(found, str) else None
+        plain = _unbase64(_encoded(found)) if isinstance(found, str) else None
         return _der_fault(plain, text=True) if plain else "the reply is JSON without a certificate in base64"
     pem = re.search(rb"-----BEGIN [A-Z0-9 ]+-----(.*?)-----END", content, re.S)
     plain = _unbase64(content if pem is None else pem[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -22,6 +23,7 @@ _MARKS = {
     "warned": ("!", "yellow"),
     "skipped": ("-", "dim"),
 }
+_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def print_table(console: Console, report: Report) -> None:
@@ -124,9 +126,9 @@ def as_junit(report: Report, redactor: Redactor) -> str:
         if verdict.outcome == "skipped":
             ElementTree.SubElement(case, "skipped", message=verdict.words)
         elif verdict.outcome == "warned":
-            ElementTree.SubElement(case, "system-out").text = f"warning: {redactor.text(verdict.words)}"
+            ElementTree.SubElement(case, "system-out").text = _printable(f"warning: {redactor.text(verdict.words)}")
         elif verdict.outcome == "failed":
-            words = f"{_subject(verdict)}: {redactor.text(verdict.words)}"
+            words = _printable(f"{_subject(verdict)}: {redactor.text(verdict.words)}")
             failure = ElementTree.SubElement(case, "failure", message=words)
             failure.text = _printable(_details(verdict, redactor))
     ElementTree.indent(suite)
@@ -135,7 +137,7 @@ def as_junit(report: Report, redactor: Redactor) -> str:
 
 def _printable(text: str) -> str:
     """Leaves out the characters that XML cannot have."""
-    return "".join(letter for letter in text if letter in "\n\t" or (letter >= " " and letter not in "\ufffe\uffff"))
+    return _NOT_IN_XML.sub("", text)
 
 
 def _details(verdict: Verdict, redactor: Redactor) -> str:

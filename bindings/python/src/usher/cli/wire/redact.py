@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 _SECRET_HEADERS = re.compile(r"authorization|cookie|token|secret|api-?key", re.I)
 _SECRET_MEMBERS = re.compile(r"token|^k$|^key$|secret|password", re.I)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _LIKE_A_TOKEN = re.compile(r"(?<![\w+/=.-])(?=[\w+/=.-]*\d)[\w+/=-][\w+/=.-]{23,}")
 LONGEST = 160
 """A longer text in a body is cut."""
@@ -38,12 +39,15 @@ class Redactor:
         return self._names[token]
 
     def _add(self, secret: str, name: str) -> None:
-        for form in {secret, quote(secret, safe=""), json.dumps(secret)[1:-1]}:
+        for form in {secret, quote(secret, safe="", errors="surrogatepass"), json.dumps(secret)[1:-1]}:
             if form:
                 self._names.setdefault(form, name)
 
     def text(self, value: str) -> str:
-        """Replaces the secrets in a text."""
+        """Replaces the secrets in a text, and lone surrogates by their JSON escapes."""
+        return _encodable(self._hidden(value))
+
+    def _hidden(self, value: str) -> str:
         return _LIKE_A_TOKEN.sub(lambda found: f"<{len(found[0])} characters>", self._known(value))
 
     def _known(self, value: str) -> str:
@@ -56,7 +60,8 @@ class Redactor:
         parts = urlsplit(value)
         query = re.sub(r"=[^&]*", "=…", parts.query) if parts.query != "renew=true" else parts.query
         path = "/".join(self.text(segment) for segment in self._known(parts.path).split("/"))
-        return urlunsplit(parts._replace(path=path, query=query, netloc=parts.netloc.rpartition("@")[2], fragment=""))
+        shown = urlunsplit(parts._replace(path=path, query=query, netloc=parts.netloc.rpartition("@")[2], fragment=""))
+        return _encodable(shown)
 
     def header(self, name: str, value: str) -> str:
         """Replaces the secrets in the value of a header."""
@@ -86,7 +91,7 @@ class Redactor:
             value = json.loads(text)
         except (ValueError, RecursionError):
             return _cut(self.text(" ".join(text.split())))
-        return json.dumps(self._json(value), ensure_ascii=False)
+        return _encodable(json.dumps(self._json(value), ensure_ascii=False))
 
     def _json(self, value: Any, name: str = "") -> Any:
         if isinstance(value, dict):
@@ -94,10 +99,15 @@ class Redactor:
         if isinstance(value, list):
             return [self._json(item, name) for item in value]
         if isinstance(value, str):
-            shown = self.text(value)
+            shown = self._hidden(value)
             is_secret = _SECRET_MEMBERS.search(name) and not shown.startswith("<") and value
             return f"<{len(value)} characters>" if is_secret else _cut(shown)
         return value
+
+
+def _encodable(text: str) -> str:
+    """Replaces each lone surrogate, which UTF-8 cannot encode, by its escape in JSON, such as ``\\ud800``."""
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _cut(text: str) -> str:
