@@ -231,8 +231,9 @@ def last_line(output: str) -> str:
 
 
 def has_ended(child: subprocess.Popen[bytes], timeout_s: float) -> bool:
-    """Waits for the end of the command, but leaves its exit status to be collected: until then, cpu_s_of() can read its
-    times. Raises KeyboardInterrupt if the user interrupts the run."""
+    """Waits until the command has ended, at most `timeout_s`. Returns whether it has ended. The caller must still
+    collect the exit status; until it does so, cpu_s_of() can read the times of the process. Raises KeyboardInterrupt if
+    the user interrupts the run."""
     end = time.monotonic() + timeout_s
     while not os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
         if time.monotonic() >= end:

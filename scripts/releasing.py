@@ -81,7 +81,7 @@ def changes(text: str) -> list[Section]:
 
 @dataclass(frozen=True)
 class Source:
-    """The sources of a commit, with what the packages say about them."""
+    """The sources of a commit, and what the packages contain about them: version, time, maintainer and changelog."""
 
     commit: str
     version: str

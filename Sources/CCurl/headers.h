@@ -28,7 +28,8 @@ struct curl_shim_headers {
   int32_t first_line;
   /* The handle of the transfer. */
   CURL *easy;
-  /* The flags of the process's TLS connections, and the flag of this transfer's newest connection (see tls.h). */
+  /* For each of the process's newest TLS connections: whether the server has asked for a client certificate (tls.h).
+   * `asked`: the entry for this transfer's newest connection; NULL: the transfer has made no TLS connection. */
   struct curl_shim_handshakes *handshakes;
   uint8_t *asked;
 };

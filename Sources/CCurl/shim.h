@@ -29,9 +29,10 @@ typedef int (*curl_shim_prerequest_callback)(void *, char *, char *, int, int);
 static inline CURLcode curl_shim_set_prerequest_callback(CURL *e, curl_shim_prerequest_callback v) {
   return curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, v);
 }
-/* Sets what the callbacks of a handle get: `data`, and the callback for header lines `headers`. libcurl writes error
-   texts to `error_text`, which has room for CURL_ERROR_SIZE bytes. The handle uses the TLS sessions in `share`, which
-   may be NULL. Returns 0 if libcurl refused one of the options. */
+/* Sets what libcurl passes to callbacks of a handle: `headers` to the callbacks for header lines and for TLS contexts,
+   `data` to those for the body, for new sockets and before a request. CURLINFO_PRIVATE returns `data` too. libcurl
+   writes error texts to `error_text`, which has room for CURL_ERROR_SIZE bytes. The handle uses the TLS sessions in
+   `share`, which may be NULL. Returns 0 if libcurl refused an option, except CURLOPT_SHARE and CURLOPT_SSL_CTX_DATA. */
 static inline int curl_shim_set_callback_data(CURL *e, void *data, void *headers, char *error_text, CURLSH *share) {
   curl_easy_setopt(e, CURLOPT_SHARE, share);
   return curl_easy_setopt(e, CURLOPT_PREREQDATA, data) == CURLE_OK &&

@@ -165,7 +165,7 @@ static inline int curl_shim_set_tls(CURL *e, const curl_shim_tls *tls, int has_a
   } else if (!has_authorities_file) {
     return failed;
   }
-  /* By default libcurl also trusts the authorities in the system's folder. Remove this folder. */
+  /* By default libcurl also trusts the authorities in the system's folder. Make this handle ignore that folder. */
   result = curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
   failed |= result != CURLE_OK && result != CURLE_NOT_BUILT_IN;
   result = curl_easy_setopt(e, CURLOPT_PROXY_CAPATH, NULL);

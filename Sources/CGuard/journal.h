@@ -39,7 +39,7 @@ typedef struct usher_journal_header {
   uint64_t magic;
   uint32_t version;
   uint32_t flags;
-  /* The number of the page in its file; the process, and its user. */
+  /* The number of the page in its file; the process that has taken the page, and the user of this process. */
   uint32_t page;
   int32_t process;
   uint32_t user;

@@ -120,7 +120,8 @@ def test_probe_fault_isSaidWithTheNextStep(
 
 
 def test_probe_halfConfiguredHeadEnd_namesWhatIsMissing(headend: HeadEnd, usher: Usher) -> None:
-    """The URL lacks the tenant; the head-end has no key for the content; its licence URL leads to another place."""
+    """The command says what is wrong in each of three cases: the URL of the session manager lacks the tenant; the
+    head-end has no key with this key id; `--license` names a path that the head-end does not have."""
     *asked, _ = aim(headend, usher)
     token = asked[asked.index("--token-file") + 1]
     bare = usher("probe", f"{headend.url}/ssm", "--token-file", token, "--json")

@@ -28,8 +28,8 @@ def found(change: Callable[[World], None], scene: Scene) -> None:
 
 
 def mute(world: World) -> None:
-    """Makes the name server stop answering. Then waits until the known addresses are too old: the library uses them
-    without a new lookup for one minute."""
+    """Makes the name server stop answering, and sets the wall clock 120 s ahead. So the known addresses are too old:
+    the library uses them without a new lookup for one minute."""
     world.name_server.is_mute = True
     world.wall_clock(120)
 

@@ -239,8 +239,8 @@ def test_message_withControlOrBidiCharacters_isOneVisibleLine(stage: Stage, char
 def test_wordsOfACustomer_loseItsPayload(stage: Stage) -> None:
     """The host answers with the message of its server, which repeats the challenge. The error does not contain the
     challenge."""
-    # The base64 form of this challenge has only letters and digits. Other characters could remain before and after the
-    # text that the library removes.
+    # The base64 form of this challenge has only letters and digits. If it began or ended with "+" or "/", the library
+    # could leave this character in the message, beside "[redacted]".
     payload = base64.b64decode("".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(64)))
     said = f"bad challenge {groups(8, ' ')(base64.b64encode(payload).decode())} \u202e"
     told = Told()

@@ -338,7 +338,8 @@ def test_host_of64Descriptors_plays600ScreensAndOpensItsOwnFiles(real: Callable[
 
 
 def test_host_of1024Descriptors_twoSlowServers_failsNothing(real: Callable[..., HeadEnd]) -> None:
-    """If two servers need 300 ms for each reply, every screen gets its session, and the host can open its files."""
+    """If two servers need 300 ms for each set-up, every screen of a host with at most 1,024 descriptors gets its
+    session, and the host can open its files."""
     slow = [real(), real()]
     for headend in slow:
         headend.faults.add("setup", Fault.delay(300), always=True)

@@ -23,7 +23,7 @@ Call = usher.HookCall[bytes]
 def hooked(
     stage: Stage, key_system: KeySystem, answer: Any, v2: bool = True, hook: str = "license_from_reply", **options: Any
 ) -> Any:
-    """Makes a delegate of SSP V2 or V1 whose licence hook, or another one, is `answer`."""
+    """Makes an SSP delegate, V2 or V1. Its hook with the name `hook`, by default the licence hook, is `answer`."""
     base: Any = usher.SSPV2Delegate if v2 else usher.SSPDelegate
     Own = type("Own", (base,), {hook: lambda self, call: answer(call)})
     options.setdefault("license_url", stage.headend.license_url(key_system, api="v2" if v2 else "v1"))

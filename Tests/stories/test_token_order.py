@@ -74,8 +74,9 @@ def test_licenseReply_afterTwoHeartbeats_renewalsContinueWithTheNewestToken(stag
 @pytest.mark.leaves_session
 @pytest.mark.parametrize("then", ["heartbeat", "close"])
 def test_licenseReply_lostWhileAHeartbeatIsInFlight_mayLeaveAnOrphan(stage_factory: StageFactory, then: str) -> None:
-    """The network loses a licence reply with a new token. The reply to an earlier heartbeat arrives after this loss.
-    When the head-end then refuses the old token as unknown, the library reports orphan_possible."""
+    """The network loses a licence reply with a new token while a heartbeat is in flight. The reply to this heartbeat
+    arrives after the loss. When the head-end then refuses the old token as unknown, the library reports
+    orphan_possible."""
     stage = stage_factory(headend={"period_s": PERIOD_MS // 1000, "grace": 4.0, "enforced": {"clearkey"}})
     stage.headend.faults.add("license", Fault.stall() | Fault.drop("after"))
     stage.headend.faults.add("heartbeat", Fault.stall() | Fault.reply(200, body={}))

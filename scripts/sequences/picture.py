@@ -1,5 +1,5 @@
-"""Draws a scene as SVG: a lane for each program or server, an arrow for each message. The picture needs no script and
-no font of the network, and has its own background, so that it is readable on light and dark pages."""
+"""Draws a scene as SVG: a lane for each program or server, an arrow for each message. The picture runs no script and
+loads no font. It has its own background, so that it is readable on light and dark pages."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ struct NewestToken {
 
   private static var variantBits: UInt32 { 15 }
 
-  /// Takes the token of a reply, unless `secret` is newer.
+  /// Takes the token of a reply, unless the library already has this token, or a newer one (`secret`).
   /// - Parameter carried: the generation of the token in the request; 0 if the request had no session token.
   @inline(never)
   mutating func take(_ token: Secret, inReplyTo carried: UInt32) {

@@ -129,8 +129,8 @@ extension SSMSession {
     }
   }
 
-  /// Sets the timer for the next teardown request, or for the instant at which the owner stops waiting for the slot,
-  /// whichever comes first.
+  /// Sets the timer for the next teardown request; or for `teardown.until`, if that comes first and the slot does not
+  /// yet count as free. At `teardown.until` the session that waits for this slot may start.
   private func timer(_ teardown: Teardown, retryAt at: Milliseconds) -> Action {
     .setTimer(hasFreedSlot ? at : min(at, teardown.until))
   }

@@ -7,7 +7,7 @@ final class JournalSync {
   private let monitor = Monitor()
   private var isChanged = false
   private var isEnding = false
-  /// The result of the last call; negative: why the disk did not write.
+  /// The result of the last platform_file_sync(); negative: the error number says why the disk did not write.
   private var result: Int32 = 0
   private var thread: UInt64 = 0
   private static var pause: Int64 { 1000 }

@@ -12,8 +12,8 @@ struct RecordSlots {
   }
 
   private var writes = IDTable<Write>()
-  /// The last writes of the slots that no playback uses, but that were used before; the next playback gets the last
-  /// one.
+  /// The newest write of each slot that was used before, and that no playback uses now. The next playback gets the slot
+  /// at the end of this list.
   private var free: [Write] = []
   /// How many slots were ever used.
   private var usedCount = 0

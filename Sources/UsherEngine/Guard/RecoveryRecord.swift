@@ -27,7 +27,7 @@ package struct RecoveryRecord {
     self.retries = retries
   }
 
-  /// When a lease that begins now ends: on CLOCK_BOOTTIME, and since 1970.
+  /// Returns the end of a lease that begins now, in milliseconds: on CLOCK_BOOTTIME, and since 1970.
   static func end(of lifetime: Milliseconds) -> (boot: Int64, wall: Int64) {
     let life = Int64(clamping: lifetime)
     return ((platform_boottime_ns() / 1_000_000) &+ life, platform_wall_clock_ms() &+ life)

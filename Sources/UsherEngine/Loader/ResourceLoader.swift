@@ -116,8 +116,8 @@ package final class ResourceLoader {
       guard let content = TokenURL.queryValue("cid", in: text), !content.isEmpty else {
         return (identifier, asset.contentID)
       }
-      // If the loader asks an entitlement server and the asset id is not JSON, the rest of the URL is the address of
-      // this server. Then the key of the token map is the value of `cid`, not this address.
+      // With the rule `decodedJSON`, an asset id that is not JSON is the address of the entitlement server, if the
+      // loader asks such a server. Then the key of the token map is the value of `cid`, not this address.
       let isAddress = options.route == .entitlement && options.rule == .decodedJSON && !asset.isJSON
       return (isAddress ? content : identifier, content)
     }

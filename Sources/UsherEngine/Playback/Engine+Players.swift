@@ -33,8 +33,9 @@ extension Engine {
         return current
       }
       answer.end(self.tearDownLeft(newest))
-      // A playback that has left its session is closed. So if the newest playback has left its session, the player has
-      // no current playback: wait for the late teardown of that session instead.
+      // `closeAndWait` waits for the playback that this closure returns. If the newest playback has left its session,
+      // it is closed, so the player has no current playback. Then `closeAndWait` waits for the late teardown of that
+      // session.
       return self.playbacks[newest.id]?.tearsDownLeft == true ? newest.id : current
     }
     return answer?.wait() ?? true

@@ -19,8 +19,8 @@ final class RequestDispatcher {
   /// The pause after which a request opens another connection; see `Transfer.connectsAgainFrom`.
   private static var connectPause: Milliseconds { 50 }
   /// How many additional connections the context opens within `connectPause` at most, so that a thousand requests do
-  /// not flood the network. A few are enough: when the origin answers one request, all its other requests open another
-  /// connection at once.
+  /// not flood the network. A few are enough: when the origin answers one request again, `networkIsBack` opens another
+  /// connection for each other request that may open more.
   private static var connectionsAgainMost: Int { 10 }
   /// After the network changed, the servers have this time to acknowledge the requests in flight.
   private static var receiptTime: Milliseconds { 1000 }
@@ -368,8 +368,8 @@ final class RequestDispatcher {
 
   // MARK: Connections
 
-  /// The first reply after a failure shows that the network is back: requests to this origin that still wait for a
-  /// connection open another connection at once.
+  /// The first reply after a failure shows that the network is back. Each keep-alive retry to this origin that may open
+  /// more connections (`Transfer.connectsAgainFrom`), and still has none, opens another one at once.
   private func networkIsBack(_ origin: [UInt8], _ now: Milliseconds) {
     for id in transfers.ids {
       if let transfer = transfers[id], !transfer.isQueued, now >= transfer.connectsAgainFrom, transfer.origin == origin

@@ -6,8 +6,8 @@
 
 /**
  * Adds the key ids of a file to `ring`, with usher_read_mp4().
- * @return false if the file cannot be read; if it is malformed, the function prints why. A file without key ids leaves
- *         the ring as it was.
+ * @return true if the file was read, also if it has no key ids; then `ring` stays as it was. false if the file cannot
+ *         be opened or read, or is malformed. If it was opened, the function prints what is wrong.
  */
 bool mp4_key_ids(const char *path, struct keyring *ring);
 

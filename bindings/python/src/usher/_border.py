@@ -245,7 +245,7 @@ def mended(reason: str, value: object = None) -> str:
 
 def passed(call: Callable[[], Kind], given: Mapping[str, object]) -> Kind:
     """Calls a library function that gets these arguments. If the library refuses one, the error has the argument's
-    name, its value (only numbers and the names of files), and the correction."""
+    name, its value (only numbers, names of files and key systems), the reason, and the correction if there is one."""
     try:
         return call()
     except InvalidArgumentError as error:
