@@ -27,7 +27,9 @@ static bool set_tls(CURL *easy, const struct record *settings) {
   return curl_shim_set_tls(easy, &tls, curl_shim_has_authorities_file()) == 0;
 }
 
-/* The options that libusher sets too. */
+/* Sets options that libusher sets for its requests, too; without some of them libcurl would reveal a secret or repeat a
+   request. Three settings are only the guardian's: the time limit of the whole request, PIPEWAIT with HTTP/2, and
+   take_body(). */
 static bool set_safety(CURL *easy, const struct record *record, const struct record *settings) {
   const char *proxy = record_text(settings, USHER_FIELD_PROXY), *agent = record_text(settings, USHER_FIELD_USER_AGENT);
   const bool avoids_proxy = (record->fixed.flags & USHER_RECORD_LOOPBACK) != 0 && proxy == NULL;

@@ -405,7 +405,8 @@ class Schedule:
         KeyboardInterrupt if the user interrupts the run: the threads have ended their commands, or are about to."""
         while True:
             interrupt.check()
-            # Listed before anything else: if a part ends from here on, wait() returns at once.
+            # Make this list before the checks below. If a part ends during these checks, it is still in the list, so
+            # wait() returns at once, and the next round sees that the part has ended.
             unfinished = [future for future in self.futures.values() if not future.done()]
             for other in self.parts:
                 if other.name not in self.futures and self.may_start(other):

@@ -2,9 +2,9 @@
  * api.c - usher_get_api(): the table has every function of the headers, each with its type, and the functions of the
  * last release at the same offsets as in that release. This program is not linked with libusher.
  *   api LIBUSHER [OTHER]       OTHER: another libcurl, which the host loads with RTLD_GLOBAL before libusher
- * api.sh writes two files, both with names without usher_. functions.h has FUNCTION(name) for each member, in the
- * order of the headers. recorded.h has RECORDED(name) for each function of the newest release in Tests/abi/releases, in
- * the same order.
+ * api.sh writes two files of macro calls. functions.h has FUNCTION(name) for each member of the table, in the order of
+ * the headers. recorded.h has RECORDED(name) for each member of the table in the newest release of Tests/abi/releases,
+ * in the same order. Each name is the name of a function without its prefix usher_.
  */
 #include <dlfcn.h>
 #include <stddef.h>

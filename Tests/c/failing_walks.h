@@ -172,8 +172,8 @@ static void walk_ssp(void) {
   KNOWN(usher_ssp_delegate_new, (context, &ssp, &delegate));
   KNOWN(usher_player_new, (context, &player));
   loader.license_url = license_url();
-  loader.certificate_file = "/proc/self/exe"; /* the library opens this file, and then refuses it, because it is too
-  large */
+  loader.certificate_file = "/proc/self/exe"; /* the library opens and reads this file; it accepts any bytes, up to
+  1 MiB, as a certificate */
   loader.spc = plain_usher_spc_fn;
   KNOWN(usher_context_add_loader, (context, &loader, &with_file));
   item.delegate = delegate;

@@ -38,9 +38,10 @@ INTRODUCTION = """\
 # For testers: what probe and check say
 
 `usher probe` and `usher check` ([the command usher](cli.md)) test any [head-end](glossary.md#head-end). This page shows
-what they print. `Tests/cli/page.py` writes it, and a test makes each output again and compares it; only ports, times
-and dates are replaced. To see a fault yourself, start `usher headend`, and make the fault on its page or with its
-control endpoints ([faults](headend.md#faults)).
+what they print. `Tests/cli/page.py` writes this page; a test makes each output again and compares it with the page. In
+the outputs, `page.py` replaces what may differ in the next run (ports, times, versions, the number of requests), and
+removes the header lines `Date` and `Server`. To see a fault yourself, start `usher headend`, and make the fault on its
+page or with its control endpoints ([faults](headend.md#faults)).
 """
 
 

@@ -102,7 +102,7 @@ def press_ctrl_c(made: subprocess.Popen[str]) -> None:
 
 
 def settled(text: str) -> str:
-    """Replaces what differs from run to run in an output: ports, times and dates."""
+    """Replaces ports and times in an output, since they differ from run to run."""
     text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:8080", text)
     text = re.sub(r", port \d{4,5}", ", port 8080", text)
     text = re.sub(r"\b\d+(?:\.\d)? ms", "N ms", text)

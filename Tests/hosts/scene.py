@@ -43,7 +43,8 @@ def peak_kb(pid: int) -> int:
 
 
 def until_ended(server: HeadEnd, state: SessionState = SessionState.TORN_DOWN) -> Session:
-    """Waits until the head-end holds no session. Returns the newest one, which ended in this state."""
+    """Waits until the head-end holds no session any more. Checks that the newest session has ended in `state`, and
+    returns this session."""
     try:
         until(lambda: not server.sessions.active(), "the head-end holds no session")
     except AssertionError as error:
@@ -81,7 +82,8 @@ class Scene(Generic[Player]):
         return self.server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
 
     def until_ended(self, state: SessionState = SessionState.TORN_DOWN) -> Session:
-        """Waits until the head-end holds no session. Returns the newest one, which ended in this state."""
+        """Waits until the head-end holds no session any more. Checks that the newest session has ended in `state`, and
+        returns this session."""
         return until_ended(self.server, state)
 
 

@@ -194,8 +194,8 @@ def test_hls_isRefused(theatre: Theatre, row: Row, web: Callable[[Path], str], n
 
 @pytest.mark.parametrize("key", [False, True], ids=["clear", "AES-128"])
 def test_hls_plays(theatre: Theatre, clips: dict[str, Clip], row: Row, key: bool) -> None:
-    """The viewer opens HLS that is clear or has whole encrypted segments; the plug-in does nothing, and mpv plays
-    it."""
+    """The viewer opens HLS that is clear, or whose segments are encrypted as a whole (METHOD=AES-128). The plug-in does
+    nothing, and mpv plays the HLS."""
     folder, target = theatre.folder, theatre.folder / "pictures"
     (folder / "key.ts").write_bytes(bytes(range(16)))
     (folder / "info").write_text(f"{folder}/key.ts\n{folder}/key.ts\n")

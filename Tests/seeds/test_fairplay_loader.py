@@ -31,7 +31,8 @@ def headend(clips: list[Clip]) -> Iterator[HeadEnd]:
 
 @pytest.fixture
 def load(headend: HeadEnd, ports: Ports, clips: list[Clip], tmp_path: Path) -> Load:
-    """Runs a port, with the head-end's certificate in a file; returns its lines."""
+    """Returns a function that runs the port of the seed in one language, and returns the lines that this program
+    prints. The program reads the head-end's certificate from a file."""
     certificate = tmp_path / "my_certificate.cer"
     certificate.write_bytes(headend_certificate(headend))
 

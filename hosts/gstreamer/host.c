@@ -1,8 +1,9 @@
 /*
  * host.c - see host.h.
  *
- * When the pipeline is freed, the host begins to close the context. When the sessions are torn down, the host frees the
- * context. If the process ends earlier, a handler of atexit() waits for the teardowns, at most `close-timeout`.
+ * When the pipeline is freed, the host begins to close the context that it has made. When the sessions are torn down,
+ * the host frees this context. If the process ends earlier, a handler of atexit() waits for the teardowns, at most
+ * `close-timeout`. If the application has made the context, the host only frees its player and removes its observer.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,7 +1,8 @@
 /* gateway.c - usher gateway: HLS keys and Clear Key licences under a session, for players that take no plug-in.
  *
- * The main thread waits in one poll() for signals, for libusher's callbacks and for requests; it alone calls libusher.
- * The server has a thread for each connection; these threads share `struct gateway` under its lock.
+ * The main thread waits in one poll() for signals, for libusher's callbacks and for requests. Only this thread uses the
+ * context of libusher. The server has a thread for each connection; these threads share `struct gateway` under its
+ * lock. From libusher they call only usher_read_hls_keys(), which needs no context.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "gateway.h"
 

@@ -1,4 +1,5 @@
-/* gateway.h - the functions of the gateway for the threads of the HTTP server. Each function takes the gateway's lock.
+/* gateway.h - the functions of the gateway for the threads of the HTTP server. A function that uses data that may
+ * change takes the gateway's lock.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef USHER_GATEWAY_H
 #define USHER_GATEWAY_H

@@ -97,11 +97,12 @@ func guardAgainstFork() -> Bool { forkGuard == 0 }
 
 func isForkedProcess() -> Bool { isForked.load(ordering: .acquiring) }
 
-/// Runs the body of an export and returns the status of the error that the body throws. If the function refuses a call,
-/// tells the host why.
+/// Runs the body of an exported function, and returns the status of the error that the body throws. If the exported
+/// function refuses the call, `report` tells the host why.
 /// - Parameters:
-///   - handle: the handle that the host passed; nil: the function takes none.
-///   - destroy: called with `user` even in a child of fork(), where the body does not run.
+///   - handle: the handle that the host passed; nil: the exported function takes none.
+///   - destroy: `report` calls it with `user` only in a child of fork(), where the body does not run. In all other
+///     processes the body is responsible for this call.
 @inline(never)
 func report(
   _ handle: OpaquePointer? = nil, owing destroy: usher_destroy_fn? = nil, _ user: UnsafeMutableRawPointer? = nil,

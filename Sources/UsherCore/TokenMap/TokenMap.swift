@@ -59,7 +59,8 @@ package final class TokenMap {
     return table.token(index)
   }
 
-  /// Sets a token. A new token for a known id keeps the pins of its entry, which becomes the newest.
+  /// Sets the token of a content identifier. If the map already has an entry for `key`, this entry gets the new token,
+  /// keeps its pins, and becomes the newest entry.
   package func set(_ key: UnsafeBufferPointer<UInt8>, _ token: Secret, now: Milliseconds) -> SetResult {
     guard !key.isEmpty, key.count <= TokenMap.mostKeyBytes else { return .badKey }
     dropExpired(now)

@@ -78,9 +78,11 @@ package final class HTTPRequest {
     idleSecondsMost = isUrgent ? Self.longestIdleSeconds : Self.usualIdleSeconds
   }
 
-  /// If a connection was idle for a long time, the server may be about to close it, or the network may no longer
-  /// forward its packets. Urgent requests may use such a connection, because the session repeats them if they fail. All
-  /// other requests use only connections that were used a short time ago. libcurl counts whole seconds.
+  /// The first values of `idleSecondsMost`. If a connection was idle for a long time, the server may be about to close
+  /// it, or the network may no longer forward its packets. Urgent requests may use such a connection, because the
+  /// session repeats them if they fail. All other requests use only connections that were used a short time ago. If the
+  /// server has said how long it keeps connections, this time sets the limit for all requests, at most
+  /// `longestIdleSeconds`. libcurl counts whole seconds.
   package static var longestIdleSeconds: Int { 118 }
   package static var usualIdleSeconds: Int { 15 }
 }

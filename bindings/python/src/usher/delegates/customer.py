@@ -285,13 +285,14 @@ class CustomerDelegate(Delegate):
     def heartbeat(self, call: SessionCall) -> Reply[Status]:
         """Sends a heartbeat. Override this method; it must answer within `heartbeat_timeout_ms`.
 
-        The method may have no parameter: ``heartbeat()``. The same is true for a function that the constructor gets,
-        and for a method of the object that set_callback() gets. With and without the parameter, None or Status.OK means
-        success, and an exception means failure. The method may also return another Status, a concurrent.futures.Future
-        or, if it has the parameter, LATER.
+        None or Status.OK means success, and an exception means failure. The method may also return another Status, a
+        concurrent.futures.Future, or LATER if it keeps `call` to answer it later.
 
-        If you do not override it, the library calls nothing when a heartbeat is due, and the heartbeat counts as
-        successful (event KEPT_ALIVE).
+        The method may also have no parameter: ``heartbeat()``. Then it must not return LATER, since it has no `call` to
+        answer. A function that you pass to the constructor may have either form, and so may a method of the object that
+        you pass to set_callback().
+
+        If you do not override it, the library calls nothing when a heartbeat is due, and reports no KEPT_ALIVE.
         """
         raise NotImplementedError
 
@@ -302,7 +303,7 @@ class CustomerDelegate(Delegate):
         SESSION. It does not call the method if the playback closes with CloseMode.LEAVE. The parameter is optional, as
         for heartbeat().
 
-        If you do not override it, the session stays active at the host's servers: SESSION_ENDED has `left` False, and
+        If you do not override it, the session stays active at the host's servers: SESSION_ENDED has `left` True, and
         the next item of the player does not wait.
         """
         raise NotImplementedError

@@ -27,7 +27,8 @@ class ReplayServer(LocalServer):
     Args:
         cassette: the cassette.
         order: ``strict``: the requests must come in the order of the cassette. ``lenient``: a request gets the first
-            unused reply to the same operation of the same session, or if there is none, to the same operation.
+            unused reply to the same operation of the same session. If this session has no such reply, the request gets
+            the first unused reply to the same operation of any session.
         token_header: the header that carries the tokens.
         port: the port on 127.0.0.1; 0: a free one.
         tolerance_ms: a heartbeat or a renewal whose time since the session's request before it differs by more (and
