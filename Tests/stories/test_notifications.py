@@ -26,7 +26,7 @@ LICENSE_CODES = [
     *range(4000, 4023),
     *(4024, 4025, 4027),
 ]
-"""All error codes in the table of the SSP licence service (errors.md: SSP licence service error codes)."""
+"""All error codes in the table of the SSP licence service in docs/errors.md."""
 
 
 def failing(stage: Stage, route: str, fault: Fault) -> usher.UsherError:

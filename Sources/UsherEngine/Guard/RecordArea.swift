@@ -62,8 +62,8 @@ package final class RecordArea: RecordKeeper {
     let copy = copy(write.copy &+ 1)
     let body = body(of: copy)
     guard let length = record.write(playback, into: body) else {
-      // This copy is invalid now, and the other copy may have a record with an old token. Clear both copies, so that the
-      // guardian does not use that token.
+      // This copy is invalid now, and the other copy may have a record with an old token. Clear both copies, so that
+      // the guardian does not use that token.
       wipe(body.bindMemory(to: UInt8.self))
       clear(playback)
       return false
