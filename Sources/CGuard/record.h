@@ -181,7 +181,7 @@ static inline void usher_record_update(
 typedef struct usher_record_shape {
   /* The usher_record_sum() of all words that are the same in both copies. */
   uint64_t sum;
-  /* The first and the last word of those that have the token: they may also have bytes beside it. */
+  /* The first and the last word of those that have the token: only the bytes beside the token; zeros for the rest. */
   uint8_t first[8];
   uint8_t last[8];
   /* The length of the record, and where it has the token. */
@@ -234,6 +234,10 @@ static inline int usher_record_renew(const void *from, void *to, size_t copy_siz
   shape->token_size = (uint32_t)size;
   memcpy(shape->first, body + (at & ~(size_t)7), sizeof shape->first);
   memcpy(shape->last, body + usher_record_padded(at + size) - 8, sizeof shape->last);
+  /* Nobody wipes the shape, so it must not have bytes of the token. */
+  const size_t lead = at % 8, tail = (at + size) % 8, begin = lead + size < 8 ? lead : 0;
+  memset(shape->first + lead, 0, 8 - lead);
+  memset(shape->last + begin, 0, (tail == 0 ? 8 : tail) - begin);
   shape->sum = usher_record_sum(body, (size_t)length) -
                usher_record_changing_sum(shape, token, expires_boot_ms, expires_wall_ms);
   return 1;

@@ -397,10 +397,11 @@ def test_playback_closedWhileItsObserverIsBusy_isWaitedForUntilTold(stage: Stage
     stage.held_callbacks = 0
 
 
-def test_waitClosed_whileACallbackBlocks_andAnotherThreadFreesTheContext_keepsItsTimeLimit(
-    stage: Stage, lib: Any
+@pytest.mark.parametrize("call", ["wait_closed", "close"])
+def test_wait_whileACallbackBlocks_andAnotherThreadFreesTheContext_keepsItsTimeLimit(
+    stage: Stage, lib: Any, call: str
 ) -> None:
-    """The thread that waits may also be late: then its handle is invalid already."""
+    """The observer of PLAYBACK_CLOSED blocks. If the thread that waits is late, its handle is invalid already."""
     blocks, gate = threading.Event(), threading.Event()
 
     def slow(event: usher.Event) -> None:
@@ -411,20 +412,39 @@ def test_waitClosed_whileACallbackBlocks_andAnotherThreadFreesTheContext_keepsIt
     context = usher.Context(proxy="")
     context.add_observer(slow)
     delegate = usher.SSPDelegate(
-        context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url
+        context,
+        license_url=stage.headend.license_url("clearkey"),
+        ssm_url=stage.headend.ssm_url,
+        sync_setup_teardown=call == "close",
+        teardown_timeout_ms=1_000,
     )
     playback = usher.Player(context).play(delegate=delegate, clear=True)
-    playback.close()
+    if call == "close":
+        waiting: Any = stage.call(playback.close)
+    else:
+        playback.close()
+        waiting = stage.call(playback.wait_closed, 1_000)
     assert blocks.wait(REAL_TIMEOUT_S)
-    waiting = stage.call(playback.wait_closed, 1_000)
     assert stage.still_waiting(waiting)
     free = stage.call(lib.usher_context_free, context._handle)
     context._has_handle = False
     error = waiting.exception(REAL_TIMEOUT_S)
-    assert isinstance(error, usher.UsherTimeoutError | usher.InvalidHandleError)
+    assert error is None if call == "close" else isinstance(error, usher.UsherTimeoutError | usher.InvalidHandleError)
     assert not free.done()
     gate.set()
     free.result(REAL_TIMEOUT_S)
+
+
+def test_waitClosed_ofAClosedPlayback_withoutTime_isOK(stage: Stage, lib: Any) -> None:
+    with usher.Context(proxy="") as context:
+        delegate = usher.SSPDelegate(
+            context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url
+        )
+        playback = usher.Player(context).play(delegate=delegate, clear=True)
+        playback.close()
+        playback.wait_closed()
+        for timeout_ms in [0, 1, 2] * 200:
+            assert lib.usher_playback_wait_closed(playback._handle, timeout_ms) == 0
 
 
 def test_certificate_whoseServerHangs_endsWithThePlayback(stage: Stage) -> None:

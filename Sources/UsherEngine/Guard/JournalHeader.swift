@@ -35,10 +35,13 @@ extension usher_journal_header {
   ) -> (JournalCipher?, StaticString?) {
     var header = self
     if withUnsafeBytes(of: header, { platform_is_zero($0.baseAddress, $0.count) != 0 }) { return (nil, nil) }
+    // Another version may have another checksum.
+    guard magic != USHER_JOURNAL_MAGIC || version == USHER_JOURNAL_VERSION else {
+      return (nil, "another version of the library wrote them")
+    }
     guard usher_journal_header_checksum(&header) == checksum, magic == USHER_JOURNAL_MAGIC else {
       return (nil, "the page is damaged, or is no page of a journal")
     }
-    guard version == USHER_JOURNAL_VERSION else { return (nil, "another version of the library wrote them") }
     guard machine == moment.machine else { return (nil, "they were written on another machine") }
     guard inode == file.inode, born_ns == file.bornAt, self.page == UInt32(truncatingIfNeeded: page) else {
       return (nil, "the file is a copy of the file in which they were written")

@@ -46,7 +46,17 @@ extension Engine {
       let id = close()
       if let wait { self.waitForClose(wait, id, timeout) }
     }
-    _ = wait?.wait()
+    if let wait { _ = end(of: wait, within: timeout) }
+  }
+
+  /// Waits until the I/O thread ends the wait, which has this time limit. If another thread has freed the context, the
+  /// I/O thread has ended, and the timer of the wait with it. Then this thread ends the wait itself: it must not wait
+  /// longer for a callback that blocks.
+  private func end(of wait: Wait<Status>, within timeout: Milliseconds?) -> Status {
+    if let timeout, !clock.isManual, wait.wait(until: monotonicMilliseconds() &+ Int64(clamping: timeout)) == nil {
+      submit { wait.end(.timeout) }
+    }
+    return wait.wait()
   }
 
   /// Tears down the session that an earlier close left at the head-end. Does nothing if none was left.
@@ -191,10 +201,7 @@ extension Engine {
   package func waitForClose(_ id: PlaybackID, _ timeout: Milliseconds?) -> Status {
     let wait = Wait<Status>()
     submit { self.waitForClose(wait, id, timeout) }
-    guard let timeout, !clock.isManual else { return wait.wait() }
-    // The I/O thread ends the wait in time, unless another thread has freed the context: then this thread must not wait
-    // for a callback that takes longer.
-    return wait.wait(until: monotonicMilliseconds() &+ Int64(clamping: timeout)) ?? .timeout
+    return end(of: wait, within: timeout)
   }
 
   /// Ends `wait` when the playback is closed. If the host has asked to tear down a session that the playback left,

@@ -85,13 +85,14 @@ import Testing
     #expect(scene.found().tokens == ["t: s2"])
   }
 
-  @Test func page_ofAnotherVersion_isNotUsed() {
+  /// Another version may also have another checksum.
+  @Test(arguments: [0, 1] as [UInt64]) func page_ofAnotherVersion_isNotUsed(difference: UInt64) {
     let scene = JournalScene()
     scene.die(with: "s1")
     scene.image.start.withUnsafeMutableBytes { all in
       var header = all.loadUnaligned(as: usher_journal_header.self)
-      header.version = UInt32(USHER_RECORD_VERSION) + 1
-      header.checksum = usher_journal_header_checksum(&header)
+      header.version = UInt32(USHER_JOURNAL_VERSION) + 1
+      header.checksum = usher_journal_header_checksum(&header) &+ difference
       withUnsafeBytes(of: header) { all.copyBytes(from: $0) }
     }
     let found = scene.found()

@@ -5,10 +5,12 @@ import Testing
 @testable import UsherEngine
 
 @Suite struct RecordAreaTests {
-  private func record(_ token: String, addresses: String? = nil, body: String = "{}") -> RecoveryRecord {
+  private func record(
+    _ token: String, addresses: String? = nil, body: String = "{}", header: String = "t"
+  ) -> RecoveryRecord {
     RecoveryRecord(
       request: HTTPRequest(
-        method: .post, endpoint: endpoint("teardown"), headers: [Secret(Array("t: \(token)\0".utf8))],
+        method: .post, endpoint: endpoint("teardown"), headers: [Secret(Array("\(header): \(token)\0".utf8))],
         body: Secret(Array(body.utf8)), isUrgent: true, tokens: []),
       addresses: addresses.map { Array($0.utf8) + [0] }, cookies: [], lifetime: 40_000, timeout: 1000, retries: 3)
   }
@@ -34,6 +36,32 @@ import Testing
     for (last, next) in [("s1", "s2"), ("s2", "s3"), ("s3", "s4")] {
       #expect(memory.area.renew(7, token: secret(next), after: secret(last), lifetime: 50_000))
       #expect(memory.read(0)?.fields == before.map { $0.map { $0 == "2 t: s1" ? "2 t: \(next)" : $0 } })
+    }
+  }
+
+  /// A renewal computes the checksum without reading the record: wherever the token stands and however long it is, the
+  /// checksum is that of all bytes.
+  @Test func renewal_ofATokenOfAnyLength_hasTheChecksumOfAllBytes() throws {
+    for size in 1...25 {
+      for header in 1...8 {
+        let memory = RecordMemory()
+        let name = String(repeating: "h", count: header)
+        var last = String(repeating: "a", count: size)
+        #expect(memory.area.keep(record(last, header: name), of: 7))
+        for letter in ["b", "c", "d", "e"] {
+          let next = String(repeating: letter, count: size)
+          #expect(memory.area.renew(7, token: secret(next), after: secret(last), lifetime: 50_000))
+          last = next
+          #expect(memory.read(0)?.fields.contains("2 \(name): \(next)") == true, "\(size) bytes, \(name)")
+          for start in [0, memory.copySize] {
+            let copy = UnsafeMutableRawBufferPointer(rebasing: memory.slot(0)[start..<(start + memory.copySize)])
+            let before = Array(copy)
+            let head = copy.load(as: usher_record_copy.self)
+            usher_record_seal(copy.baseAddress, head.sequence, head.length)
+            #expect(Array(copy) == before || head.sequence == 0, "\(size) bytes, \(name)")
+          }
+        }
+      }
     }
   }
 
