@@ -20,7 +20,7 @@
 GST_DEBUG_CATEGORY(usher_decrypt_debug);
 #define GST_CAT_DEFAULT usher_decrypt_debug
 
-/** The system id of W3C Common PSSH. qtdemux and DASH manifests call it "Clear Key". */
+/** The system id of W3C's Common PSSH box. The library's name for it is USHER_KEY_SYSTEM_CLEARKEY. */
 #define SYSTEM_COMMON "1077efec-c0b2-4d02-ace3-3c1e52e2fb4b"
 /** DASH-IF's identifier of Clear Key. */
 #define SYSTEM_CLEARKEY "e2719d58-a985-b3c9-781a-b030af78d30e"
@@ -47,7 +47,8 @@ struct _UsherDecrypt {
   /** The key ids of the newest fragment's pssh box. If the key changes with each fragment, only this box names the new
    * key. */
   GByteArray *fragment_key_ids;
-  /** Whether the element has checked the stream, which it does at the first sample without encryption data. */
+  /** Whether samples without encryption data may pass: a sample with encryption data has arrived, or may_be_clear() has
+   * allowed samples without it. New caps set this to FALSE. */
   gboolean checked;
 };
 

@@ -37,8 +37,8 @@ extension Engine {
     missingThreads.isReported = false
   }
 
-  /// Returns the instant at which the loop must run next: that of `timer`, or that of the next try to start threads or
-  /// a guardian if it is earlier.
+  /// Returns the instant at which the loop must run next, which is the earliest of three: that of `timer`, that of the
+  /// next try to start threads, and that at which the engine starts a guardian or looks whether a new one runs.
   func wakeUp(_ timer: Int64?) -> Int64? {
     earlier(earlier(timer, missingThreads.retryAt), guardian?.tendAt)
   }

@@ -368,8 +368,9 @@ final class RequestDispatcher {
 
   // MARK: Connections
 
-  /// The first reply after a failure shows that the network is back. Each keep-alive retry to this origin that may open
-  /// more connections (`Transfer.connectsAgainFrom`), and still has none, opens another one at once.
+  /// Called at the first reply after a failure, which shows that the network is back. Some keep-alive retries to this
+  /// origin may still be connecting. This function opens a new connection at once for each of them that may open more
+  /// connections (`Transfer.connectsAgainFrom`), and does not wait for the old attempts.
   private func networkIsBack(_ origin: [UInt8], _ now: Milliseconds) {
     for id in transfers.ids {
       if let transfer = transfers[id], !transfer.isQueued, now >= transfer.connectsAgainFrom, transfer.origin == origin

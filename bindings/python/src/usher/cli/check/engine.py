@@ -1,4 +1,4 @@
-"""Asks a head-end all statements, and shortens each story that shows a fault."""
+"""Checks whether a head-end keeps the statements of statements.py, and shortens each story that shows a fault."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_SHORTENING_S = 3.0
 
 @dataclass
 class Verdict:
-    """The result of asking a head-end one statement.
+    """The result of the check for one statement: whether the head-end keeps it.
 
     Attributes:
         outcome: ``passed``, ``failed``, ``warned`` or ``skipped``.

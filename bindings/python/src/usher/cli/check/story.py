@@ -36,9 +36,10 @@ class Ask:
     Attributes:
         call: what is asked; ``license-alone`` is a licence request to a server without a session manager.
         session: the number of the session in the story; ``setup`` begins it.
-        token: which token it carries: of the session the newest, the one before, or an older one; an unknown token;
-            none; or, for a licence, only the content token. ``newest`` of a set-up, or of a licence request without a
-            session manager, is the content token.
+        token: which token it carries. ``newest``, ``previous``, ``older``: the newest token of the session, the one
+            before it, and the one before that. ``unknown``: a token that the head-end does not know. ``none``: no
+            token. ``content``: a licence request carries the content token, but no session token. For ``setup`` and
+            ``license-alone``, ``newest`` means the content token.
         together: how many such requests are sent at the same time; each set-up begins a session of its own.
         capitals: whether the name of the token header is in capital letters.
     """

@@ -44,7 +44,8 @@ class Redactor:
                 self._names.setdefault(form, name)
 
     def text(self, value: str) -> str:
-        """Replaces the secrets in a text, and lone surrogates by their JSON escapes."""
+        """Replaces each known secret in a text by its name, and each text that looks like a token by its length. Writes
+        each lone surrogate as its JSON escape."""
         return _encodable(self._hidden(value))
 
     def _hidden(self, value: str) -> str:
