@@ -153,8 +153,8 @@ def measure_paced(run: Run, server: Server, pace: int) -> Section:
 
 
 def measure_journal(run: Run) -> list[Section]:
-    """Measures what the journal costs, with as many sessions as one page of it has. The warm-up has the first write of
-    the file to the disk, because the library calls fdatasync() once a second."""
+    """Measures what the journal costs. There are as many sessions as one page of the journal has slots. The library
+    calls fdatasync() once a second; the warm-up lasts until the first call has written the file to the disk."""
     turns, warm_up = (2, 2) if run.quick else (800, 600)
     # In the build folder, because a folder for temporary files may be in memory, where no disk writes it.
     with Server() as server, tempfile.TemporaryDirectory(dir=run.programs) as folder:

@@ -49,7 +49,7 @@ int main(int argc, char **argv) {
   const int turn = options.turns ? options.turns : options.rounds;
   bench_clock start = bench_now();
   for (int round = 1; round <= options.rounds; round++) {
-    if (options.turns && round % turn == 1 % turn) bench_await_turn(&start);
+    if (options.turns && (round - 1) % turn == 0) bench_await_turn(&start);
     one_round(&me, options.variant, period);
     if (round % turn != 0) continue;
     bench_clock spent = {0};
