@@ -6,11 +6,14 @@ internal import Synchronization
 package protocol CallbackExecutor: AnyObject {
   /// Any thread: queues a job. Returns false after `shutDown`; if the job must run, the caller then runs it.
   func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
+  /// Does the same as `enqueue` with a job that frees host data. `afterCalls` does not wait for this job.
+  func enqueueDestroy(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
   /// The number of jobs queued or running.
   var pending: Int { get }
-  /// Returns whether jobs of this lane wait for a callback thread or run on one. Always false in pumped mode, where
-  /// jobs run only when the host pumps.
-  func isBusy(_ lane: UInt64) -> Bool
+  /// Runs `work` on a callback thread as soon as all jobs that `enqueue` has added to this lane have ended. Returns
+  /// false, and does not run `work`, if none is queued or running now. In pumped mode it always returns false: jobs run
+  /// only when the host pumps, so no thread may wait for them.
+  func afterCalls(of lane: UInt64, _ work: @escaping () -> Void) -> Bool
   /// Runs the queued jobs, then ends the threads. Must not be called in a callback.
   func shutDown()
 }
@@ -19,9 +22,20 @@ package protocol CallbackExecutor: AnyObject {
 /// not start a thread, the running threads run the jobs. If no thread runs, the jobs wait until the owner calls
 /// `startThreads` again.
 final class ThreadedExecutor: CallbackExecutor {
+  private struct Job {
+    let run: () -> Void
+    /// Whether `afterCalls` waits for this job.
+    let isCall: Bool
+  }
   private final class Lane {
-    var jobs = Fifo<() -> Void>()
+    var jobs = Fifo<Job>()
     var isScheduled = false
+    /// How many calls are queued or running.
+    var calls = 0
+    /// Whether the job that a thread has taken from `jobs` is a call.
+    var runsCall = false
+    /// What `afterCalls` runs when `calls` becomes 0.
+    var afterwards: [() -> Void] = []
   }
   private let monitor = Monitor()
   private let cap: Int
@@ -49,13 +63,25 @@ final class ThreadedExecutor: CallbackExecutor {
 
   var pending: Int { monitor.locked { jobCount } }
 
-  func isBusy(_ lane: UInt64) -> Bool { monitor.locked { lanes[lane] != nil } }
+  func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool { add(lane, Job(run: job, isCall: true)) }
 
-  func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool {
+  func enqueueDestroy(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool { add(lane, Job(run: job, isCall: false)) }
+
+  func afterCalls(of lane: UInt64, _ work: @escaping () -> Void) -> Bool {
+    monitor.locked {
+      guard let queue = lanes[lane], queue.calls > 0 else { return false }
+      queue.afterwards.append(work)
+      jobCount += 1
+      return true
+    }
+  }
+
+  private func add(_ lane: UInt64, _ job: Job) -> Bool {
     var help = Help.none
     let accepted = monitor.locked { () -> Bool in
       if isEnding && threads == 0 { return false }
       let queue = lanes[lane] ?? Lane()
+      if job.isCall { queue.calls += 1 }
       lanes[lane] = queue
       queue.jobs.append(job)
       jobCount += 1
@@ -142,7 +168,7 @@ final class ThreadedExecutor: CallbackExecutor {
       if isNew { isComing = false }
       while true {
         if let lane = ready.popFirst() {
-          guard let job = lanes[lane]?.jobs.popFirst() else { continue }
+          guard let job = take(lane) else { continue }
           // Decide whether another thread must start, before this thread runs the job: the job may block.
           help = sendForOne()
           return (lane, job)
@@ -167,11 +193,21 @@ final class ThreadedExecutor: CallbackExecutor {
     return found
   }
 
+  /// Call inside the lock.
+  private func take(_ lane: UInt64) -> (() -> Void)? {
+    guard let queue = lanes[lane], let job = queue.jobs.popFirst() else { return nil }
+    queue.runsCall = job.isCall
+    return job.run
+  }
+
   /// Called when the job of this lane has ended. Returns the number of jobs that are left.
   private func done(_ lane: UInt64) -> Int {
-    monitor.locked {
+    let (left, afterwards) = monitor.locked { () -> (Int, [() -> Void]) in
       jobCount -= 1
-      guard let queue = lanes[lane] else { return jobCount }
+      guard let queue = lanes[lane] else { return (jobCount, []) }
+      if queue.runsCall { queue.calls -= 1 }
+      var afterwards: [() -> Void] = []
+      if queue.calls == 0 { swap(&afterwards, &queue.afterwards) }
       if queue.jobs.isEmpty {
         lanes.removeValue(forKey: lane)
       } else {
@@ -179,6 +215,12 @@ final class ThreadedExecutor: CallbackExecutor {
         ready.append(lane)
       }
       if isEnding { monitor.broadcast() }
+      return (jobCount, afterwards)
+    }
+    if afterwards.isEmpty { return left }
+    for work in afterwards { work() }
+    return monitor.locked {
+      jobCount -= afterwards.count
       return jobCount
     }
   }
@@ -219,7 +261,7 @@ final class ThreadedExecutor: CallbackExecutor {
   private func runOneHere() -> UInt64? {
     let next = monitor.locked { () -> (UInt64, () -> Void)? in
       while let lane = ready.popFirst() {
-        if let job = lanes[lane]?.jobs.popFirst() { return (lane, job) }
+        if let job = take(lane) { return (lane, job) }
       }
       threads -= 1
       return nil

@@ -33,7 +33,7 @@ package final class HostReference {
     case .new: accepted.end(userData)
     case .accepted:
       // If the executor has shut down, it refuses the job. Then `endAll` runs `destroy`, or has run it already.
-      _ = accepted.executor.enqueue(lane) { accepted.end(userData) }
+      _ = accepted.executor.enqueueDestroy(lane) { accepted.end(userData) }
     }
   }
 }

@@ -46,7 +46,9 @@ package final class PumpedExecutor: CallbackExecutor {
   package var pending: Int { monitor.locked { count } }
 
   /// Returns false for every lane: jobs run only when the host pumps, so no thread may wait for them.
-  package func isBusy(_ lane: UInt64) -> Bool { false }
+  package func afterCalls(of lane: UInt64, _ work: @escaping () -> Void) -> Bool { false }
+
+  package func enqueueDestroy(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool { enqueue(lane, job) }
 
   package func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool {
     monitor.locked {

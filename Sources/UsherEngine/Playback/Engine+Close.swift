@@ -181,15 +181,15 @@ extension Engine {
     return wait.failure ?? UsherError(status)
   }
 
-  /// Ends the wait of a thread that waits for the close of the playback. The engine queues the end of the wait in the
-  /// playback's lane, so that the observers have received all events before the thread continues. In pumped mode
-  /// observers run only when the host pumps, so there the wait ends at once.
+  /// Ends the wait of a thread that waits for the close of the playback. The wait ends after the playback's callbacks,
+  /// so that the observers have received all events before the thread continues. In pumped mode observers run only when
+  /// the host pumps, so there the wait ends at once.
   private func endCloseWait(_ wait: Wait<Status>, _ id: PlaybackID) {
-    guard calls.executor.isBusy(id) else { return end(wait, .ok) }
-    calls.run(id) {
+    let endsLater = calls.executor.afterCalls(of: id) {
       wait.end(.ok)
       self.submit { self.timers.cancel(wait.timer) }
     }
+    if !endsLater { end(wait, .ok) }
   }
 
   func endCloseWaits(_ entry: PlaybackEntry) {

@@ -45,6 +45,60 @@ final class Notes<Value> {
     #expect(executor.pending == 0)
   }
 
+  @Test func afterCalls_runsAfterTheCallsOfItsLane() {
+    let executor = ThreadedExecutor(cap: 2, onChange: { _ in })
+    let gate = Wait<Int>()
+    let notes = Notes<String>()
+    _ = executor.enqueue(1) { _ = gate.wait() }
+    #expect(executor.afterCalls(of: 1) { notes.add("after") })
+    _ = executor.enqueue(1) { notes.add("call") }
+    #expect(!executor.afterCalls(of: 2) { notes.add("after no call") })
+    gate.end(1)
+    executor.shutDown()
+    #expect(notes.all == ["call", "after"])
+    #expect(executor.pending == 0)
+  }
+
+  /// A thread that `afterCalls` has woken may wait again at once. It must not wait for what still runs then, nor for
+  /// `destroy`.
+  @Test func afterCalls_waitsForCallsOnly() {
+    let executor = ThreadedExecutor(cap: 2, onChange: { _ in })
+    let call = Wait<Int>()
+    let woken = Notes<Int>()
+    let gate = Wait<Int>()
+    _ = executor.enqueue(1) { _ = call.wait() }
+    _ = executor.enqueueDestroy(1) { _ = gate.wait() }
+    #expect(executor.afterCalls(of: 1) { woken.add(1) })
+    #expect(
+      executor.afterCalls(of: 1) {
+        woken.add(2)
+        _ = gate.wait()
+      })
+    call.end(1)
+    #expect(woken.wait(for: 2))
+    #expect(!executor.afterCalls(of: 1) {})
+    #expect(executor.pending == 3, "the `destroy` and two pieces of work after the call")
+    gate.end(1)
+    executor.shutDown()
+    #expect(executor.pending == 0)
+  }
+
+  @Test func afterCalls_whileTheExecutorEnds_waitsForTheCalls() {
+    let executor = ThreadedExecutor(cap: 1, onChange: { _ in })
+    let ender = ThreadedExecutor(cap: 1, onChange: { _ in })
+    let call = Wait<Int>()
+    let notes = Notes<String>()
+    _ = executor.enqueue(1) {
+      _ = call.wait()
+      notes.add("call")
+    }
+    _ = ender.enqueue(1) { executor.shutDown() }
+    #expect(executor.afterCalls(of: 1) { notes.add("after") })
+    call.end(1)
+    ender.shutDown()
+    #expect(notes.all == ["call", "after"])
+  }
+
   @Test func lanes_whileOneBlocks_goOn() {
     let executor = ThreadedExecutor(cap: 4, onChange: { _ in })
     let gate = Wait<Int>()
