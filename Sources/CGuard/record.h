@@ -214,9 +214,23 @@ static inline uint64_t usher_record_changing_sum(
   return sum;
 }
 
-/* Writes a record again, with another token of the same length and a later end. `from` is the newest copy of the slot,
- * `to` the other one; both have `copy_size` bytes. Sets `shape`, so that usher_record_renew_again() can do the next
- * renewal of the slot. Returns 0 if usher_record_token_at() does not find the token; then `to` has not changed. */
+/* Writes a record again, with another token of the same length and a later end: the common case, after the slot has got
+ * its shape from usher_record_renew(). Both copies have all other bytes of the record already, so it writes only the
+ * token, the end and the head of the copy, and reads nothing in the area. */
+__attribute__((noinline, unused)) static void usher_record_renew_again(void *to, uint64_t sequence,
+    const usher_record_shape *shape, const void *token, int64_t expires_boot_ms, int64_t expires_wall_ms) {
+  usher_record_copy *head = (usher_record_copy *)to;
+  uint8_t *body = (uint8_t *)to + sizeof *head;
+  const uint64_t sum = shape->sum + usher_record_changing_sum(shape, token, expires_boot_ms, expires_wall_ms);
+  usher_record_update(body, shape->token_at, token, shape->token_size, expires_boot_ms, expires_wall_ms);
+  head->sequence = sequence;
+  head->length = shape->length;
+  head->checksum = usher_record_sum_end(sum, sequence, shape->length);
+}
+
+/* Does the same as usher_record_renew_again() for a slot without a shape, and sets `shape`. `from` is the newest copy
+ * of the slot and has the token `last`; `to` is the other copy. Both have `copy_size` bytes. Returns 0 if
+ * usher_record_token_at() does not find the token; then `to` has not changed. */
 static inline int usher_record_renew(const void *from, void *to, size_t copy_size, uint64_t sequence, const void *last,
     const void *token, size_t size, int64_t expires_boot_ms, int64_t expires_wall_ms, usher_record_shape *shape) {
   const uint8_t *source = (const uint8_t *)from + sizeof(usher_record_copy);
@@ -227,8 +241,6 @@ static inline int usher_record_renew(const void *from, void *to, size_t copy_siz
   size_t at = usher_record_token_at(source, (size_t)length, last, size);
   if (at == 0) return 0;
   memcpy(body, source, (size_t)length);
-  usher_record_update(body, at, token, size, expires_boot_ms, expires_wall_ms);
-  usher_record_seal(to, sequence, length);
   shape->length = (uint32_t)length;
   shape->token_at = (uint32_t)at;
   shape->token_size = (uint32_t)size;
@@ -238,23 +250,12 @@ static inline int usher_record_renew(const void *from, void *to, size_t copy_siz
   const size_t lead = at % 8, tail = (at + size) % 8, begin = lead + size < 8 ? lead : 0;
   memset(shape->first + lead, 0, 8 - lead);
   memset(shape->last + begin, 0, (tail == 0 ? 8 : tail) - begin);
+  usher_record before;
+  memcpy(&before, body, sizeof before);
   shape->sum = usher_record_sum(body, (size_t)length) -
-               usher_record_changing_sum(shape, token, expires_boot_ms, expires_wall_ms);
+               usher_record_changing_sum(shape, last, before.expires_boot_ms, before.expires_wall_ms);
+  usher_record_renew_again(to, sequence, shape, token, expires_boot_ms, expires_wall_ms);
   return 1;
-}
-
-/* Does the same as usher_record_renew(), if the slot has a shape and the token has the size of the last one: the common
- * case. Both copies have all other bytes of the record already, so it writes only the token, the end and the head, and
- * reads nothing in the area. */
-static inline void usher_record_renew_again(void *to, uint64_t sequence, const usher_record_shape *shape,
-    const void *token, int64_t expires_boot_ms, int64_t expires_wall_ms) {
-  usher_record_copy *head = (usher_record_copy *)to;
-  uint8_t *body = (uint8_t *)to + sizeof *head;
-  const uint64_t sum = shape->sum + usher_record_changing_sum(shape, token, expires_boot_ms, expires_wall_ms);
-  usher_record_update(body, shape->token_at, token, shape->token_size, expires_boot_ms, expires_wall_ms);
-  head->sequence = sequence;
-  head->length = shape->length;
-  head->checksum = usher_record_sum_end(sum, sequence, shape->length);
 }
 
 /* Copies the record of a copy to `out`, which has room for `copy_size` bytes. Returns its length; 0 if the copy has no

@@ -11,7 +11,7 @@ package final class RecordArea: RecordKeeper {
   /// same copy. So `clear` wipes `longest` bytes of each copy, not only the length of its last record.
   private var longest = 0
   /// For each slot: what a renewal knows about its two copies. `keep` sets the shape of a slot before `renew` reads it,
-  /// so the memory begins without values, and slots that are never used take none.
+  /// so the memory begins without values, and slots that are never used take no memory.
   private let shapes: UnsafeMutablePointer<usher_record_shape>
 
   /// The size of the header of an area: one page, so that the copies begin on a page.
@@ -120,14 +120,12 @@ package final class RecordArea: RecordKeeper {
   }
 
   /// - Parameter index: 0 for the settings; then the copies of the slots follow.
-  @inline(never)
   private func copy(_ index: Int) -> UnsafeMutableRawBufferPointer {
     let start = Self.headerSize &+ index &* copySize
     return UnsafeMutableRawBufferPointer(rebasing: memory[start..<(start &+ copySize)])
   }
 
   /// The bytes behind the head of a copy.
-  @inline(never)
   private func body(of copy: UnsafeMutableRawBufferPointer) -> UnsafeMutableRawBufferPointer {
     UnsafeMutableRawBufferPointer(rebasing: copy[MemoryLayout<usher_record_copy>.size...])
   }
