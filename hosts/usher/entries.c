@@ -30,7 +30,7 @@ static void drop(struct entries *entries, struct served *entry) {
   struct served **known = tfind(entry, &entries->by_content, compare_content);
   if (known && *known == entry) tdelete(entry, &entries->by_content, compare_content);
   tdelete(entry, &entries->by_number, compare_number);
-  entries->count--, entries->bytes -= strlen(entry->url);
+  entries->count--, entries->bytes -= entry->size;
   free_entry(entry);
 }
 
@@ -43,15 +43,22 @@ static void make_room(struct entries *entries, size_t bytes) {
   }
 }
 
+/* Whether the entry is still valid after new entries with half the limits: it stays, or few entries are newer. */
+static bool is_recent(const struct entries *entries, const struct served *entry) {
+  return entry->stays || (entries->next_number - entry->number < ENTRIES_MAX / 2 &&
+                             entries->added_bytes - entry->begin < ENTRIES_BYTES_MAX / 2);
+}
+
 size_t entries_add(struct entries *entries, const struct served *entry) {
   size_t bytes = strlen(entry->url);
   struct served **known = tfind(entry, &entries->by_content, compare_content);
-  if (known && ((*known)->stays || entries->next_number - (*known)->number < ENTRIES_MAX / 2)) return (*known)->number;
+  if (known && is_recent(entries, *known)) return (*known)->number;
   make_room(entries, bytes);
   if (entries->count >= ENTRIES_MAX || entries->bytes + bytes > ENTRIES_BYTES_MAX) return ENTRIES_NONE;
   struct served *copy = malloc(sizeof *copy), **place = NULL, **numbered = NULL;
   if (!copy) return ENTRIES_NONE;
   *copy = *entry, copy->number = entries->next_number, copy->stays = false, copy->newer = NULL;
+  copy->begin = entries->added_bytes, copy->size = bytes;
   copy->url = strdup(entry->url);
   if (copy->url) numbered = tsearch(copy, &entries->by_number, compare_number);
   if (numbered) place = tsearch(copy, &entries->by_content, compare_content);
@@ -62,7 +69,7 @@ size_t entries_add(struct entries *entries, const struct served *entry) {
   *place = copy; /* replaces the older entry with the same content */
   if (entries->newest) entries->newest->newer = copy;
   else entries->oldest = copy;
-  entries->newest = copy, entries->count++, entries->bytes += bytes;
+  entries->newest = copy, entries->count++, entries->bytes += bytes, entries->added_bytes += bytes;
   return entries->next_number++;
 }
 
@@ -74,7 +81,9 @@ const struct served *entries_find(const struct entries *entries, size_t number) 
 void entries_keep(struct entries *entries, size_t number) {
   struct served **found = tfind(&(struct served){.number = number}, &entries->by_number, compare_number);
   if (!found || (*found)->stays || entries->stay_count == STAY_MAX) return;
-  (*found)->stays = true, entries->stay_count++;
+  if (entries->stay_bytes + (*found)->size > ENTRIES_BYTES_MAX) return;
+  (*found)->stays = true, entries->stay_count++, entries->stay_bytes += (*found)->size;
+  entries->count--, entries->bytes -= (*found)->size;
 }
 
 static void forget(void *entry) { (void)entry; }

@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The limits of the entries that new ones may replace: their number, and the length of all their URLs together. */
 #define ENTRIES_MAX 100000
-#define ENTRIES_BYTES_MAX (64 * 1024 * 1024) /* the largest length of all URLs together */
+#define ENTRIES_BYTES_MAX (64 * 1024 * 1024)
 #define ENTRIES_NONE SIZE_MAX
 
 /* A file or a key that the gateway serves. */
@@ -20,6 +21,7 @@ struct served {
 
   /* entries_add() sets these. */
   size_t number;
+  size_t begin, size; /* the length of the URLs of all entries added before this one, and of its own URL */
   bool stays; /* whether it is a playlist, which players read again */
   struct served *newer;
 };
@@ -28,12 +30,15 @@ struct served {
 struct entries {
   void *by_content, *by_number; /* trees of tsearch() */
   struct served *oldest, *newest; /* a list of the entries that new ones may replace */
-  size_t count, stay_count, bytes, next_number;
+  size_t count, bytes; /* of the entries that new ones may replace */
+  size_t stay_count, stay_bytes;
+  size_t next_number, added_bytes; /* of all entries that were ever added */
 };
 
 /* Adds the entry if it is new. Returns its number; the first entry has the number 0. Returns ENTRIES_NONE if there is
    no memory or the URL is too long. If the gateway has added many entries since this one, the entry gets a second
-   number, and both numbers are valid for some time. */
+   number, and both numbers are valid for some time. The number stays valid at least until the caller has added further
+   entries with half of the limits above. */
 size_t entries_add(struct entries *entries, const struct served *entry);
 /* Returns the entry with this number; NULL if there is none, or if a newer entry has replaced it. */
 const struct served *entries_find(const struct entries *entries, size_t number);

@@ -65,10 +65,7 @@ static void put_entry(struct rewriting *rewriting, const struct served *entry) {
   size_t path = entry->is_key ? 0 : strcspn(entry->url, "?#"), name = path;
   rewriting->count++, rewriting->bytes += strlen(entry->url);
   /* All entries of a playlist must be valid at the same time, but in a full table a new entry replaces the oldest one.
-     entries_add() uses an old entry again only if it stays, or is among the newest ENTRIES_MAX / 2. So a playlist with
-     at most as many entries should replace none of its own. This counts entries only, without those that stay, which
-     take up to 1000 places. It does not hold for the bytes: if the URLs are long, the table is full with fewer entries,
-     and a new entry may replace one that the same playlist uses again. */
+     So refuse a playlist that has more than entries_add() promises to keep. */
   rewriting->failed |=
       number == ENTRIES_NONE || rewriting->count > ENTRIES_MAX / 2 || rewriting->bytes > ENTRIES_BYTES_MAX / 2;
   while (name > 0 && entry->url[name - 1] != '/') name--;

@@ -1,0 +1,33 @@
+"""Tests the table of files and keys that `usher gateway` serves (hosts/usher/entries.c), at its real limits."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compiles entries_rounds.c with AddressSanitizer. Returns the program."""
+    program = tmp_path_factory.mktemp("entries") / "rounds"
+    sources = [ROOT / "Tests" / "hosts" / "entries_rounds.c", ROOT / "hosts" / "usher" / "entries.c"]
+    flags = ["-std=gnu11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-g", "-fsanitize=address,undefined"]
+    command = ["cc", *flags, "-fno-sanitize-recover", "-I", ROOT / "hosts" / "usher", *sources, "-o", program]
+    subprocess.run([str(word) for word in command], check=True, timeout=120)
+    return program
+
+
+@pytest.mark.parametrize(("length", "rounds"), [(60, 6), (700, 8), (4_000, 20), (200_000, 20)])
+@pytest.mark.parametrize("stay", [0, 20])
+def test_gatewayEntries_ofOnePlaylist_areValidTogether(program: Path, length: int, rounds: int, stay: int) -> None:
+    """The gateway adds long playlists, one after another. A new entry never replaces an entry of the same playlist,
+    also if the URLs are long and some entries stay for the whole playback."""
+    command = [str(program), str(length), str(rounds), str(stay)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    entries, again = map(int, done.stdout.split())
+    assert 0 < again < entries, "some entries must be new, and some must be known already"
