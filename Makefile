@@ -1,9 +1,11 @@
 # usher: `make demo` shows it, `make test` tests it. Each target first builds the files that it needs and that are not
-# up to date. It writes only to .venv* (Python), build/ (libraries, examples, logs) and .build* (SwiftPM).
+# up to date. What make builds is in .venv* (Python), build/ (libraries, examples, logs) and .build* (SwiftPM). Some
+# targets also write files of the repository, for example `generate`, `format`, `faults` and `bench`.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-# Only `built` builds several targets at the same time; `make test` calls it so.
+# `make test` calls make again, with --jobs=2 and the target `built`. Only that call builds several targets at the same
+# time.
 ifneq ($(MAKECMDGOALS),built)
 .NOTPARALLEL:
 endif
@@ -21,7 +23,8 @@ KEEP   ?=
 export SWIFT_BACKTRACE = enable=no
 unexport USHER_LIBRARY USHER_EMBEDDED USHER_SCRATCH
 
-# A checkout that was moved or copied: SwiftPM, CMake and virtual environments keep absolute paths.
+# The file build/folder has the path that this folder had at the last call of make. If the folder was moved or copied
+# since then, remove what was built with absolute paths: by SwiftPM and CMake, and the virtual environments.
 before := $(file <build/folder)
 ifneq ($(before),$(CURDIR))
 ifneq ($(before),)
@@ -38,7 +41,7 @@ player   := build/examples/usher-player
 bench    := build/bench/beats_usher
 cpp      := build/examples-cpp/usher-minimal
 hosts    := build/hosts/stamp
-# The list includes the folders, because their dates change when a file is added or removed.
+# These lists include the folders, because the date of a folder changes when a file is added to it or removed from it.
 core     := $(shell find Sources include guardian) Package.swift scripts/build-library
 examples := $(shell find examples/c examples/cpp include)
 benches  := $(shell find benchmarks/c include)
@@ -99,8 +102,8 @@ demo: build .venv/ready
 generate:
 	@$(PYTHON) scripts/generate
 
-# Most steps of the Swift builds use one processor core, so two targets are built at the same time. Only one process may
-# install packages, so this comes first.
+# Most steps of the Swift builds use one processor core, so make builds two targets at the same time. Only one process
+# may install packages, so make installs them before it starts the builds.
 test: packages packaging-packages
 	@$(MAKE) --no-print-directory --jobs=2 built
 	@$(python) scripts/test.py $(PARTS)
@@ -158,8 +161,8 @@ kills: $(shipped) $(checked) .venv/ready
 sanitize: .venv/ready
 	@$(python) scripts/sanitize.py $(PARTS)
 
-# With QUICK=1 it only checks that the benchmarks run. Then it needs only the tools of the tests, and writes below
-# build/.
+# With QUICK=1, `make bench` only checks that the benchmarks run. Then it needs only the tools of the tests, and writes
+# only below build/.
 ifeq ($(QUICK),)
 bench: $(shipped) $(bench) .venv-bench/ready
 	@.venv-bench/bin/python benchmarks/bench.py --programs $(dir $(bench)) --library $(shipped) \
@@ -194,7 +197,7 @@ release: packaging-packages .venv-release/ready
 test-release: packaging-packages .venv-release/ready
 	@$(bounded) 3600 .venv-release/bin/python Tests/packages/release.py
 
-# In fresh Debian roots, with the built packages alone.
+# Tests the built packages in fresh Debian root folders, which contain nothing else of this project.
 test-packages: debs wheels
 	@$(bounded) 300 Tests/packages/recipes $(shipped)
 	@$(bounded) 3600 $(PYTHON) Tests/packages/newcomers.py
@@ -231,7 +234,7 @@ host-packages:
 player-packages:
 	@scripts/install-packages players
 
-# These contain the packages of `host-packages`.
+# The list `packaging` includes the packages of `host-packages`.
 packaging-packages:
 	@scripts/install-packages packaging
 

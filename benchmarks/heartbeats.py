@@ -21,8 +21,8 @@ OURS, OBSERVED, PUMPED = "libusher", "libusher, observer on callback threads", "
 
 @dataclass(frozen=True)
 class Load:
-    """Pairs of numbers: how many sessions have heartbeats that are due at once, and how many requests may be in flight
-    (0: all)."""
+    """How many sessions have heartbeats that are due at once, how many requests may be in flight (0: all), and how many
+    rounds the programs in C and in Python play."""
 
     title: str
     key: str

@@ -230,8 +230,8 @@ def largest(costs: Mapping[Key, float]) -> list[tuple[Key, float]]:
 
 
 def recorded_section(costs: Mapping[str, Cost]) -> report.Section:
-    """What a heartbeat takes if the library writes a recovery record for each new token. The first of `costs` is the
-    cost without records."""
+    """Returns the table of what a heartbeat costs if the library writes a recovery record for each new token. The first
+    of `costs` is the cost without records."""
     without = next(iter(costs.values())).total
     rows = []
     for name, cost in costs.items():

@@ -1,7 +1,7 @@
 """Measures the time from play to licence over a network with a round trip of 50 ms, with TLS 1.3.
 
 This module runs itself in new network namespaces, with `Tests/faults/world.py`. The link between the two sides delays
-each packet in user space; not every kernel has the queueing discipline `netem`.
+each packet in user space, because not every kernel has the queueing discipline `netem`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def programs(run: Run, words: tuple[object, ...]) -> dict[str, list[Program]]:
 
 
 def round_trip_ms(address: tuple[str, int]) -> float:
-    """The time that a TCP connection needs."""
+    """Returns the median time of opening a TCP connection, which takes one round trip."""
 
     def once() -> float:
         start = time.monotonic()

@@ -64,7 +64,7 @@ def told_by(command: Sequence[str], timeout_s: float = 120) -> dict[str, Any]:
 
 @dataclass
 class Program:
-    """One program in the comparison; it prints `operations`, `cpu_ns`, `wall_ns`."""
+    """One program in the comparison; it prints `operations`, `cpu_ns`, `wall_ns` and `waits`."""
 
     name: str
     command: list[str]

@@ -62,8 +62,8 @@ def folded(line: str, width: int = WIDTH) -> Iterator[str]:
 
 
 class Output:
-    """Prints lines, and progress while there are none. On a terminal the progress is one line that is rewritten;
-    otherwise a new line is printed whenever nothing was printed for `QUIET_S`."""
+    """Prints lines, and the progress while the demo prints no other line. On a terminal, the progress is one line,
+    which this class rewrites. Otherwise this class prints a new line whenever it has printed nothing for `QUIET_S`."""
 
     def __init__(self, stream: TextIO, *, now: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream

@@ -181,7 +181,7 @@ class HeadEnd:
 
 
 class Screen:
-    """One run of usher-player. `progress` is shown while the demo waits for its end."""
+    """One run of usher-player. While the demo waits for the end of the run, it shows the text of `progress`."""
 
     def __init__(
         self,

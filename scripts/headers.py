@@ -141,8 +141,8 @@ class Headers:
     def __init__(self, include: Path = INCLUDE) -> None:
         self.folder = include / "usher"
         self.texts: dict[str, str] = {}
-        self._read("usher.h")
         """The text of each header, by file name."""
+        self._read("usher.h")
         self.plain = {name: re.sub(r"/\*.*?\*/", " ", text, flags=re.S) for name, text in self.texts.items()}
         """The texts without comments."""
 

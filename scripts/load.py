@@ -69,7 +69,7 @@ def run(url: str, *options: object) -> dict[str, Any]:
 
 
 def commands(data: bytes) -> Iterator[list[bytes]]:
-    """Yields the commands in an append-only file. A command that a kill has cut short ends it."""
+    """Yields the commands in an append-only file. Stops at a command that a kill of Redis has left incomplete."""
     at = 0
 
     def number() -> int:

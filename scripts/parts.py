@@ -37,9 +37,9 @@ part uses its cores all the time."""
 
 
 class Interrupt:
-    """Ctrl-C. The handler only sets a flag: an exception in the middle of concurrent.futures would leave a lock locked,
-    and the run would never end. Every command that runs then ends, and no further part starts. The third Ctrl-C ends
-    the program without this."""
+    """Handles Ctrl-C. The handler only sets a flag: an exception in the middle of concurrent.futures would leave a lock
+    locked, and the run would never end. When the flag is set, the threads end their commands, and no further part
+    starts. The second Ctrl-C restores the default action, so the third one ends the program at once."""
 
     def __init__(self) -> None:
         self.came = False
@@ -438,10 +438,10 @@ class Schedule:
 
 
 def run_parts(description: str, parts: list[Part], argv: list[str] | None = None, cores: float = CORES) -> int:
-    """Runs the parts that the command line names (all parts if it names none), or prints their names for --list.
+    """Runs the parts that the command line names (all parts if it names none). With --list, only prints their names.
 
-    At the same time it runs only parts that together need no more than `cores`. The last line gives the totals: "N
-    passed, N failed". Returns 1 if a test failed.
+    Parts run at the same time only if together they need no more than `cores`. The last line that this function prints
+    has the totals: "N passed, N failed". Returns 1 if a test failed.
     """
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help="default: all of them")

@@ -27,7 +27,8 @@ def fail(message: str) -> NoReturn:
 
 
 def run(command: list[str], limit_s: float = 900, log: Path | None = None, **options: object) -> None:
-    """Runs a command. If it fails, prints its output (the end of it, if it went to `log`) and ends the program."""
+    """Runs a command, and writes its output to `log` if that is set. If the command fails, prints the last 60 lines of
+    the output and ends this program."""
     done = subprocess.run(  # type: ignore[call-overload]
         command,
         stdin=subprocess.DEVNULL,
@@ -85,7 +86,7 @@ class Source:
 
     commit: str
     version: str
-    """The version in base.h, as Debian compares versions: one that is not released yet is `0.1.0~gitDATE.COMMIT`."""
+    """The version in base.h. If it is not released yet: `0.1.0~gitDATE.COMMIT`, which Debian sorts before `0.1.0`."""
     epoch: int
     """The time of the commit, which all files in the artefacts have (SOURCE_DATE_EPOCH)."""
     maintainer: str
@@ -124,7 +125,8 @@ def source(commit: str = "HEAD") -> Source:
 
 
 def clean_environment(source: Source, **more: str) -> dict[str, str]:
-    """Returns the environment of a build that the user's settings do not change. Debian's own programs come first."""
+    """Returns the environment of a build: fixed values, and of the user's variables only HOME, TMPDIR and those for
+    pip, TLS certificates and proxies. Debian's own programs come first on the PATH."""
     folders = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]
     swift = shutil.which("swift")
     if swift:

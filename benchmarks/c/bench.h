@@ -24,7 +24,7 @@ typedef struct bench_options {
   int ahead; /* 1: libusher opens its connections before the first play */
   int prepare; /* 1: the content token comes from a callback that takes 50 ms; 2: and libusher prepares the next item */
   int at_once; /* 1: a zap of libusher does not wait for the teardown */
-  int turns; /* the program plays this many rounds, waits for its next turn, and so on; 0: it does not wait */
+  int turns; /* the rounds of one turn; the program waits before each turn (bench_await_turn()). 0: no turns */
 } bench_options;
 
 /** Reads the options `--base URL --sessions N ...`. If an option is wrong, ends the program with exit code 2. */

@@ -26,7 +26,7 @@ void request_set_line(request_headers *headers, char *line);
 /** Sets the URL of the handle to a route ("setup", "heartbeat"). */
 void request_route(CURL *easy, const bench_options *options, const char *route);
 
-/** Returns the token line of these tokens, to be freed. */
+/** Returns the token line of these tokens; the caller frees it. */
 char *request_line(const char *tokens, size_t count);
 
 /** Parses a reply with json-c. Returns the token line of its "sessionToken", in the memory of `line`, which may be NULL

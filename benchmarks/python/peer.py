@@ -64,7 +64,7 @@ def read() -> Options:
 
 class Stopwatch:
     """Measures the CPU time of this process with all its threads, the real time, and how many times a thread has gone
-    to sleep. It runs from the start, or only during running()."""
+    to sleep: from the last start() on, or, if running() was called, only inside running()."""
 
     def __init__(self) -> None:
         self._sum: tuple[int, ...] | None = None

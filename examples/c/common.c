@@ -13,14 +13,15 @@ struct mine {
   const char *token, *device;
 };
 
-static void on_headers(const usher_hook_call *call, void *user_data) { /* generateHTTPHeaders(assetID) */
+/* generateHTTPHeaders(assetID) of the SDKs. */
+static void on_headers(const usher_hook_call *call, void *user_data) {
   const struct mine *mine = user_data;
   char lines[4096];
   snprintf(lines, sizeof lines, "nv-authorizations: %s\nX-Device: %s", mine->token, mine->device);
   usher_complete_headers(call->completion, lines);
 }
-static void on_license_url(
-    const usher_hook_call *call, void *user_data) { /* getLicenseRequestUrl(), which calls the superclass */
+/* getLicenseRequestUrl() of the SDKs. usher_hook_builtin() gives the URL that the superclass would return. */
+static void on_license_url(const usher_hook_call *call, void *user_data) {
   const struct mine *mine = user_data;
   usher_response *builtin = NULL;
   usher_response_info url = USHER_RESPONSE_INFO_INIT;

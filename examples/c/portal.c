@@ -12,7 +12,8 @@ struct portal {
   char backend[512], session[64];
 }; /* `session`: the id of the session; only one playback at a time uses this struct */
 
-static void on_license(const usher_customer_request *request, void *user_data) { /* OTVCustomerSSMCallback.license */
+/* OTVCustomerSSMCallback.license of the SDKs. */
+static void on_license(const usher_customer_request *request, void *user_data) {
   struct portal *mine = user_data;
   const char *what = request->type == USHER_LICENSE_RENEWAL ? "renew" : "start";
   struct backend_reply reply = backend_ask(mine->backend, what, mine->session, request->payload, request->payload_size);

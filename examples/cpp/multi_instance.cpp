@@ -8,7 +8,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "../c/challenge.h"
-#include "../c/clip.h" // decodes; in your app, the player does
+#include "../c/clip.h" // decodes the clip; in your app, the player does this
 #include <future>
 #include <iostream>
 #include <usher/usher.hpp>

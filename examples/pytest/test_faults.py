@@ -1,4 +1,4 @@
-"""What a player does when the head-end or the network fails. The faults have the names of toxiproxy and WireMock."""
+"""What a player does when the head-end or the network fails. Most faults are written as in toxiproxy or WireMock."""
 
 import pytest
 

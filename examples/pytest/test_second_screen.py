@@ -1,6 +1,6 @@
 """The limit of concurrent streams: who may play, who is refused, and what frees a slot.
 
-The first test is the whole of what a newcomer needs: ten lines.
+The first test, with its imports, shows everything that a first test needs.
 """
 
 import pytest

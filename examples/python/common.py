@@ -17,10 +17,10 @@ class Portal(usher.CommonDelegate):
         self.token, self.device = token, device
         super().__init__(context, license_url=license_url)
 
-    def http_headers(self, call):  # generateHTTPHeaders(assetID)
+    def http_headers(self, call):  # generateHTTPHeaders(assetID) of the SDKs
         return {"nv-authorizations": self.token, "X-Device": self.device}
 
-    def license_url(self, call):  # getLicenseRequestUrl(), which calls the superclass
+    def license_url(self, call):  # getLicenseRequestUrl() of the SDKs
         return f"{super().license_url(call)}?device={self.device}"
 
 

@@ -22,7 +22,7 @@ class Portal(usher.aio.CustomerDelegate):
         self.url, self.session = url, ""
         super().__init__(context)
 
-    async def license(self, request):  # OTVCustomerSSMCallback.license
+    async def license(self, request):  # OTVCustomerSSMCallback.license of the SDKs
         what = "renew" if request.type is usher.LicenseType.RENEWAL else "start"
         status, reply = await backend.ask(self.url, what, self.session, request.payload)
         if "licence" not in reply:
@@ -31,7 +31,7 @@ class Portal(usher.aio.CustomerDelegate):
         kept_alive_by = usher.RenewType.ENFORCED if reply["renewals"] else usher.RenewType.HEARTBEAT
         return usher.LicenseResponse(reply["licence"].encode(), heartbeat_s=reply["period"], renew_type=kept_alive_by)
 
-    async def heartbeat(self, call):  # OTVCustomerSSMCallback.heartbeat
+    async def heartbeat(self, call):  # OTVCustomerSSMCallback.heartbeat of the SDKs
         status, _ = await backend.ask(self.url, "alive", self.session)
         return (
             usher.Status.SESSION if status == 403 else usher.Status.OK

@@ -40,7 +40,7 @@ static char *name_for_libavformat(const char *url) {
   return free(name), NULL;
 }
 
-/* @return NULL if this fails; then sets the kind of `content`, and `why`. */
+/* Opens a path or URL. @return NULL on failure; then `content` has the kind, and the reason in `why`. */
 static AVIOContext *open_url(const char *url, const struct content_reading *reading, struct content *content) {
   char *name = name_for_libavformat(url);
   AVIOContext *file = NULL;
@@ -77,7 +77,7 @@ char *content_location(AVIOContext *file, const char *url) {
   return av_free(found), copy;
 }
 
-/* The data that the readers of libusher have found. */
+/* What the callbacks of libusher's readers use: the file that they read, and the results. */
 struct scan {
   AVIOContext *file;
   struct content *content;
@@ -169,7 +169,8 @@ static bool is_map_encrypted(const char *url, const struct content_reading *read
   return scan.encrypted;
 }
 
-/* `text` has `size` bytes and a NUL. */
+/* Finds out whether libavformat cannot decrypt the content of a playlist. `text`: the playlist, `size` bytes and a NUL,
+   in a buffer of MANIFEST_MAX + 1 bytes. If the playlist has variants, also reads the first one, into this buffer. */
 static void read_playlist(const char *url, const struct content_reading *reading, char *text, size_t size,
     bool is_variant, struct content *content) {
   size_t length = 0;

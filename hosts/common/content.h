@@ -39,7 +39,8 @@ struct content_reading {
   const char *ca_file; /* a file of authorities to trust in addition to the system's; NULL: none */
 };
 
-/* Reads the content at a path, or at a file:, http: or https: URL. Reads only a few kB, even of a large file. */
+/* Reads the content at a path, or at a file:, http: or https: URL. Reads at most 1 MB of each manifest or playlist, and
+   only a small part of another file, even if it is large. */
 void content_read(const char *url, const struct content_reading *reading, struct content *out);
 
 /* Opens a path or URL, as content_read() does. `reading` must live until content_close(). If this fails, returns NULL,

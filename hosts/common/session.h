@@ -25,7 +25,8 @@ struct session {
   void *user_data;
   /* The licence of the current item has arrived. `count` is 0 if libusher can read no key in the licence. */
   void (*licensed)(const usher_clearkey_key *keys, size_t count, void *user_data);
-  /* A licence request of the current item has failed. If the item cannot play, `failed` is called too. Can be NULL. */
+  /* A licence request of the current item has failed. If the item cannot play, this object also calls `failed`. Can be
+     NULL. */
   void (*unlicensed)(const usher_error *error, void *user_data);
   /* Too many devices play on the account, and libusher waits for a slot (USHER_NOTICE_WAITING). */
   void (*waiting)(const usher_notice *notice, void *user_data);
@@ -37,8 +38,8 @@ struct session {
 };
 
 int32_t session_open(struct session *session, const usher_context_options *options);
-/* Tears down the session of the earlier item, sets up a new session, and requests a licence. Later `licensed` or
-   `failed` is called. */
+/* Tears down the session of the earlier item, sets up a new session, and requests a licence. This object later calls
+   `licensed` or `failed`. */
 int32_t session_play(struct session *session, const usher_ssp_options *ssp, const char *token, const uint8_t *key_ids,
     size_t count, uint32_t timeout_ms);
 /* Requests a licence for further keys of the newest item; `licensed` gets the keys. */

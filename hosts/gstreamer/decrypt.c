@@ -318,8 +318,9 @@ static const gchar *decrypt(
   return wrong;
 }
 
-/* Encrypted items may begin with clear samples. But the demuxer of GStreamer 1.22 finds encryption data only in
-   fragments. So in other files encrypted samples look like clear ones. */
+/* Whether a sample without encryption data may be a clear one. Encrypted items may begin with clear samples. But the
+   demuxer of GStreamer 1.22 finds encryption data only in fragments. So in other files encrypted samples look like
+   clear ones. */
 static gboolean may_be_clear(UsherDecrypt *self) {
   GstPad *pad = GST_BASE_TRANSFORM_SINK_PAD(self);
   GstCaps *caps = gst_pad_get_current_caps(pad);

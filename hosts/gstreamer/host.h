@@ -14,7 +14,8 @@ G_BEGIN_DECLS
 
 GST_DEBUG_CATEGORY_EXTERN(usher_decrypt_debug);
 
-/** One screen: belongs to the top element of a pipeline and lives at least as long as its usher context. */
+/** One screen. It belongs to the top element of a pipeline. If it has made its usher context, it lives at least as long
+ * as this context. */
 typedef struct {
   gint refs;
   /** The pipeline. */
@@ -35,7 +36,7 @@ typedef struct {
 /** One lock for all hosts and sessions. No thread holds it during a call that waits or posts a message. */
 extern GMutex usher_lock;
 
-/** Called for each event of the host's context, on a callback thread. */
+/** The host calls this function for each event of its context, on a callback thread. */
 void usher_session_event(UsherHost *host, const usher_event *event);
 
 UsherHost *usher_host_ref(UsherHost *host);

@@ -22,7 +22,7 @@ typedef enum {
   /** A licence request for the key is in flight. */
   USHER_KEYS_PENDING,
   USHER_KEYS_READY,
-  /** The licence has arrived, and does not contain the key. */
+  /** The licence request has ended, but the key has not arrived: the licence lacks it, or no licence has arrived. */
   USHER_KEYS_MISSING,
 } UsherKeyState;
 

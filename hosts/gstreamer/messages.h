@@ -22,7 +22,7 @@ UsherFailure *usher_failure_of(const usher_error *error);
 void usher_failure_post(UsherFailure *failure, GstElement *element);
 void usher_failure_free(UsherFailure *failure);
 
-/** Makes the element message about an event. `item` is its number, `screen` may be NULL. */
+/** Makes the element message about an event. `item`: the number of the item; `screen` may be NULL. */
 GstStructure *usher_message_new(const usher_event *event, guint64 item, const gchar *screen);
 
 G_END_DECLS

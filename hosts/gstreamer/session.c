@@ -29,7 +29,8 @@ struct UsherSession {
   GCond changed;
   GstClockID linger;
   /* closed: the playback of the session is closed. replaced: a newer item plays on the screen; the session keeps its
-     keys, so that elements can decrypt the last samples of this item. failed: the session has posted its error. */
+     keys, so that elements can decrypt the last samples of this item. failed: the session has ended with an error,
+     which it has posted or keeps in `unposted`. */
   gboolean closed, replaced, failed;
   /* Those users that have received a sample. decodebin may suppress the error messages of an element that has not yet
      received one. So if no user has received a sample, the error waits in `unposted` until a user receives one. */

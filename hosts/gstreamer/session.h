@@ -3,7 +3,7 @@
  *
  * All decryptors below the same top element (the pipeline) that have the same `screen` share an usher_player. Those
  * that also have the same stream group and the same settings share a session. The session ends when the top element
- * leaves PAUSED, when a new item begins on the screen, or three seconds after its last decryptor has left.
+ * goes from PAUSED to READY, when a new item begins on the screen, or three seconds after its last decryptor has left.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -42,7 +42,8 @@ void usher_session_leave(UsherSession *session, GstElement *element);
 
 /** Requests the licence for keys that the stream will need. Does not wait. */
 void usher_session_announce(UsherSession *session, const guint8 *key_ids, gsize count);
-/** Gets a key. If no element has requested its licence, requests it. Waits for the key until `*halted` is not 0. */
+/** Gets a key. If no element has requested its licence, requests it. Waits for the key; the wait also ends when the
+ * session ends, or when `*halted` is not 0 (see usher_session_wake()). */
 UsherKeyResult usher_session_key(
     UsherSession *session, GstElement *element, const guint8 *key_id, const guint *halted, guint8 *key);
 /** Returns USHER_KEY_FOUND if the stream may continue, otherwise the reason. The element calls this for each sample. */

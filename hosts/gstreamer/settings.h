@@ -46,8 +46,8 @@ gboolean usher_settings_equal(const UsherSettings *a, const UsherSettings *b);
 
 /** Copies to `to` the settings that `to` does not have. */
 void usher_settings_add(UsherSettings *to, const UsherSettings *from);
-/** Copies to `to` those settings of a GstContext that `to` does not have. @return FALSE, with `error` set, for an
- * unknown field. */
+/** Copies to `to` those settings of a GstContext that `to` does not have. @return FALSE, with `error` set, if a field
+ * is unknown or has a wrong type or value. */
 gboolean usher_settings_add_context(UsherSettings *to, GstContext *context, GError **error);
 /** Copies to `to` those settings of the options file that `to` does not have. @return FALSE, with `error` set, if the
  * file cannot be used. */

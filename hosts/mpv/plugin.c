@@ -127,7 +127,8 @@ static bool add_demuxer_option(struct plugin *plugin, const char *name, char *va
   return error >= 0;
 }
 
-/* Gives the keys of the item to libavformat. @return false if the licence does not have all keys. */
+/* Gives the keys of the item to libavformat. @return false if the licence does not have all keys, or if mpv refuses the
+   option. */
 static bool use_keys(struct plugin *plugin, const usher_clearkey_key *keys, size_t count) {
   char *value = content_option_value(&plugin->content, keys, count);
   bool used = value && add_demuxer_option(plugin, content_option(&plugin->content), value);

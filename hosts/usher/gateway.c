@@ -362,7 +362,8 @@ static void end_playback(struct gateway *gateway, const char *words) {
   else if (!gateway->pid) print_url(gateway);
 }
 
-/* Answers the threads that wait for the newest licence request. `status`: the HTTP status; 0: new keys have come. */
+/* Answers the threads that wait for the newest licence request. `status`: the HTTP status of the refusal; 0: new keys
+   have come, or no thread waits any more. */
 static void answer(struct gateway *gateway, unsigned status, const char *words) {
   pthread_mutex_lock(&gateway->lock);
   gateway->done = gateway->sent_ticket, gateway->refusal = status, gateway->refused_ms = gateway_now_ms();
@@ -373,7 +374,7 @@ static void answer(struct gateway *gateway, unsigned status, const char *words) 
   pthread_mutex_unlock(&gateway->lock);
   gateway->sending = false;
   gateway->waits_for_slot = false;
-  /* This call frees the slot. The next request for a key sets up a new session. */
+  /* If the playback has no key, stop its session to free the slot. The next request for a key sets up a new session. */
   if (has_none) session_stop(&gateway->session);
 }
 
@@ -459,7 +460,7 @@ static void send_request(struct gateway *gateway) {
     if (!find_key(gateway, gateway->wanted[i])) memcpy(key_ids + 16 * count++, gateway->wanted[i], 16);
   gateway->wanted_count = 0, gateway->sent_ticket = gateway->ticket;
   if (count > 0) gateway->seen_ms = gateway_now_ms();
-  /* The keys that the threads wait for were all in the last licence, so no further request is necessary. */
+  /* If no key is left, the last licence had all keys for which threads wait, so no further request is necessary. */
   if (count == 0) gateway->done = gateway->ticket;
   pthread_cond_broadcast(&gateway->changed);
   pthread_mutex_unlock(&gateway->lock);

@@ -41,7 +41,7 @@ char *gateway_rewrite(struct gateway *gateway, uint64_t playback, size_t number,
 
 bool gateway_allows_origin(struct gateway *gateway, const char *origin);
 const char *gateway_ca_file(const struct gateway *gateway);
-/* The time limit for the first bytes of a file, and for a whole playlist. */
+/* The time limit for the first bytes of a file, and for a whole playlist. gateway_keys() also calculates with it. */
 int64_t gateway_timeout_ms(const struct gateway *gateway);
 /* Prints words on standard error, unless it has printed the same words directly before. */
 void gateway_say(struct gateway *gateway, const char *words);

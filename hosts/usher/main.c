@@ -37,8 +37,8 @@ static const struct {
     {"completion", "prints the completion script for bash, zsh or fish"},
 };
 
-/* Runs a command of the Python package. The package is asked for a command of its own only, so that it does not start
-   this program again. Returns only if there is no Python. */
+/* Runs a command of the Python package. Call this only for a command in `python_commands`: for the other commands, the
+   package would start this program again. Returns only if Python cannot be started. */
 static int python_command(int argc, char **argv) {
   static char script[] =
       "import sys\n"

@@ -188,7 +188,7 @@ static int wrong(const char *words) {
   return EXIT_USAGE;
 }
 
-/* @return 0 on success, otherwise the exit code. */
+/* @return 0 on success, -1 after it has printed the help, otherwise the exit code. */
 static int read_options(struct run *run, int argc, char **argv) {
   enum { KILL_AFTER = COMMON_END, PLAYER, HELP };
   static const struct option known[] = {COMMON_OPTIONS, {"kill-after", 1, NULL, KILL_AFTER},

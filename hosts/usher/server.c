@@ -43,7 +43,7 @@ struct server {
   struct gateway *gateway;
   struct MHD_Daemon *daemon;
   struct sockaddr_in address;
-  /* How many more threads may begin to wait for a file or a key. */
+  /* How many threads serve a request or read a file now, and so may wait in a call. */
   atomic_uint busy;
 };
 

@@ -166,8 +166,8 @@ def plain_steps(headers: Headers, called: Iterable[str]) -> str:
 
 
 def counted(headers: Headers, folder: Path) -> None:
-    """Writes two headers for Tests/cpp/counted.hpp. It includes the first, then usher.hpp, then the second. So each
-    call of a C function in usher.hpp is a call of a function that counts."""
+    """Writes two headers for Tests/cpp/counted.hpp, which includes the first header, then usher.hpp, then the second.
+    Between the two, the name of each C function is a macro, so usher.hpp calls a function that counts the call."""
     on = (f"#define {name} ::counted<::{name}>::call\n" for name in headers.functions)
     (folder / "counted_on.h").write_text("".join(on))
     (folder / "counted_off.h").write_text("".join(f"#undef {name}\n" for name in headers.functions))

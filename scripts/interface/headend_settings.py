@@ -19,7 +19,7 @@ def _names(kind: str) -> set[str]:
 
 
 def settings(headers: Headers) -> str:
-    """Returns the text of settings.py. The headers have no part in it."""
+    """Returns the text of settings.py. Does not use `headers`, the parameter that all writers have."""
     module = ast.parse((FOLDER / "config.py").read_text(encoding="utf-8"))
     config = next(node for node in module.body if isinstance(node, ast.ClassDef) and node.name == "HeadEndConfig")
     fields = {

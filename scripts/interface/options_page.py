@@ -49,7 +49,8 @@ TYPES = {"const char *": "text", "const uint8_t *": "bytes", "uint32_t": "number
 
 
 def is_option(field: Parameter) -> bool:
-    """Whether a host chooses the value of a field. The other fields belong to an option beside them, or to C."""
+    """Whether a host sets the field to choose an option. The other fields are struct_size, and the user data, destroy
+    function or size that belong to another field."""
     if field.name in ("struct_size", "user_data", "destroy"):
         return False
     return not field.name.endswith(("_user_data", "_destroy", "_size"))
@@ -108,7 +109,7 @@ def unit(headers: Headers, field: Parameter, comment: str) -> str:
 
 
 def meaning(comment: str) -> str:
-    """Returns the first sentence of the comment, or what the enumeration says if the comment only names it."""
+    """Returns the first sentence of the comment; if the comment only names an enumeration, the text of its `Group`."""
     said = re.sub(r"\bDefault\b.*", "", comment).strip() or comment
     for group in GROUPS:
         if said.startswith(f"{group.prefix}..."):
@@ -118,7 +119,7 @@ def meaning(comment: str) -> str:
 
 
 def as_code(text: str) -> str:
-    """Puts names and texts in quotation marks into backquotes, and escapes what ends a cell."""
+    """Puts names and texts in quotation marks into backquotes, and escapes `|`, which would end the cell of a table."""
     pattern = r'`[^`]*`|\b(?:usher|USHER)_\w+(?:\(\)|\.\.\.)?|"[^"]*"'
     text = re.sub(pattern, lambda found: found[0] if found[0].startswith("`") else f"`{found[0]}`", text)
     return text.replace("...`", "*`").replace("|", "\\|")

@@ -57,7 +57,7 @@ TYPES = {
     "allowed_hosts": "Iterable[str] | None",
     "extra_headers": "Mapping[str, str] | str | None",
 }
-"""The types of options that take more than their C type says."""
+"""The Python types of options that accept more kinds of values than the C type."""
 FURTHER = {
     "allowed_hosts": " Give a list of them, or one text.",
     "extra_headers": " Or give a mapping of names to values.",

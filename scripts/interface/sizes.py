@@ -35,7 +35,7 @@ def first_sizes(headers: Headers) -> str:
     lines = []
     for name, structure in headers.structures.items():
         if structure.is_sized and name not in SIZED_BY_THE_LIBRARY:
-            # No release had the structure, so every host has its present size.
+            # If no release had the structure, every host that knows it was compiled with its present size.
             size = known.get(name, f"MemoryLayout<{name}>.size")
             lines.append(f"extension {name}: GrowingStruct {{ static var firstSize: Int {{ {size} }} }}")
     return HEAD + "\n".join(lines) + "\n"

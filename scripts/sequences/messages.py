@@ -94,9 +94,9 @@ class Scene:
         self._numbers: dict[tuple[str, int], int] = {}
         """The journal's number of each request, by the library's lane and the number of the request in its trace."""
         self._newest = 0
-        """The number in its trace of the newest request."""
+        """The number that the newest request has in its trace."""
         self._sessions: dict[str | None, str] = {}
-        """The letter of each session in the picture, by its id at the head-end."""
+        """The letter that a session has in the picture, by the session's id at the head-end."""
 
     def add(self, lines: Iterable[Line], player: str = PLAYER, library: str = LIBRARY) -> None:
         """Adds the steps of a recording."""
@@ -123,7 +123,7 @@ class Scene:
                 self.steps.append(step)
 
     def add_unasked(self, sender: str) -> None:
-        """Adds the requests that no trace has: somebody else than the hosts sent them."""
+        """Adds the requests that the journal has but no trace has. `sender`, which is no host, has sent them."""
         known = {*self._numbers.values()}
         for entry in self.headend.journal.entries(answered=True):
             if entry.number not in known:

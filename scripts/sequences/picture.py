@@ -16,7 +16,7 @@ ROW, ROW_WITH_DETAIL, ROW_OF_TIME = 34, 48, 44
 SANS, BOLD, MONO, SMALL = 7.0, 7.6, 7.3, 6.3
 """The widths of a character of the four fonts."""
 PADDING = 30
-"""The space beside a text between two lanes, with the head of the arrow."""
+"""The width that two lanes need between them in addition to the text, for the head of the arrow and for space."""
 BOX_HEIGHT = 28
 DASHED = {"reply", "return", "event"}
 IN_CODE = {"call", "event"}

@@ -18,7 +18,7 @@ from .messages import GUARDIAN, LIBRARY, LICENCES, PLAYER, SSM, Host, Scene, end
 
 PERIOD_S = 60
 LIMIT_S = 30.0
-"""The longest wait for the guardian."""
+"""The longest wait for the teardown that the guardian sends."""
 
 
 def headend(limit: int = 1, **settings: Any) -> HeadEnd:
@@ -78,7 +78,7 @@ def zap(server: HeadEnd) -> Scene:
 
 
 def zap_without_waiting(server: HeadEnd) -> Scene:
-    """The same with the option `zap_without_waiting`, while the server takes long for the teardown."""
+    """A zap with the option `zap_without_waiting`, while the server takes a long time for the teardown."""
     scene = Scene(server)
     host = Host(scene)
     delegate = host.stage.delegate(zap_without_waiting=True)

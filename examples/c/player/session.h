@@ -18,7 +18,7 @@ struct session {
   struct timeline *timeline;
   struct stop *stop;
   bool verbose;
-  uint64_t heartbeats_sent; /* 0 until session_close() counts them, repeated ones too */
+  uint64_t heartbeats_sent; /* with repeated heartbeats; session_close() sets it, before that it is 0 */
   char challenge[CLEAR_KEY_REQUEST_MAX]; /* a Clear Key CDM's request */
   size_t challenge_size;
 };
@@ -31,7 +31,7 @@ struct licence_facts {
 };
 
 /**
- * Starts a playback and its session set-up. Events go to `timeline`; one with must_stop sets `stop`.
+ * Starts a playback and its session set-up. Events go to `timeline`; an event with must_stop also sets `stop`.
  * @return USHER_OK, or the error if no playback started. Call session_close() in both cases.
  */
 int32_t session_start(struct session *session, const struct options *options, const struct keyring *ring,
