@@ -228,7 +228,10 @@ def test_gatewayMute_isBounded(server: HeadEnd, start: Start, film: Path, row: R
     assert gateway.errors.count("did not confirm the end of the stream") == 1, gateway.errors
     assert "some time: done" not in gateway.errors
     name = {"setup": "the set-up", "license": "the licence request"}[route]
-    result = "words at --timeout; a signal ends the gateway at most one second after --quit-timeout, with a warning"
+    result = (
+        "the player gets the reason at --timeout; "
+        "a signal ends the gateway at most one second after --quit-timeout, with a warning"
+    )
     row("trouble", HOST, f"no reply to {name}", result)
 
 

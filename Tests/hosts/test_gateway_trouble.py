@@ -89,7 +89,8 @@ def test_gatewayGarbage_isSaidInWords(
     key = clips["progressive"].content.keys[0].key
     until(lambda: ask(url).body == key, "the next request gets the key")
     name = {"setup": "the set-up", "license": "the licence request"}[route]
-    row("trouble", HOST, f"{name} gets: {fault.label}", "words and no key; the next request gets the key")
+    result = "the player gets the reason and no key; the next request gets the key"
+    row("trouble", HOST, f"{name} gets: {fault.label}", result)
 
 
 @pytest.mark.quick

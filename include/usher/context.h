@@ -157,10 +157,10 @@ typedef struct usher_context_options {
       header in `extra_headers` too. The library does not add it to requests that the host sends for customer SSM.
       Default 0. */
   int32_t trace_context;
-  /** How many milliseconds later than its time a timer may run, at most 50. The library then runs the timers of this
-      time together. If one process has many playbacks, it wakes up less often, and each heartbeat takes less processor
-      time; but each heartbeat may be sent later by this time, and each time limit may end later by it. The manual clock
-      ignores this option. Default 0. */
+  /** How many milliseconds later than its time a timer may run, at most 50. When a timer is due, the library waits for
+      this time, and then runs all timers that have become due meanwhile. So a process with many playbacks wakes up less
+      often, and each heartbeat takes less processor time. But the library may send each heartbeat so much later, and
+      each time limit may end so much later. The manual clock ignores this option. Default 0. */
   uint32_t timer_slack_ms;
   /** Path of the journal: a file in which the library keeps, for each session that the context holds, what another
       process needs to tear the session down. If the process dies, the next context with this path gives the slots back
@@ -223,8 +223,8 @@ USHER_API int32_t usher_context_new(const usher_context_options *options, usher_
  * Closes every playback of the context in parallel, each as usher_playback_close(USHER_CLOSE_DEFAULT) does, and waits
  * until all are closed. It also waits for replies that may still bring a session token, and then tears down the session
  * of that token. As soon as this call has begun, the context starts no new playback and accepts no new request. A
- * second call waits again, with its own time limit. A later usher_context_free() waits for servers until the time limit
- * of the last close has passed.
+ * second call waits again, with its own time limit. A later usher_context_free() waits for the servers' replies at most
+ * until the time limit of the last close has passed.
  *
  * @param context     the context to close.
  * @param timeout_ms  longest wait on the context's clock, ms (another thread must move a manual clock meanwhile). 0:
@@ -251,11 +251,12 @@ USHER_API int32_t usher_context_begin_close(usher_context *context, uint32_t tim
 
 /**
  * Frees a context: closes the playbacks that are still open, runs the callbacks that are due, and ends its threads. It
- * waits for servers until the time limit of the last usher_context_close() or usher_context_begin_close() has passed,
- * counted from that call. Without such a call it waits at most twice the longest `teardown_timeout_ms` of the
- * delegates that played (for one reply and one teardown), and at most 6000 ms. On the manual clock this function moves
- * the clock itself. When it has returned, no callback of the context runs or will run. The handles of the context's
- * players, playbacks and delegates are then invalid (USHER_E_INVALID_HANDLE); you need not free them. NULL is a no-op.
+ * waits for the servers' replies, at most until the time limit of the last usher_context_close() or
+ * usher_context_begin_close() has passed, counted from that call. Without such a call it waits at most twice the
+ * longest `teardown_timeout_ms` of the delegates that played (for one reply and one teardown), and at most 6000 ms. On
+ * the manual clock this function moves the clock itself. When it has returned, no callback of the context runs or will
+ * run. The handles of the context's players, playbacks and delegates are then invalid (USHER_E_INVALID_HANDLE); you
+ * need not free them. NULL is a no-op.
  *
  * When this function has returned, all threads of the context have ended, with one exception: threads that look up a
  * host name, if the name server does not answer. There are at most 32 such threads, two for each name. They do not

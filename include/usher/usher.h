@@ -27,8 +27,8 @@
  * OWNERSHIP
  * A `usher_x *` is a handle, never an address: it holds an index into a table and a generation number. Every function
  * returns USHER_E_INVALID_HANDLE for a handle that you have freed, whose context you have freed, that is of another
- * kind, or that the library never returned. Free everything that the functions `_new`, `_play` and `_get_...` return,
- * in any order; freeing NULL does nothing. If you free a delegate while a playback uses it, the library keeps the
+ * kind, or that the library never returned. Free every handle that a function returns through its parameter `out`, in
+ * any order; freeing NULL does nothing. If you free a delegate while a playback uses it, the library keeps the
  * delegate until that playback has ended. Freeing a context closes and frees everything in it. The library copies all
  * strings and bytes that you pass in before the call returns. Memory that a callback receives by pointer is valid until
  * the callback returns.

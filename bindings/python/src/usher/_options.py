@@ -86,10 +86,11 @@ class ContextOptions(TypedDict, total=False):
         trace id, and each request has its own span id, also a request that repeats another one. The ids are random. Do
         not set this header in `extra_headers` too. The library does not add it to requests that the host sends for
         customer SSM. Default False.
-    timer_slack_ms: How many milliseconds later than its time a timer may run, at most 50. The library then runs the
-        timers of this time together. If one process has many playbacks, it wakes up less often, and each heartbeat
-        takes less processor time; but each heartbeat may be sent later by this time, and each time limit may end later
-        by it. The manual clock ignores this option. Default 0.
+    timer_slack_ms: How many milliseconds later than its time a timer may run, at most 50. When a timer is due, the
+        library waits for this time, and then runs all timers that have become due meanwhile. So a process with many
+        playbacks wakes up less often, and each heartbeat takes less processor time. But the library may send each
+        heartbeat so much later, and each time limit may end so much later. The manual clock ignores this option.
+        Default 0.
     journal_file: Path of the journal: a file in which the library keeps, for each session that the context holds, what
         another process needs to tear the session down. If the process dies, the next context with this path gives the
         slots back before it sets up its first session, and reports EventType.RECOVERED_SLOT for each. The library makes

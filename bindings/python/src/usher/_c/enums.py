@@ -200,11 +200,11 @@ class EventType(OpenIntEnum):
     `slot_wait_ms` of the delegate). `error` describes the refusal, with `must_stop` = 0. SESSION_STARTED or SETUP_ERROR
     follows, unless you close the playback before."""
     RECOVERED_SLOT = 17
-    """A process died while it held a session, and the library has torn this session down with the record in the journal
-    (option `journal_file` of the context). `error.status` is Status.OK if the slot is free. Otherwise `error` says why
-    the teardown failed. `error.orphan_possible` is 1 if the server does not know the recorded session token: the
-    session has ended already, or the process died before it recorded a newer token. The event belongs to no playback.
-    The library begins these teardowns when the context gets its first observer, or its first playback."""
+    """A process died while it held a session, and the library has tried to tear this session down with the record in
+    the journal (option `journal_file` of the context). `error.status` is Status.OK if the slot is free. Otherwise
+    `error` says why the teardown failed. `error.orphan_possible` is 1 if the server does not know the recorded session
+    token: the session has ended already, or the process died before it recorded a newer token. The event belongs to no
+    playback. The library begins these teardowns when the context gets its first observer, or its first playback."""
     JOURNAL_ERROR = 18
     """The library cannot use the journal, or a part of it: `error.message` says why. The context works without it: if
     the process dies, the slots may stay taken until the sessions expire. The event belongs to no playback. The library
