@@ -23,7 +23,7 @@
 
 /* "UsherJnl" in memory. */
 #define USHER_JOURNAL_MAGIC 0x6c6e4a7265687355ull
-#define USHER_JOURNAL_VERSION 2u
+#define USHER_JOURNAL_VERSION 3u
 #define USHER_JOURNAL_PURPOSE "usher journal, page key"
 
 #define USHER_JOURNAL_PAGES 16

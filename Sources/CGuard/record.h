@@ -19,7 +19,7 @@
 
 /* "UsherRec" in memory. */
 #define USHER_RECORD_MAGIC 0x6365527265687355ull
-#define USHER_RECORD_VERSION 2u
+#define USHER_RECORD_VERSION 3u
 
 /* States of an area. */
 #define USHER_AREA_IN_USE 1u
@@ -112,11 +112,13 @@ static inline size_t usher_record_area_size(uint32_t header_size, uint32_t copy_
 
 static inline void usher_record_end(void *area) { ((usher_record_header *)area)->state = USHER_AREA_ENDED; }
 
+__extension__ typedef unsigned __int128 usher_record_product;
+
 /* Mixes a word and its offset in the record. */
 static inline uint64_t usher_record_mixed(size_t at, uint64_t word) {
-  word += (at / 8 + 1) * 0x9E3779B97F4A7C15ull;
-  word = (word ^ (word >> 32)) * 0xBF58476D1CE4E5B9ull;
-  return word ^ (word >> 29);
+  const usher_record_product product =
+      (usher_record_product)(word + at * 0x9E3779B97F4A7C15ull) * 0xBF58476D1CE4E5B9ull;
+  return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
 /* Returns the sum of the mixed words of `length` bytes, a multiple of 8. If some words change, only their part of the
@@ -191,32 +193,41 @@ typedef struct usher_record_shape {
   uint32_t token_size;
 } usher_record_shape;
 
+/* Returns the word at `at` that has both bytes of the token and bytes beside it. */
+__attribute__((noinline, unused)) static uint64_t usher_record_edge(
+    const usher_record_shape *shape, const void *token, size_t at) {
+  const size_t from = shape->token_at, to = from + shape->token_size;
+  const size_t begin = at < from ? from : at, end = at + 8 > to ? to : at + 8;
+  uint8_t bytes[8];
+  uint64_t word;
+  memcpy(bytes, at + 8 > to ? shape->last : shape->first, sizeof bytes);
+  memcpy(bytes + (begin - at), (const uint8_t *)token + (begin - from), end - begin);
+  memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
 /* Returns the usher_record_sum() of the words that have the token or the end of the lease. It does not read them in the
  * record, because the processor may wait long for that memory. */
 static inline uint64_t usher_record_changing_sum(
     const usher_record_shape *shape, const void *token, int64_t expires_boot_ms, int64_t expires_wall_ms) {
   const size_t from = shape->token_at, to = from + shape->token_size;
+  uint64_t sum = usher_record_mixed(offsetof(usher_record, expires_boot_ms), (uint64_t)expires_boot_ms) +
+                 usher_record_mixed(offsetof(usher_record, expires_wall_ms), (uint64_t)expires_wall_ms);
   size_t at = from & ~(size_t)7;
-  uint64_t word, sum = usher_record_mixed(offsetof(usher_record, expires_boot_ms), (uint64_t)expires_boot_ms) +
-                       usher_record_mixed(offsetof(usher_record, expires_wall_ms), (uint64_t)expires_wall_ms);
-  for (; at < to; at += 8) {
-    if (at >= from && at + 8 <= to) {
-      memcpy(&word, (const uint8_t *)token + (at - from), sizeof word);
-    } else {
-      uint8_t bytes[8];
-      memcpy(bytes, at + 8 > to ? shape->last : shape->first, sizeof bytes);
-      const size_t begin = at < from ? from : at, end = at + 8 > to ? to : at + 8;
-      memcpy(bytes + (begin - at), (const uint8_t *)token + (begin - from), end - begin);
-      memcpy(&word, bytes, sizeof word);
-    }
+  if (at < from) sum += usher_record_mixed(at, usher_record_edge(shape, token, at)), at += 8;
+  for (; at + 8 <= to; at += 8) {
+    uint64_t word;
+    memcpy(&word, (const uint8_t *)token + (at - from), sizeof word);
     sum += usher_record_mixed(at, word);
   }
+  if (at < to) sum += usher_record_mixed(at, usher_record_edge(shape, token, at));
   return sum;
 }
 
-/* Writes a record again, with another token of the same length and a later end: the common case, after the slot has got
- * its shape from usher_record_renew(). Both copies have all other bytes of the record already, so it writes only the
- * token, the end and the head of the copy, and reads nothing in the area. */
+/* Writes the record of a slot again, with another token and a later end. `to` is the older copy of the slot, `sequence`
+ * the next number, and `shape` comes from usher_record_renew(). `token` has exactly `shape->token_size` bytes, at least
+ * one. Both copies have all other bytes of the record already, so this function writes only the token, the end and the
+ * head of the copy, and reads nothing in the area. */
 __attribute__((noinline, unused)) static void usher_record_renew_again(void *to, uint64_t sequence,
     const usher_record_shape *shape, const void *token, int64_t expires_boot_ms, int64_t expires_wall_ms) {
   usher_record_copy *head = (usher_record_copy *)to;
@@ -228,9 +239,9 @@ __attribute__((noinline, unused)) static void usher_record_renew_again(void *to,
   head->checksum = usher_record_sum_end(sum, sequence, shape->length);
 }
 
-/* Does the same as usher_record_renew_again() for a slot without a shape, and sets `shape`. `from` is the newest copy
- * of the slot and has the token `last`; `to` is the other copy. Both have `copy_size` bytes. Returns 0 if
- * usher_record_token_at() does not find the token; then `to` has not changed. */
+/* Does the same as usher_record_renew_again() for a slot without a shape: it first copies the whole record from `from`,
+ * the newer copy, to `to`, and sets `shape`. `from` has the token `last`. Both tokens have `size` bytes, both copies
+ * `copy_size`. Returns 0 if usher_record_token_at() does not find the token; then `to` has not changed. */
 static inline int usher_record_renew(const void *from, void *to, size_t copy_size, uint64_t sequence, const void *last,
     const void *token, size_t size, int64_t expires_boot_ms, int64_t expires_wall_ms, usher_record_shape *shape) {
   const uint8_t *source = (const uint8_t *)from + sizeof(usher_record_copy);
@@ -250,7 +261,7 @@ static inline int usher_record_renew(const void *from, void *to, size_t copy_siz
   const size_t lead = at % 8, tail = (at + size) % 8, begin = lead + size < 8 ? lead : 0;
   memset(shape->first + lead, 0, 8 - lead);
   memset(shape->last + begin, 0, (tail == 0 ? 8 : tail) - begin);
-  usher_record before;
+  usher_record before; /* `body` still has the last token and the last end */
   memcpy(&before, body, sizeof before);
   shape->sum = usher_record_sum(body, (size_t)length) -
                usher_record_changing_sum(shape, last, before.expires_boot_ms, before.expires_wall_ms);

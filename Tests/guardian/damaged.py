@@ -30,9 +30,8 @@ COPIES = 5
 def checksum(sequence: int, data: bytes) -> int:
     total = (sequence ^ MAGIC) * 0x9E3779B97F4A7C15 + len(data)
     for index, (word,) in enumerate(struct.iter_unpack("<Q", data)):
-        word = (word + (index + 1) * 0x9E3779B97F4A7C15) & MASK
-        word = ((word ^ (word >> 32)) * 0xBF58476D1CE4E5B9) & MASK
-        total += word ^ (word >> 29)
+        product = ((word + 8 * index * 0x9E3779B97F4A7C15) & MASK) * 0xBF58476D1CE4E5B9
+        total += (product & MASK) ^ (product >> 64)
     total &= MASK
     total = ((total ^ (total >> 32)) * 0x94D049BB133111EB) & MASK
     return total ^ (total >> 29)

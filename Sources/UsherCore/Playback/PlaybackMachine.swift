@@ -217,7 +217,7 @@ package struct PlaybackMachine {
   }
   package mutating func isKeepAliveRetry() -> Bool { session.isRetry }
   package mutating func period() -> Milliseconds { session.period }
-  package mutating func recoverable() -> SSMSession.Recoverable? { session.recoverable }
+  package mutating func recoverable() -> SSMSession.Recoverable? { session.recoverable() }
   package mutating func isTeardownRetry() -> Bool { session.isTeardownRetry }
   package mutating func connectsAgainFrom() -> Milliseconds { session.connectsAgainFrom }
   package mutating func isKeepAliveDue(now: Milliseconds) -> Bool { session.isKeepAliveDue(now: now) }

@@ -9,7 +9,7 @@ extension SSMSession {
 
   /// The state that another process needs. nil if the server holds nothing that this process could give back, or if the
   /// host left the session at the server.
-  var recoverable: Recoverable? {
+  mutating func recoverable() -> Recoverable? {
     switch stage {
     case .pending, .left, .ended: return nil
     case .active: return recoverable(token)

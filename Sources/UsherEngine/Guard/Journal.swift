@@ -137,7 +137,7 @@ package final class Journal: RecordKeeper {
     used[write.copy] = max(used[write.copy], count)
     let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
     let result = file.write(UnsafeRawBufferPointer(bytes), page, copy: write.copy)
-    wipe(bytes.bindMemory(to: UInt8.self))
+    if cipher.isClear { wipe(bytes.bindMemory(to: UInt8.self)) }
     // The failed write may have damaged this copy. So the next write goes to this copy again: the other copy may be the
     // only one that is whole.
     if result != 0 { _ = slots.next(of: playback) }
