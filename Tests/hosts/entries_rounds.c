@@ -1,10 +1,11 @@
 /*
- * entries_rounds.c - adds playlists to the table of hosts/usher/entries.c, at its real limits. Each playlist has half
- * the limits: as many entries or as many bytes as the table promises to keep. About half of the entries were in one of
- * the playlists before. After each playlist, the program checks that the number of each entry still finds its URL.
+ * entries_rounds.c - tests the table of hosts/usher/entries.c at its real limits. The argument names the test:
  *
- * Arguments: the length of the URLs, the number of playlists, and how many of the first entries stay.
- * Prints how many entries all playlists have, and how many of these got an older number.
+ *   numbers   an old entry is used again, and then as many new entries follow as the table allows
+ *   bytes     the same with long URLs: the new entries have as many bytes as the table allows
+ *   rounds    playlists with long URLs, one after another; about half of their URLs were added before
+ *
+ * In the first two tests, 100 entries stay. Prints what was lost, if anything.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,51 +15,75 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t state = 1;
+#define LENGTH_MAX 400000
+
+static struct entries entries;
+
+static size_t add(size_t name, size_t length) {
+  static char url[LENGTH_MAX + 1];
+  memset(url, 'x', length);
+  url[snprintf(url, length, "https://server/%zu/", name)] = 'x';
+  url[length] = 0;
+  return entries_add(&entries, &(struct served){.url = url});
+}
+
+static int lost(size_t number, size_t name) {
+  const struct served *found = entries_find(&entries, number);
+  const char *text = found ? strrchr(found->url, '/') : NULL;
+  while (text && text > found->url && text[-1] != '/') text--;
+  if (text && strtoul(text, NULL, 10) == name) return 0;
+  fprintf(stderr, "number %zu does not find entry %zu\n", number, name);
+  return 1;
+}
+
+/* Fills the table with entries of this length, uses the oldest one again that still counts as recent, and adds `most`
+   new entries of `new_length` bytes: half of the limits. */
+static int use_again(size_t length, size_t fill, size_t recent, size_t most, size_t new_length) {
+  size_t name = 0;
+  for (; name < 100; name++) entries_keep(&entries, add(name, length));
+  for (; name < fill; name++) add(name, length);
+  const size_t used = name - recent, number = add(used, length);
+  if (number != used) return fprintf(stderr, "entry %zu got the new number %zu\n", used, number), 1;
+  for (size_t i = 0; i < most; i++) {
+    const size_t new_name = name++;
+    if (lost(add(new_name, new_length), new_name) || lost(number, used)) return 1;
+  }
+  for (size_t stays = 0; stays < 100; stays++)
+    if (lost(stays, stays)) return 1;
+  return 0;
+}
 
 static size_t below(size_t limit) {
+  static uint64_t state = 1;
   state = state * 6364136223846793005u + 1442695040888963407u;
   return (size_t)(state >> 33) % limit;
 }
 
-static void write_url(char *url, size_t length, size_t name) {
-  memset(url, 'x', length);
-  url[snprintf(url, length, "https://server/%zu/", name)] = 'x';
-  url[length] = 0;
+static int rounds(size_t length, size_t count) {
+  size_t size = ENTRIES_BYTES_MAX / 2 / length, names = 0, again = 0, result = 0;
+  size_t *named = calloc(size, sizeof *named), *numbers = calloc(size, sizeof *numbers);
+  for (size_t round = 0; named && numbers && round < count; round++) {
+    for (size_t i = 0; i < size; i++) {
+      const size_t back = below(3 * size), before = entries.next_number;
+      named[i] = below(2) && back < names ? names - 1 - back : names++;
+      numbers[i] = add(named[i], length);
+      again += numbers[i] < before;
+    }
+    for (size_t i = 0; i < size; i++) result |= (size_t)lost(numbers[i], named[i]);
+  }
+  free(named), free(numbers);
+  if (again == 0) fprintf(stderr, "no entry was used again\n");
+  return result || again == 0;
 }
 
 int main(int count, char **words) {
-  if (count != 4) return 2;
-  const size_t length = strtoul(words[1], NULL, 10), rounds = strtoul(words[2], NULL, 10),
-               stay = strtoul(words[3], NULL, 10);
-  size_t size = ENTRIES_BYTES_MAX / 2 / length, names = 0, all = 0, again = 0;
-  if (size > ENTRIES_MAX / 2) size = ENTRIES_MAX / 2;
-  size_t *named = calloc(size, sizeof *named), *numbers = calloc(size, sizeof *numbers);
-  char *url = malloc(length + 1);
-  struct entries entries = {0};
-  if (!named || !numbers || !url) return 1;
-  for (size_t round = 0; round < rounds; round++) {
-    for (size_t i = 0; i < size; i++) {
-      const size_t back = below(3 * size);
-      named[i] = below(2) && back < names ? names - 1 - back : names++;
-      write_url(url, length, named[i]);
-      const size_t before = entries.next_number;
-      numbers[i] = entries_add(&entries, &(struct served){.url = url});
-      if (numbers[i] == ENTRIES_NONE) return fprintf(stderr, "no room for entry %zu of playlist %zu\n", i, round), 1;
-      all++, again += numbers[i] < before;
-      if (numbers[i] < stay) entries_keep(&entries, numbers[i]);
-    }
-    for (size_t i = 0; i < size; i++) {
-      const struct served *found = entries_find(&entries, numbers[i]);
-      write_url(url, length, named[i]);
-      if (!found || strcmp(found->url, url) != 0)
-        return fprintf(stderr, "playlist %zu lost entry %zu of %zu\n", round, i, size), 1;
-    }
-  }
-  for (size_t number = 0; number < stay; number++)
-    if (!entries_find(&entries, number)) return fprintf(stderr, "entry %zu did not stay\n", number), 1;
-  printf("%zu %zu\n", all, again);
+  const char *test = count == 2 ? words[1] : "";
+  int result = 2;
+  if (strcmp(test, "numbers") == 0) result = use_again(60, ENTRIES_MAX, ENTRIES_MAX / 2 - 1, ENTRIES_MAX / 2, 60);
+  else if (strcmp(test, "bytes") == 0)
+    /* 4096 entries of 16 kB are all that the table keeps. The new ones have half of its bytes, but are longer. */
+    result = use_again(16384, 4096, 2047, 128, 262144);
+  else if (strcmp(test, "rounds") == 0) result = rounds(200000, 12);
   entries_clear(&entries);
-  free(named), free(numbers), free(url);
-  return 0;
+  return result;
 }

@@ -177,6 +177,22 @@ def test_gatewayPlaylist_isTooLong(start: Start, tmp_path: Path) -> None:
         assert words in reply.text
 
 
+def test_gatewayPlaylist_thatIsRefused_replacesNoOtherEntries(start: Start, tmp_path: Path) -> None:
+    """A player asks again and again for a playlist that names too many URIs. The gateway refuses it each time; the
+    segments of the other playlist stay valid."""
+    (tmp_path / "good.m3u8").write_text("#EXTM3U\n#EXTINF:1,\nsegment.ts\n")
+    (tmp_path / "segment.ts").write_bytes(b"segment")
+    (tmp_path / "much.m3u8").write_text("#EXTM3U\n" + "".join(f"{n}\n" for n in range(60000)))
+    (tmp_path / "main.m3u8").write_text("#EXTM3U\ngood.m3u8\nmuch.m3u8\n")
+    gateway = start(tmp_path / "main.m3u8")
+    origin = gateway.url()[: gateway.url().index("/", 8)]
+    good, much = ask(gateway.url()).text.splitlines()[1:]
+    segment = ask(origin + good).text.splitlines()[-1]
+    for _ in range(4):
+        assert ask(origin + much).status == 502
+    assert ask(origin + segment).body == b"segment"
+
+
 def test_gatewayPlaylist_isLive(server: HeadEnd, start: Start, film: Path, tmp_path: Path) -> None:
     """A live stream names new segments for days; the URLs of the newest segments and of the key stay valid, those of
     old segments do not."""

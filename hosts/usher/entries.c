@@ -43,7 +43,8 @@ static void make_room(struct entries *entries, size_t bytes) {
   }
 }
 
-/* Whether the entry is still valid after new entries with half the limits: it stays, or few entries are newer. */
+/* Whether the entry stays valid while ENTRIES_MAX / 2 entries with ENTRIES_BYTES_MAX / 2 bytes are added: it stays, or
+   fewer entries with fewer bytes were added since. */
 static bool is_recent(const struct entries *entries, const struct served *entry) {
   return entry->stays || (entries->next_number - entry->number < ENTRIES_MAX / 2 &&
                              entries->added_bytes - entry->begin < ENTRIES_BYTES_MAX / 2);

@@ -52,7 +52,7 @@ static void on_key(const usher_protection *found, void *user_data) {
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 struct rewriting {
-  struct entries *entries;
+  struct entries *entries; /* NULL: only count the URIs */
   const char *url, *secret;
   const uint8_t *default_key_id;
   FILE *out;
@@ -61,7 +61,7 @@ struct rewriting {
 };
 
 static void put_entry(struct rewriting *rewriting, const struct served *entry) {
-  size_t number = entries_add(rewriting->entries, entry);
+  size_t number = rewriting->entries ? entries_add(rewriting->entries, entry) : 0;
   size_t path = entry->is_key ? 0 : strcspn(entry->url, "?#"), name = path;
   rewriting->count++, rewriting->bytes += strlen(entry->url);
   /* All entries of a playlist must be valid at the same time, but in a full table a new entry replaces the oldest one.
@@ -139,7 +139,7 @@ static void put_line(struct rewriting *rewriting, const char *line, size_t lengt
 
 bool playlist_is(const uint8_t *bytes, size_t size) { return size >= 7 && memcmp(bytes, "#EXTM3U", 7) == 0; }
 
-char *playlist_rewrite(
+static char *rewrite(
     struct entries *entries, const char *url, const char *text, const char *secret, const uint8_t *default_key_id) {
   char *result = NULL;
   size_t size = 0;
@@ -153,4 +153,13 @@ char *playlist_rewrite(
   }
   if (fclose(rewriting.out) != 0 || rewriting.failed) return free(result), NULL;
   return result;
+}
+
+char *playlist_rewrite(
+    struct entries *entries, const char *url, const char *text, const char *secret, const uint8_t *default_key_id) {
+  /* First only count the URIs. A playlist that is refused must add nothing: players ask for it again and again, and its
+     entries would replace those of other playlists. */
+  char *counted = rewrite(NULL, url, text, secret, default_key_id);
+  free(counted);
+  return counted ? rewrite(entries, url, text, secret, default_key_id) : NULL;
 }
