@@ -1,6 +1,6 @@
 /* Limits how many bytes of header lines libcurl stores for one reply: the reply's own lines, those of interim (1xx)
  * replies before it, and the trailers after a chunked body. Also limits the codings of the body, and refuses a reply
- * whose first header line is folded. */
+ * whose first header line begins with a blank. */
 #ifndef USHER_CCURL_HEADERS_H
 #define USHER_CCURL_HEADERS_H
 
@@ -40,7 +40,7 @@ struct curl_shim_headers {
  * callback. But with CURLOPT_HEADER they first pass it to the body callback, which can stop the transfer. So libusher
  * sets CURLOPT_HEADER at the start of each transfer, until libcurl has stored one header line. */
 
-/* The states of this check: libcurl passes only the body to the body callback. */
+/* The states of this check. In this state, libcurl passes only the body to the body callback: */
 #define CURL_SHIM_LINE_STORED 0
 /* libcurl passes header lines to the body callback, too, and the next byte is the first one of a line. */
 #define CURL_SHIM_LINE_BEGINS 1
@@ -68,8 +68,8 @@ static inline int curl_shim_may_store(struct curl_shim_headers *headers, const c
 }
 /* The header callback calls this until a header line is stored. libcurl does not store all lines that it passes to this
  * callback: not status lines in any spelling, the first line of a proxy's reply, or the empty line that ends the
- * headers. So this function asks libcurl whether it has stored one of this transfer. If it has not, then a body can
- * follow only an empty line after the final status. */
+ * headers. So this function asks libcurl whether it has stored a header line of this transfer. If libcurl has stored
+ * none, the check continues until the empty line after the final status: a body can follow only that line. */
 static __attribute__((noinline, unused)) void curl_shim_note_stored_line(
     struct curl_shim_headers *headers, const char *line, size_t size) {
   const unsigned all = CURLH_HEADER | CURLH_TRAILER | CURLH_CONNECT | CURLH_1XX | CURLH_PSEUDO;

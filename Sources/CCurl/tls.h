@@ -218,7 +218,8 @@ static inline int curl_shim_check_pin(const char *pin) {
     if (*pin != ';') return CURL_SHIM_TLS_INVALID;
   }
 }
-/* Lets OpenSSL read the files, as libcurl does for each connection. */
+/* Lets OpenSSL read the files, as libcurl does for each connection. Returns 0 if OpenSSL accepts them, or if libcurl
+ * uses another TLS library; otherwise CURL_SHIM_TLS_REFUSED or CURL_SHIM_TLS_SHORT. */
 static inline int curl_shim_load_files(const curl_shim_tls *tls) {
   if (SSL_CTX_new == NULL || TLS_client_method == NULL || SSL_CTX_free == NULL ||
       SSL_CTX_load_verify_locations == NULL || SSL_CTX_use_certificate_chain_file == NULL ||
@@ -243,9 +244,10 @@ static inline int curl_shim_load_files(const curl_shim_tls *tls) {
   ERR_pop_to_mark();
   return context == NULL ? CURL_SHIM_TLS_SHORT : is_good ? 0 : CURL_SHIM_TLS_REFUSED;
 }
-/* Returns 0 if libcurl can use the options. CURL_SHIM_TLS_AUTHORITIES to CURL_SHIM_TLS_PIN: this file cannot be read,
- * the pin is malformed, or a key or pass phrase has no certificate. CURL_SHIM_TLS_REFUSED: the TLS library cannot use
- * the content of a file. CURL_SHIM_TLS_SHORT: the system is short of memory or descriptors. */
+/* Returns 0 if libcurl can use the options. CURL_SHIM_TLS_AUTHORITIES to CURL_SHIM_TLS_PIN name the option that is
+ * wrong: its file cannot be read, the pin is malformed, or there is a key or pass phrase but no certificate.
+ * CURL_SHIM_TLS_REFUSED: the TLS library cannot use the content of a file. CURL_SHIM_TLS_SHORT: the system is short of
+ * memory or descriptors. */
 static inline int curl_shim_check_tls(const curl_shim_tls *tls) {
   if (tls->certificate == NULL && (tls->key != NULL || tls->phrase != NULL)) return CURL_SHIM_TLS_CERTIFICATE;
   const char *files[] = {tls->authorities, tls->certificate, tls->key};

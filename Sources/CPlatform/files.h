@@ -1,4 +1,4 @@
-/* Typed functions over the files of the journal. Each returns a negative errno if the system refuses something. */
+/* Functions for the files of the journal. Those that call the system return a negative errno if the system refuses. */
 #ifndef USHER_CPLATFORM_FILES_H
 #define USHER_CPLATFORM_FILES_H
 
@@ -23,7 +23,7 @@ extern const char *strerrordesc_np(int number);
 #define AT_EMPTY_PATH 0x1000
 #endif
 
-/* Why a file is not one that only its owner can use. */
+/* Why platform_private_file_open() refuses a file. */
 #define PLATFORM_FILE_NOT_REGULAR (-10001)
 #define PLATFORM_FILE_OF_ANOTHER_USER (-10002)
 #define PLATFORM_FILE_OPEN_TO_OTHERS (-10003)
@@ -63,8 +63,8 @@ static inline int64_t platform_file_size(int fd) {
 }
 static inline uint32_t platform_user_id(void) { return (uint32_t)geteuid(); }
 
-/* Locks or unlocks one byte of a file for this descriptor. The lock ends with the descriptor and all its duplicates.
- * Returns 0; -EAGAIN if another descriptor holds the lock. */
+/* Locks or unlocks one byte of a file for this descriptor. The system releases the lock when the descriptor and all its
+ * duplicates are closed. Returns 0; -EAGAIN if another descriptor holds the lock. */
 static inline int platform_file_lock(int fd, int64_t at, int locks) {
   struct flock range;
   memset(&range, 0, sizeof range);
@@ -76,8 +76,8 @@ static inline int platform_file_lock(int fd, int64_t at, int locks) {
   return errno == EACCES ? -EAGAIN : -errno;
 }
 /* Makes the file long enough, and reserves space on the disk, so that later writes do not fail because the disk is
- * full. Some file systems cannot reserve space. The call does not exceed the limit of the process for the size of a
- * file: the system would send a signal. */
+ * full. On a file system that cannot reserve space, only makes the file long enough. Returns -EFBIG if the process may
+ * not have such a long file: if the function tried, the system would send SIGXFSZ. */
 static inline int platform_file_reserve(int fd, int64_t at, int64_t size) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < (uint64_t)(at + size)) return -EFBIG;
@@ -85,7 +85,7 @@ static inline int platform_file_reserve(int fd, int64_t at, int64_t size) {
   if (errno != EOPNOTSUPP && errno != ENOSYS) return -errno;
   return platform_file_size(fd) >= at + size || ftruncate(fd, (off_t)(at + size)) == 0 ? 0 : -errno;
 }
-/* Reads `size` bytes. Returns how many bytes the file has there. */
+/* Reads `size` bytes, or fewer if the file ends before. Returns how many bytes it read. */
 static inline int64_t platform_file_read(int fd, void *target, size_t size, int64_t at) {
   size_t done = 0;
   while (done < size) {

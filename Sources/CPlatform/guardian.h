@@ -36,7 +36,7 @@ extern int platform_spawn_close_from(platform_spawn_actions *actions, int first)
     "posix_spawn_file_actions_addclosefrom_np");
 extern const char *platform_error_description(int error) __asm__("strerrordesc_np");
 
-/* The descriptors that usher-guardian gets; it has no others. */
+/* The descriptors that usher-guardian gets, besides 0 to 2, which are /dev/null or closed. It has no others. */
 #define PLATFORM_GUARDIAN_AREA 3
 #define PLATFORM_GUARDIAN_CHANNEL 4
 #define PLATFORM_GUARDIAN_HOST 5 /* a pidfd of the host; closed if the kernel has none */
@@ -92,7 +92,7 @@ static inline int platform_find_beside_library(const char *name, char *out) {
   return 0;
 }
 
-/* The variables of the environment that libcurl, the TLS library and the resolver of the guardian need. */
+/* Whether the guardian's libcurl, TLS library or resolver may need this variable of the environment ("NAME=value"). */
 static inline int platform_guardian_needs(const char *variable) {
   static const char *const names[] = {"http_proxy=", "https_proxy=", "HTTPS_PROXY=", "no_proxy=", "NO_PROXY=",
       "all_proxy=", "ALL_PROXY=", "SSL_CERT_FILE=", "SSL_CERT_DIR=", "OPENSSL_CONF=", "OPENSSL_MODULES=",
@@ -166,8 +166,9 @@ static inline int platform_guardian_start(const char *path, int area, int32_t *p
 
 #define PLATFORM_GUARDIAN_RUNS 0
 #define PLATFORM_GUARDIAN_STARTS (-1)
-/* Whether the first process of usher-guardian has ended. Returns PLATFORM_GUARDIAN_STARTS if it has not, and
- * `waits` is 0; PLATFORM_GUARDIAN_RUNS if the guardian runs; otherwise the exit code, or 128 and the signal. */
+/* Whether the first process of usher-guardian has ended; if `waits` is not 0, waits for that. Returns
+ * PLATFORM_GUARDIAN_STARTS if it has not ended; PLATFORM_GUARDIAN_RUNS if the guardian runs; otherwise the guardian
+ * has failed: the exit code, 128 plus the signal, or 126 if the exit code is lost. */
 static inline int platform_guardian_started(int32_t process, int channel, int waits) {
   int status = 0;
   pid_t found;
@@ -199,7 +200,8 @@ static inline int64_t platform_kill_point(void) {
   const char *text = getenv("USHER_KILL_AT");
   return text == NULL || text[0] == 0 ? -1 : (int64_t)strtoll(text, NULL, 10);
 }
-/* Called at each point, by any thread. `chosen` is the result of platform_kill_point(). */
+/* Called at each such point, by any thread. `chosen` is the result of platform_kill_point(): if it is the number of
+ * this point, kills the process; if it is 0, prints the number and the name of this point. */
 static inline void platform_pass_kill_point(const void *name, int64_t chosen) {
   static int64_t passed, sessions;
   int64_t now = __atomic_add_fetch(&passed, 1, __ATOMIC_SEQ_CST);

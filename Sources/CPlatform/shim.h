@@ -126,7 +126,7 @@ static inline int64_t platform_boottime_ns(void) {
   clock_gettime(CLOCK_BOOTTIME, &t);
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
-/* Returns for how long the machine has slept since it started: only CLOCK_BOOTTIME runs meanwhile. */
+/* Returns for how long the machine has slept since it started: CLOCK_MONOTONIC stops during a suspend. */
 static inline int64_t platform_slept_ms(void) {
   struct timespec awake;
   clock_gettime(CLOCK_MONOTONIC, &awake);
@@ -218,8 +218,8 @@ static inline uint64_t platform_look_up(const void *host, void *out, uint64_t ro
   freeaddrinfo(found);
   return used;
 }
-/* Returns a descriptor that becomes readable when the wall clock jumps and when the machine wakes up from a suspend,
-   after platform_resumefd_set(). */
+/* Returns a timer. After platform_resumefd_set() it becomes readable when somebody sets the wall clock, and when the
+   machine wakes up from a suspend. */
 static inline int platform_resumefd_new(void) { return timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC); }
 /* Returns 0, or -1 if the system refuses. */
 static inline int platform_resumefd_set(int fd) {
@@ -230,7 +230,8 @@ static inline int platform_resumefd_set(int fd) {
 }
 /* A timer for which one thread waits in platform_ticker_wait(), and which another thread sets. */
 static inline int platform_ticker_new(void) { return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC); }
-/* Ends the wait after `ms` milliseconds; 0: does not end it. Returns 0, or -1 if the system refuses. */
+/* Sets the timer, so that it ends the wait after `ms` milliseconds; 0: stops the timer. Returns 0, or -1 if the system
+   refuses. */
 static inline int platform_ticker_set(int fd, int64_t ms) {
   struct itimerspec t;
   memset(&t, 0, sizeof t);
@@ -268,8 +269,8 @@ typedef struct platform_ready_fd {
 } platform_ready_fd;
 #define PLATFORM_READY_MAX 64
 /* Waits for ready descriptors until the monotonic instant `until_ms`; 0: does not wait; negative: waits without a
- * limit. A signal does not end the wait, and neither does a stop of the process (SIGSTOP). A wait that no descriptor
- * ends is not shorter than the difference between `until_ms` and platform_monotonic_ms() at its begin. */
+ * limit. A signal does not end the wait, and neither does a stop of the process (SIGSTOP). If no descriptor becomes
+ * ready, the wait takes at least `until_ms` minus the value that platform_monotonic_ms() had when the wait began. */
 static inline int platform_epoll_wait(int epoll, platform_ready_fd *out, int64_t until_ms) {
   struct epoll_event events[PLATFORM_READY_MAX];
   int count, interrupted = -1;
@@ -345,7 +346,7 @@ static inline int platform_is_short_of_descriptors(void) {
   close(fd);
   return 0;
 }
-/* The highest number of file descriptors that the process may have open; INT32_MAX if it is larger or unknown. */
+/* How many file descriptors the process may have open; INT32_MAX if the limit is larger or unknown. */
 static inline int32_t platform_descriptors_max(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT32_MAX) return INT32_MAX;
@@ -353,8 +354,8 @@ static inline int32_t platform_descriptors_max(void) {
 }
 /* The C library's own posix_memalign. The linker option --wrap=posix_memalign gives it this name. */
 int __real_posix_memalign(void **out, size_t alignment, size_t size);
-/* Allocates a block. If the system has no memory, ends the process by a signal. Uses malloc() if its alignment is
- * enough, which is true for almost all blocks, because malloc() costs less. */
+/* Allocates a block. If the system has no memory, ends the process by a signal. For almost all blocks the alignment of
+ * malloc() is enough; then uses malloc(), because it is faster than posix_memalign(). */
 static inline __attribute__((always_inline)) void platform_allocate_or_end(void **out, size_t alignment, size_t size) {
   if (alignment <= _Alignof(max_align_t)) {
     *out = malloc(size);

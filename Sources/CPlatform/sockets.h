@@ -22,7 +22,7 @@ static inline uint64_t platform_socket_cookie(int fd) {
   socklen_t size = sizeof cookie;
   return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
 }
-/* Returns how many bytes the kernel has received on a TCP connection since it was made; 0 if the kernel does not know.
+/* Returns how many bytes the kernel has received on a TCP connection since its start; 0 if the kernel does not know.
  * The C library's `tcp_info` is too short for this field, and the kernel's header cannot be included together with
  * it. */
 static inline uint64_t platform_socket_received(int fd) {

@@ -45,7 +45,7 @@ package final class HostQuestion {
     /// The question ends at once. A request of the host waits for the answer of this question, and this request must
     /// complete before PLAYBACK_CLOSED.
     case completesBeforeClosed
-    /// The engine ignores later answers. It closes the machine first and then ends the question.
+    /// The engine refuses later answers. It first closes the `PlaybackMachine`, and then ends the question.
     case endsAfterwards
     /// The question stays open, and an answer is still accepted: the customer may have set up a session, which the
     /// library must tear down.

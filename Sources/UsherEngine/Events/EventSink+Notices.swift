@@ -29,7 +29,7 @@ final class NoticeSource {
 
 /// Notices go to the observers of one player. Only the I/O thread calls these methods.
 extension EventSink {
-  /// Returns the source of the notices of the player's next playback; nil if nobody observes the player.
+  /// Makes the source of the notices of the player's next playback; nil if the player has no observer.
   func noticeSource(_ player: PlayerShared) -> NoticeSource? {
     player.observers.last.map { NoticeSource(player, newestObserver: $0.id) }
   }

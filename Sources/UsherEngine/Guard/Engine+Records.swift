@@ -21,11 +21,12 @@ extension Engine {
     // address.
     if let last = entry.recorded, last.token.address == now.token.address, last.extendedAt == now.extendedAt { return }
     let period = entry.machine.period()
-    // The library assumes that a server keeps a session for two periods. Some keep it longer.
+    // The library assumes that a server keeps a session for two periods. Some servers keep it longer, so the record is
+    // valid for four.
     let lifetime = period == 0 ? Self.longestLife : max(Self.shortestLife, period.permille(4000))
     let endpoint = entry.delegate.endpoints.teardown
     let addresses = endpoint.flatMap { transport.addresses(of: $0) }
-    // Most replies change only the token. This way takes a third of the time.
+    // Most replies change only the token. To renew the record then takes a third of the time of a whole new record.
     if let last = entry.recorded, !options.transport.keepsCookies, addresses == entry.recordedAddresses,
       renewRecord(entry.id, token: now.token, after: last.token, lifetime: lifetime)
     {

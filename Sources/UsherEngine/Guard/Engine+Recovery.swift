@@ -84,8 +84,8 @@ extension Engine {
 
   // MARK: Reports
 
-  /// Reports how the teardown of a session has ended. If the server has not answered, the record stays for the next
-  /// start.
+  /// Reports how the teardown of a session has ended. If the server has not answered, or has answered with HTTP 500 or
+  /// more, the record stays in the journal for the next context that opens it.
   private func end(_ session: LeftSession, _ recovery: Recovery) {
     let error = session.error ?? UsherError(.ok)
     let isAnswered = error.origin == .local || (error.httpStatus > 0 && error.httpStatus < 500)

@@ -5,8 +5,9 @@ internal import UsherCore
 /// Whether libcurl uses OpenSSL, which encrypts the journals.
 package func canEncryptJournals() -> Bool { curl_shim_can_encrypt() != 0 }
 
-/// Seals the header and the records of one page of a journal, and opens them: encrypted, or in clear with a checksum.
-/// Only one thread at a time may use it.
+/// Protects one page of a journal. With a key, encrypts the records, and computes tags that show whether somebody has
+/// changed the header or a record. Without a key, the records are in clear, with checksums. Only one thread at a time
+/// may use an object of this type.
 final class JournalCipher {
   private let salt: [UInt8]
   /// The key of the page; nil: the records are in clear.
@@ -60,7 +61,8 @@ final class JournalCipher {
     return result == 0 ? tag : nil
   }
 
-  /// Seals one copy of a slot (see journal.h): encrypts its record if there is a key, and writes its head with the tag.
+  /// Encrypts the record in one copy of a slot (see journal.h) if there is a key, and writes the copy's head with the
+  /// tag or checksum.
   /// - Parameter length: how many bytes the record behind the head has.
   func seal(_ copy: UnsafeMutableRawBufferPointer, slot: Int, sequence: UInt64, length: Int) -> Bool {
     var head = usher_journal_copy()

@@ -122,7 +122,7 @@ package enum ForkedDescriptors {
     return places
   }()
 
-  /// Called before the first fork that matters: makes the table, which a child must not do.
+  /// Makes the table. Call it before the process forks, because the child of a fork must not allocate memory.
   package static func prepare() { _ = places }
 
   static func add(_ descriptor: Int32) { replace(-1, by: descriptor) }

@@ -1,13 +1,13 @@
 internal import CPlatform
 
-/// A thread that has the disk write the journal: at once after the first change, and then at most once a second. So the
-/// I/O thread never waits for the disk.
+/// A thread that makes the system write the journal to the disk: at once after the first change, and then at most once
+/// a second. So the I/O thread never waits for the disk.
 final class JournalSync {
   private let file: JournalFile
   private let monitor = Monitor()
   private var isChanged = false
   private var isEnding = false
-  /// The result of the last platform_file_sync(); negative: the error number says why the disk did not write.
+  /// The result of the last platform_file_sync(); a negative errno says why the system did not write to the disk.
   private var result: Int32 = 0
   private var thread: UInt64 = 0
   private static var pause: Int64 { 1000 }

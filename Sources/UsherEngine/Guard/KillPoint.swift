@@ -1,8 +1,8 @@
 internal import CPlatform
 
-/// Instants at which a test kills the process, to see that nothing of it stays taken at the server (`make kills`). Only
-/// the checked build has them. The variable USHER_KILL_AT of the environment is the number of the point, from 1; with
-/// 0, the process lives, and prints the names of all points that it passes.
+/// Points in the code at which a test kills the process, to check that the server does not keep its sessions (`make
+/// kills`). Only the checked build has them. The environment variable USHER_KILL_AT is the number of the point, from 1.
+/// If it is 0, the process kills itself at no point, and prints each point that it passes.
 enum KillPoint {
   #if hasFeature(Embedded)
     @inline(__always) static func pass(_ name: StaticString) {}

@@ -3,7 +3,7 @@ internal import UsherCore
 
 /// A session that a dead process has left in the journal, and its teardown.
 package final class LeftSession {
-  /// Where its record is.
+  /// The page of the journal, and the slot in it, that have the record.
   let page: Int
   let slot: Int
   /// The record, in the format of `record.h`. Another process wrote it.
@@ -21,12 +21,13 @@ package final class LeftSession {
     var policy = SSPPolicy()
     policy.teardownTimeout = setupDelayMax
     policy.teardownRetries = min(retries, 10)
-    // The request in the record carries the token already; the session only needs to have one.
+    // `SSMSession` needs a token, but never sends it here: the request in the record has the token already. So any
+    // bytes will do.
     session = SSMSession(leftWith: record, policy: Shared(policy))
   }
 
-  /// Reads the teardown request of the record. It uses neither the record's addresses of the server nor its proxy: this
-  /// process looks the name up itself, and the options of its context are valid.
+  /// Reads the teardown request of the record. Does not read the addresses of the server: this process looks up the
+  /// name itself, and uses the proxy that the options of its own context name.
   /// - Parameters:
   ///   - insecure: whether http URLs may have any host.
   ///   - sendsCookies: whether to send the cookies of the record.

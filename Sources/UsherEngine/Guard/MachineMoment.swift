@@ -38,8 +38,9 @@ package struct MachineMoment {
   /// - Parameter boot: the boot in which the record was written.
   func isOver(_ record: usher_record, writtenIn boot: [UInt8]) -> Bool {
     let isSameBoot = boot == self.boot && boot.contains { $0 != 0 }
-    // The wall clock may have been set since then; the boot time only runs. After another boot only the wall clock
-    // remains. If it was set back, the record counts as valid: a teardown of a session that is over harms nobody.
+    // Within one boot compare CLOCK_BOOTTIME, which nobody can set. After another boot only the wall clock can be
+    // compared. If somebody has set it back, the record counts as valid: a teardown of a session that is over does no
+    // harm.
     return isSameBoot ? bootTime > record.expires_boot_ms : wallTime > record.expires_wall_ms
   }
 }

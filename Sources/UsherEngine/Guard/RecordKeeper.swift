@@ -6,9 +6,10 @@ package protocol RecordKeeper: AnyObject {
   /// Keeps the record of a playback, in place of the one before.
   /// - Returns: false if there is no room for it; then the playback has no record.
   func keep(_ record: RecoveryRecord, of playback: PlaybackID) -> Bool
-  /// Keeps the record of a playback with another token of the same length; nothing else has changed except the end of
-  /// the lease.
-  /// - Returns: false if the keeper cannot do this; then the caller calls `keep`.
+  /// Replaces the token `last` by `token` in the record of a playback, and makes the record valid for `lifetime` from
+  /// now. The rest of the record stays.
+  /// - Returns: false if the keeper cannot do this, for example if the two tokens differ in length; then the caller
+  ///   calls `keep`.
   func renew(_ playback: PlaybackID, token: Secret, after last: Secret, lifetime: Milliseconds) -> Bool
   /// Removes the record of a playback; does nothing if there is none.
   func clear(_ playback: PlaybackID)

@@ -1,6 +1,7 @@
 internal import UsherCore
 
-/// Gives each playback that has a record a slot of two copies, and says which copy the next write changes.
+/// Gives each playback that has a record a slot. A slot has room for two copies of the record; this type says which of
+/// them the next write changes.
 struct RecordSlots {
   /// One write of one copy.
   struct Write {

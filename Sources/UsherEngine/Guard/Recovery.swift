@@ -13,6 +13,6 @@ final class Recovery {
 }
 
 extension LeftSession {
-  /// Its number in the ledger of slots, which no playback has.
+  /// The number of this session in `Engine.slots`. No playback has the same number.
   var slotID: PlaybackID { .max &- PlaybackID(truncatingIfNeeded: page &* JournalFile.slotCount &+ slot) }
 }

@@ -10,7 +10,8 @@ package struct RecoveryRecord {
   package let addresses: [UInt8]?
   /// The cookies of the server, as CURLINFO_COOKIELIST writes them, each NUL-terminated.
   package let cookies: [Secret]
-  /// How long the server keeps the session from now on, at most.
+  /// How long the record is valid from now on. After this time the library assumes that the server has ended the
+  /// session.
   package let lifetime: Milliseconds
   package let timeout: Milliseconds
   package let retries: UInt32
@@ -27,7 +28,8 @@ package struct RecoveryRecord {
     self.retries = retries
   }
 
-  /// Returns the end of a lease that begins now, in milliseconds: on CLOCK_BOOTTIME, and since 1970.
+  /// Returns the instant at which `lifetime`, counted from now, has passed, in milliseconds: on CLOCK_BOOTTIME, and
+  /// since 1970.
   static func end(of lifetime: Milliseconds) -> (boot: Int64, wall: Int64) {
     let life = Int64(clamping: lifetime)
     return ((platform_boottime_ns() / 1_000_000) &+ life, platform_wall_clock_ms() &+ life)

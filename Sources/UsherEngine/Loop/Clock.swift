@@ -28,7 +28,8 @@ final class Clock {
   /// The instant `duration` from now, but not after the end of manual time.
   func instant(in duration: Milliseconds) -> Milliseconds { min(now.adding(duration), Self.end) }
 
-  /// Returns the boot time, in nanoseconds, at which the clock shows `instant`; nil on the manual clock.
+  /// Returns the boot time, in nanoseconds, at which the clock shows `instant`; nil on the manual clock, or if
+  /// `instant` is more than 200 years away.
   func bootTime(of instant: Milliseconds) -> Int64? {
     guard !isManual, instant < 1 << 43 else { return nil }
     return startedAt &+ Int64(instant) &* 1_000_000

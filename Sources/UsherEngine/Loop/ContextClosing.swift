@@ -54,8 +54,8 @@ final class ContextClosing {
     return !hasBegun
   }
 
-  /// The default time limit for the close of the context. It is long enough for one reply and one teardown at the
-  /// longest time-out that a playback of this context has had.
+  /// The time limit for the close if the host has stated none: long enough for one reply and one teardown at the
+  /// longest teardown time-out that a playback of this context has had, but at most `standardLimit`.
   var longest: Milliseconds { min(longestTeardown &+ longestTeardown, Self.standardLimit) }
   private var longestTeardown: Milliseconds = 0
 

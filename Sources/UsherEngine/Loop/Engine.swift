@@ -76,7 +76,7 @@ package final class Engine {
   /// nil: the context has no journal.
   let recovery: Recovery?
   let guardian: Guardian?
-  /// Whether the loop tends the guardian.
+  /// Whether the loop notices when the guardian ends, and then starts a new one.
   var supervisesGuardian = false
   /// `Guardian.launches` when the transport began to watch the guardian.
   var watchedLaunch = 0
@@ -239,8 +239,8 @@ package final class Engine {
     for _ in 0..<most where !commands.runNext() { return }
   }
 
-  /// Only a command calls this. The loop calls `body` for some of these playbacks in each turn. Later commands wait
-  /// until it has called `body` for all.
+  /// Only a command calls this. In each turn, the loop calls `body` for some of these playbacks. Later commands wait
+  /// until the loop has called `body` for all of them.
   func perform(on ids: [PlaybackID], _ body: @escaping (PlaybackEntry) -> Void) {
     guard !ids.isEmpty else { return }
     commands.begin(

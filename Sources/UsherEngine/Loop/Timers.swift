@@ -7,7 +7,7 @@ enum TimerTarget {
   case ask(HostQuestion)
   case license(PlaybackID, LicenseID)
   case certificate(CertificateSource, CertificateWaiter)
-  /// The thread waits for this playback; 0: it waits for the close of the context.
+  /// A blocked host thread waits for this playback; 0: the thread waits for the close of the context.
   case wait(Wait<Status>, PlaybackID)
   case token(PlaybackID)
   case load(PlaybackID, LoadingJob)

@@ -10,7 +10,7 @@ package final class Endpoint {
   /// Identifies scheme, host and port in fewer bytes than the URL. The library limits the requests in flight to each
   /// origin.
   package let origin: [UInt8]
-  /// Whether the host is this machine: then plain http is allowed, and the request must not go through a proxy.
+  /// Whether the URL is an http URL of this machine. Its requests do not go through a proxy that the environment names.
   package let isLoopback: Bool
   /// The name to look up before a connection; nil if there is none, or if libcurl looks it up.
   package let name: HostAndPort?
@@ -192,8 +192,8 @@ package protocol Transport: AnyObject {
   /// The cookies that the transport sends to an endpoint's origin, as CURLINFO_COOKIELIST writes them, each
   /// NUL-terminated.
   func cookies(of endpoint: Endpoint) -> [Secret]
-  /// Calls `onEnd` in `wait` or `read` when the other end of a pair of sockets was closed, once. The caller may close
-  /// the descriptor in `onEnd`.
+  /// Calls `onEnd` once, in `wait` or `read`, after the other end of this socket's pair was closed. `onEnd` may close
+  /// the descriptor `socket`.
   func watch(_ socket: Int32, onEnd: @escaping () -> Void)
   /// Ends all connections.
   func shutDown()

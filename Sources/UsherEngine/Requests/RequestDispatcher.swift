@@ -153,8 +153,8 @@ final class RequestDispatcher {
   }
 
   /// Ends a stalled request, and sends an overdue keep-alive of `origin` over the connection that becomes free. It ends
-  /// a request that is not urgent. If all requests are urgent, it ends a keep-alive of the origin with the most
-  /// connections. Among several such requests, it ends the one whose time-out is nearest. It never ends a teardown.
+  /// a request that is not urgent. If it finds none, it ends a keep-alive of the origin with the most connections.
+  /// Among several such requests, it ends the one whose time-out is nearest. It never ends a teardown.
   private func makeRoom(for origin: [UInt8], _ now: Milliseconds) -> Reply? {
     var found = transfers.lowest { transfer in
       let isStalled = transfer.isStalled && !transfer.request.isUrgent
@@ -303,8 +303,8 @@ final class RequestDispatcher {
       outcome: .failure(WireFailure(.timeout, message: message.text(), mayHaveTakenEffect: mayHaveTakenEffect)))
   }
 
-  /// Ends a request without a reply.
-  /// - Returns: whether the server may have read it.
+  /// Ends a request, and does not report an outcome.
+  /// - Returns: whether the server may have read the request.
   @discardableResult
   func abandon(_ id: TransferID) -> Bool {
     guard let transfer = transfers.remove(id) else { return false }

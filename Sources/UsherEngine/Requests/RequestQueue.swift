@@ -15,8 +15,8 @@ internal import UsherCore
 /// are queued.
 struct RequestQueue {
   private final class OriginQueue {
-    /// The origin as bytes, in the array of the endpoint of the last request. All requests to an endpoint share this
-    /// array, so comparing their origins is quick: an array equals itself without a look at its bytes.
+    /// The origin, in the array that the endpoint of the last request has. All requests to an endpoint share this
+    /// array, and Swift compares an array with itself without reading its bytes. So `find` is quick.
     var origin: [UInt8]
     /// Requests with a permit.
     var inFlight = 0
@@ -208,8 +208,9 @@ struct RequestQueue {
   mutating func answeredAt(_ origin: [UInt8]) -> Milliseconds? { find(origin)?.answeredAt }
 
   /// Called when a request takes so long that it loses its permit. If urgent requests are queued, the limit grows by
-  /// two, as after a reply, because a teardown that waits in the queue frees no slot. If only other requests are
-  /// queued, the limit does not grow: they do not justify a hundred connections to a server that hangs.
+  /// two, as after a reply, because the account cannot use a session's stream again before the session's teardown is
+  /// sent. If only other requests are queued, the limit does not grow: they do not justify a hundred connections to a
+  /// server that hangs.
   mutating func stalled(_ origin: [UInt8]) {
     guard let queue = find(origin), queue.hasUrgent else { return }
     queue.limit = min(queue.limit + 2, most)

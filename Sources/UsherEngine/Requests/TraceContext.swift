@@ -4,8 +4,8 @@ internal import UsherCore
 /// Makes the header `traceparent` of requests, as W3C Trace Context defines it: all requests of a playback have the
 /// same trace id, and each request has its own span id.
 ///
-/// The ids follow from random numbers of the context and from the number of the playback or request, so that a playback
-/// need not store its trace id.
+/// The library computes the ids from random numbers of the context and from the number of the playback or request, so
+/// a playback need not store its trace id.
 struct TraceContext {
   private let seed: (UInt64, UInt64, UInt64)
 

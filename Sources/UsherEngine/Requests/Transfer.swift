@@ -6,7 +6,7 @@ package final class Transfer {
     case ssm(PlaybackID, RequestID, SSMSession.Call)
     case license(PlaybackID, RequestID, LicenseID)
     case certificate(CertificateSource)
-    /// The request has no other use than to open a connection.
+    /// The library sends the request only to open a connection.
     case connection(ReadyOrigin)
     case load(PlaybackID, LoadingJob, LoadingJob.Step)
     case recovery(LeftSession, RequestID)
@@ -19,8 +19,8 @@ package final class Transfer {
   let askedAt: Milliseconds
   /// The time limit, counted from when the request is sent.
   private(set) var timeout: Milliseconds
-  /// A longer time limit, which replaces `timeout` if the server has received the request. A value below `timeout` has
-  /// no effect.
+  /// A longer time limit. It replaces `timeout` if `timeout` passes without a reply although the server has received
+  /// the request. A value below `timeout` has no effect.
   private var longestTimeout: Milliseconds
   var timer: UInt64?
   var deadline: Milliseconds

@@ -9,9 +9,9 @@ final class Connections {
     /// The events that epoll watches. A kept connection stays registered between two requests, although libcurl does
     /// not ask for its events then: most connections are used again, so this saves two system calls for each request.
     var registered: Int32 = 0
-    /// Whether the server has answered on this connection at least once. libcurl tells this table when it closes such a
-    /// connection, so the table knows when the system may use the socket's number again. libcurl closes other
-    /// connections without telling the table.
+    /// Whether the server has answered on this connection at least once. Only then does the socket stay registered
+    /// between two requests. libcurl calls `close` for such a socket, so the table removes the socket from epoll before
+    /// the system can use its number again.
     var isKept = false
     /// Whether epoll refused to watch the socket. If so, this table has dropped the connection, but libcurl does not
     /// know this yet.

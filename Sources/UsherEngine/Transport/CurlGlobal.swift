@@ -28,9 +28,10 @@ package func ensureCurl(wiping: Bool) throws(UsherError) {
   if !isReady { throw UsherError(.system) }
 }
 
-/// Counts the threads that use libcurl or OpenSSL now. At the exit of the process OpenSSL may end: the library waits
-/// until no thread uses OpenSSL, and from then on no thread may use libcurl. (The library asks OpenSSL to keep its
-/// memory at exit. But the host may have initialised OpenSSL before, or may end OpenSSL itself.)
+/// Counts the threads that use libcurl or OpenSSL now. OpenSSL may free its memory at the exit of the process. Before
+/// OpenSSL does so, the library waits until no thread uses OpenSSL; from then on no thread may use libcurl. (The
+/// library asks OpenSSL to keep its memory at exit. But the host may have initialised OpenSSL before, or may free the
+/// memory itself.)
 enum CurlUsers {
   private static var refusal: Int { 1 << 32 }
   private static let state = Atomic<Int>(0)

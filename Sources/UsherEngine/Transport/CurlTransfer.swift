@@ -206,8 +206,8 @@ final class CurlTransfer {
   }
 
   private func setHeaders(_ request: HTTPRequest) -> Bool {
-    // A large body needs the header line "Expect:". Without this line libcurl sends "Expect: 100-continue" and waits
-    // for a reply that few servers send.
+    // If the list of header lines has the line "Expect:", libcurl sends no Expect header. Otherwise libcurl would send
+    // "Expect: 100-continue" before a large body, and would wait for a reply that few servers send.
     let asksFirst = (request.body?.count ?? 0) > 1000
     // Replies to keep-alives and teardowns are so short that compressing them costs more than it saves.
     let asksPlain = request.isUrgent
@@ -232,8 +232,8 @@ final class CurlTransfer {
   }
 
   /// Called by libcurl before it sends the request; false stops libcurl. If a kept connection ends without a reply,
-  /// libcurl tries to send the request again over another connection, although the server may already have acted on it.
-  /// This function prevents that: only the machines decide whether to repeat a request.
+  /// libcurl tries to send the request again over another connection, although the server may already have acted on the
+  /// request. For a POST this function prevents that: only the library's state machines decide whether to repeat it.
   func maySend(localPort: Int32) -> Bool {
     KillPoint.pass("sending")
     self.localPort = localPort
@@ -273,8 +273,9 @@ final class CurlTransfer {
     return socket
   }
 
-  /// Called by libcurl with each part of the decoded body. Returns false if the body exceeds `max_response_bytes`; then
-  /// libcurl stops reading.
+  /// Called by libcurl with each part of the decoded body; in libcurl 7.84 to 8.0 also with header lines, until libcurl
+  /// has stored one. Returns false to stop the transfer, if the body exceeds `max_response_bytes` or the first header
+  /// line begins with a blank.
   func takeBody(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
     if headers.pointee.first_line != CURL_SHIM_LINE_STORED {
       return curl_shim_may_store(headers, bytes.baseAddress, bytes.count) != 0
@@ -327,7 +328,8 @@ final class CurlTransfer {
 
   func outcome(_ code: CURLcode, dropped: Dropped?) -> HTTPOutcome {
     isReplyLong = false
-    // Most other versions of libcurl report such a line with this code.
+    // `takeBody` stopped the transfer, because the first header line began with a blank. Most versions of libcurl that
+    // need no such check refuse the line themselves, with this code.
     let isFolded = headers.pointee.first_line == CURL_SHIM_LINE_REFUSED
     let code = isFolded ? CURLE_WEIRD_SERVER_REPLY : code
     let status = Int32(truncatingIfNeeded: curl_shim_response_code(easy))

@@ -61,8 +61,8 @@ final class CurlTransport: Transport {
   private let isComplete: Bool
 
   /// - Parameters:
-  ///   - keptMax: how many connections are kept.
-  ///   - connectionsMax: how many connections there may be.
+  ///   - keptMax: how many idle handles of libcurl the transport keeps at most.
+  ///   - connectionsMax: how many connections libcurl may have, in use or idle.
   /// - Returns: nil if the system or libcurl refused one of the parts; then no descriptor stays open.
   static func make(options: TransportOptions, keptMax: Int, connectionsMax: Int) -> CurlTransport? {
     guard CurlUsers.enter() else { return nil }
@@ -316,7 +316,7 @@ final class CurlTransport: Transport {
   ///   - instant: the monotonic instant until which it waits; 0: it does not wait; negative: without a limit.
   ///   - isExhaustive: whether to read until no socket is ready. The number of rounds is bounded in any case, because a
   ///     server may send all the time.
-  /// - Returns: false if it took so long that it left ready sockets; the next call begins with those.
+  /// - Returns: false if the time for this call was over while sockets were still ready; the next call reads those.
   private func readSockets(until instant: Int64, isExhaustive: Bool) -> Bool {
     mustCheckKept = false
     var isBegun = false
@@ -510,8 +510,8 @@ final class CurlTransport: Transport {
     pool.close()
     watchdog.requestStarted()
     _ = watchdog.turn { curl_multi_cleanup(multiHandle) }
-    // Only the I/O thread starts requests. It ends now, so OpenSSL's data of this thread is freed. Without a
-    // started request, a thread of the host may run this line, and that thread still needs OpenSSL's data.
+    // Only the I/O thread starts requests, and it ends now, so free the data that OpenSSL keeps for it. If no request
+    // was started, a thread of the host may run this function, and that thread still needs OpenSSL's data.
     if hasStarted { curl_shim_end_thread() }
   }
 }

@@ -4,10 +4,10 @@ internal import UsherCore
 /// The addresses of the servers, and the requests that wait for an address.
 ///
 /// Without this table libcurl would look up the name for each new connection in a separate thread, and could not end
-/// these threads while the name server does not answer. The table uses one thread at a time for a name (two after the
-/// network changed), for all requests to it. It keeps the addresses. If they are older than `maxAge`, the next request
-/// still uses them while the table looks the name up again. So a request waits for the name server only while no
-/// address is known.
+/// these threads while the name server does not answer. The table looks up a name in one thread at a time (two after
+/// the network changed), however many requests wait for it. The table keeps the addresses. If they are older than
+/// `maxAge`, the next request still uses them while the table looks the name up again. So a request waits for the name
+/// server only while no address is known.
 struct NameTable {
   /// A request that waits for the addresses of its host.
   final class Waiting {
@@ -31,7 +31,8 @@ struct NameTable {
     let name: HostAndPort
     /// The addresses as CURLOPT_RESOLVE reads them: "host:port:address,address", NUL-terminated; nil: none is known.
     var line: [UInt8]?
-    /// When the lookup that found `line` began, in monotonic milliseconds.
+    /// When the lookup that found `line` began, in monotonic milliseconds. If the network has changed since then, an
+    /// instant longer ago than `maxAge`, so that the next request begins another lookup.
     var lineAskedAt: Int64 = 0
     /// Until this instant a new lookup of the name counts as slow, because the last one failed or took long. 0: the
     /// name does not count as slow.
@@ -180,8 +181,8 @@ struct NameTable {
   /// Called when the I/O thread ends: drops all later answers.
   func close() { inbox.close() }
 
-  /// - Returns: false if the system has no thread. If too many lookups are under way, the table looks the name up
-  ///   later.
+  /// Begins a lookup. If too many lookups are under way, the table begins this one later.
+  /// - Returns: false if the system has no thread for the lookup.
   private mutating func ask(_ entry: Entry, now: Int64) -> Bool {
     var (earlier, slow) = (0, 0)
     for lookup in running {

@@ -30,7 +30,8 @@ final class Poller {
     platform_epoll_watch(epoll, descriptor, was, interest) == 0
   }
 
-  /// A pair of sockets whose other end may be closed, and what happens then; negative: there is none.
+  /// One end of a pair of sockets; negative: there is none. When it becomes readable, because the other end was closed,
+  /// this object stops watching it and calls `onEnd`.
   private var watched: Int32 = -1
   private var onEnd: (() -> Void)?
 
@@ -44,7 +45,7 @@ final class Poller {
     _ = watch(watched, was: PLATFORM_READABLE, 0)
     watched = -1
     onEnd = nil
-    // So that the loop makes a turn.
+    // With `wasWoken` the transport does not wait again, so the loop makes a turn.
     wasWoken = true
     body?()
   }
@@ -75,8 +76,8 @@ final class Poller {
     let now: Int64
   }
 
-  /// Waits until a descriptor is ready, or until the timer fires. If the timer fires, the round has all sockets that
-  /// were ready when the timer was due.
+  /// Waits until a descriptor is ready, or until the timer fires. If the timer fires, the round also reports sockets
+  /// that were ready when the timer was due; if the round is full, more of them may be ready.
   /// - Parameter instant: the monotonic instant until which it waits; 0: it does not wait; negative: without a limit.
   func wait(until instant: Int64) -> Round {
     let left = timeLeft

@@ -1,9 +1,9 @@
-/// A sweep gives each ready socket a turn. If this takes long, the transport makes the sweep in parts, and between two
-/// parts the engine can send keep-alives. Sockets of slow servers get their turns after all others, at least one in
-/// each part.
+/// A sweep gives each ready socket a turn: one call of libcurl. If this takes long, the transport makes the sweep in
+/// parts, and between two parts the engine can send keep-alives. In each part, sockets of slow servers get their turns
+/// after all others, but at least one of them gets a turn.
 struct Sweep {
-  /// After this many milliseconds a part gives no more turns, except one to the socket of a slow server if none has had
-  /// a turn in this part. A turn that has begun is not cut short.
+  /// After this many milliseconds a part gives no more turns, with one exception: if no slow server has had a turn in
+  /// this part, one socket of a slow server gets a turn. The part ends only when the current turn has ended.
   private static var partTime: Int64 { 10 }
 
   /// The number of this sweep. For each socket, `Connections` stores the number of the sweep in which the socket had
@@ -30,7 +30,7 @@ struct Sweep {
     hasServedFast = false
   }
 
-  /// - Parameter looks: how many times the watchdog has looked so far.
+  /// - Parameter looks: how many times the watchdog's thread has looked for a long turn so far; see `TurnWatchdog`.
   mutating func beginPart(now: Int64, looks: UInt64) {
     start = now
     self.looks = looks
@@ -54,7 +54,7 @@ struct Sweep {
     return true
   }
 
-  /// Called after each turn. Reads the clock only if the watchdog has looked meanwhile.
+  /// Called after each turn. Reads the clock only if the watchdog has looked for a long turn meanwhile.
   /// - Returns: whether the watchdog has looked since the last turn or the beginning of the part.
   mutating func turnEnded(looks now: UInt64, clock: () -> Int64) -> Bool {
     guard now != looks else { return false }

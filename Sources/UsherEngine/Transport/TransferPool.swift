@@ -2,7 +2,8 @@ internal import CCurl
 internal import CPlatform
 internal import UsherCore
 
-/// The handles of libcurl that no request uses. Requests use them again, because a new handle costs more.
+/// The handles of libcurl that no request uses now. Later requests use them again, because making a new one takes
+/// longer.
 ///
 /// A new handle is a copy of a template that has all options.
 final class TransferPool {
@@ -30,7 +31,8 @@ final class TransferPool {
 
   deinit { cookies?.deallocate() }
 
-  /// Returns a handle that already has this endpoint's settings, otherwise any other one; nil if libcurl has no memory.
+  /// Returns an idle handle that already has this endpoint's settings, otherwise any idle handle, otherwise a new one;
+  /// nil if libcurl has no memory or has refused an option.
   func take(_ endpoint: Endpoint) -> CurlTransfer? {
     var index = idle.count - 1
     while index >= 0 {
@@ -49,7 +51,8 @@ final class TransferPool {
     if idle.count < keptMax { idle.append(transfer) } else { curl_easy_cleanup(transfer.easy) }
   }
 
-  /// Closes a handle whose request failed, because it may keep state of that request.
+  /// Closes a handle that must not be used again: its request failed or was cancelled, so the handle may keep state of
+  /// that request, or libcurl has repeated the request.
   func discard(_ transfer: CurlTransfer) {
     transfer.release(keepsHandle: false)
     curl_easy_cleanup(transfer.easy)
@@ -91,7 +94,7 @@ final class TransferPool {
     return nil
   }
 
-  /// Makes an easy handle and sets all options that never change.
+  /// Makes an easy handle and sets all options that never change. Returns nil if libcurl refuses one that must be set.
   private func makeTemplate() -> UnsafeMutableRawPointer? {
     guard let easy = curl_easy_init() else { return nil }
     _ = curl_shim_set_long(easy, CURLOPT_QUICK_EXIT, 1)

@@ -11,28 +11,29 @@ internal import Synchronization
 /// So the watchdog drops a connection only if the I/O thread has read many more bytes from it than libcurl has passed
 /// on as parts of bodies and as their header lines.
 ///
-/// The watchdog's thread sleeps until a timer fires, which the I/O thread sets when it begins a turn. Then it looks
-/// every few milliseconds until this turn has ended. The I/O thread stops the timer before it waits for long, so that a
-/// heartbeat does not wake the watchdog. For each turn the I/O thread reads the clock and writes two numbers in memory,
-/// and two more for each part of a body.
+/// The watchdog's thread sleeps until a timer fires, which the I/O thread sets when it begins a turn. Then the
+/// watchdog's thread looks at this turn every few milliseconds until the turn has ended. The I/O thread stops the timer
+/// before it waits for long, so that a heartbeat does not wake the watchdog. For each turn the I/O thread reads the
+/// clock and writes two numbers in memory, and two more for each part of a body.
 final class TurnWatchdog {
-  /// How long after the beginning of a turn the watchdog looks for a long turn, in milliseconds. After it has dropped a
-  /// connection, it looks earlier for `alertTime`, because a server that floods usually does so on each connection.
+  /// How long after the beginning of a turn the watchdog looks for a long turn, in milliseconds: usually `pause`. In
+  /// the `alertTime` after it has dropped a connection: `alertPause`, because a server that floods usually does so on
+  /// each connection.
   private static var pause: Int64 { 15 }
   private static var alertPause: Int64 { 2 }
   private static var alertTime: Int64 { 2000 }
   /// How often the watchdog looks again at a turn that it has seen already, in milliseconds.
   private static var closePause: Int64 { 5 }
-  /// The limit of bytes that belong to no reply, and that the I/O thread may read from one connection in one turn; see
-  /// `allowed`. If the thread reads more, the server floods. All messages of a TLS handshake are usually much shorter.
+  /// How many bytes that belong to no reply the I/O thread may read from one connection in one turn; see `allowed`. If
+  /// the thread reads more, the server floods. All messages of a TLS handshake together usually have far fewer bytes.
   private static var bytesMost: UInt64 { 1 << 15 }
   /// The limit of header bytes that `allowed` adds. Over HTTP/2 the replies to many requests may arrive in one turn.
   private static var headerBytesMost: UInt64 { 1 << 16 }
-  /// The processor time of a turn, in microseconds, before which the watchdog does nothing. On a busy machine a turn
-  /// may only seem long, because the I/O thread does not run.
+  /// A turn counts as long if the I/O thread has used this much processor time, in microseconds, since the watchdog
+  /// first saw the turn. On a busy machine a turn may last some time only because the thread does not get a processor.
   private static var leastTime: Int64 { 4000 }
 
-  /// The timer that ends the rest of the watchdog's thread.
+  /// The timer for which the watchdog's thread waits while it has no turn to look at.
   private let ticker = platform_ticker_new()
   /// When the ticker fires, in monotonic milliseconds; it has fired if this time has passed. 0: it is not set. Only the
   /// I/O thread uses this property.
@@ -202,8 +203,8 @@ final class TurnWatchdog {
     return monitor.locked {
       guard let before = seen.passedOn else {
         seen.passedOn = passedOn()
-        // If bytes arrive meanwhile, `read` becomes too high (the argument 1), but never too low: with a number that is
-        // too low, the watchdog could drop a connection that does not flood.
+        // The argument 1: if bytes arrive during the call, `read` becomes too high, never too low. With a number that
+        // is too low, the watchdog could drop a connection that does not flood.
         for index in sockets.indices { sockets[index].read = platform_socket_read(sockets[index].number, 1) }
         return seen
       }
@@ -233,7 +234,8 @@ final class TurnWatchdog {
       guard now > socket.read, now &- socket.read > most else { continue }
       (found, most) = (socket, now &- socket.read)
     }
-    // Call `passedOn` last: what the I/O thread reads meanwhile may be a part of a body.
+    // Call `allowed` after the loop: the bytes that the I/O thread reads during the loop may be a part of a body, and
+    // then `allowed` must count that part.
     return most > allowed(since: before) ? found : nil
   }
 
