@@ -27,10 +27,11 @@ struct FourCC: Equatable, Sendable {
   static var encm: FourCC { FourCC(value: 0x656E_636D) }
   static var encu: FourCC { FourCC(value: 0x656E_6375) }
 
-  /// Whether the type of a box can have these letters.
+  /// Whether each of the four bytes is a printable ASCII character other than "?".
   var isPrintable: Bool { letter(24) != 0x3F && letter(16) != 0x3F && letter(8) != 0x3F && letter(0) != 0x3F }
 
-  /// Whether this is a scheme of ISO/IEC 23001-7: `cenc`, `cbc1`, `cens` or `cbcs`. They need a `tenc` box.
+  /// Whether this is a scheme of ISO/IEC 23001-7: `cenc`, `cbc1`, `cens` or `cbcs`. A track with such a scheme needs a
+  /// `tenc` box.
   var isCommonEncryption: Bool {
     switch value {
     case 0x6365_6E63, 0x6362_6331, 0x6365_6E73, 0x6362_6373: return true
@@ -44,7 +45,7 @@ struct FourCC: Equatable, Sendable {
     for shift in [24, 16, 8, 0] as [UInt32] { line.add(letter(shift)) }
   }
 
-  /// Returns the letter at this bit; "?" stands for a byte that is no letter of ASCII.
+  /// Returns the byte that begins at bit `shift` of `value`; "?" if that byte is not a printable ASCII character.
   @inline(never)
   private func letter(_ shift: UInt32) -> UInt8 {
     let letter = UInt8(truncatingIfNeeded: value >> shift)

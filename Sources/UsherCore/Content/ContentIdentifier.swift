@@ -1,9 +1,10 @@
 /// A rule that says which part of an `skd:` URL is the content identifier of a FairPlay payload. Packagers differ, so
 /// the host chooses the rule.
 package enum ContentIdentifier: UInt8, Sendable, CaseIterable {
-  /// The text after the scheme: decoded if it is base64 of a JSON object, otherwise unchanged.
+  /// The text between the scheme and the query, percent-decoded (`AssetID.text`). If this text is base64 of a JSON
+  /// object: that JSON object.
   case decodedJSON
-  /// The text after the scheme: decoded if it is base64, otherwise unchanged.
+  /// The same text. If it is base64: the bytes that it encodes.
   case decodedBase64
   /// The text after the scheme, up to the first `/`, `?` or `#`, without user and port, percent-decoded.
   case hostOnly

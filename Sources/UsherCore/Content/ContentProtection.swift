@@ -12,7 +12,8 @@ package struct ContentProtection: Equatable, Sendable {
   package private(set) var schemeID: [UInt8] = []
   /// The encryption scheme (`cenc`, `cbcs` …) if `isCommon` is true.
   package private(set) var value: [UInt8] = []
-  /// Whether the element describes common encryption instead of a key system. Only such an element has default key ids.
+  /// Whether the element describes common encryption instead of a key system. Usually only such an element has default
+  /// key ids.
   package private(set) var isCommon = false
   package private(set) var systemID: UUIDBytes?
   package private(set) var defaultKeyIDs: [UUIDBytes] = []

@@ -175,7 +175,7 @@ package final class MP4File {
   }
 
   /// Reads an encrypted sample entry. Formats have the boxes in a sample entry at different offsets, so the function
-  /// takes the first offset at which there is a `sinf` box. An offset of 0 stands for none.
+  /// takes the first of these offsets from which it finds a `sinf` box. If `second` is 0, it tries only `first`.
   private func entry(_ box: Part, _ first: UInt64, _ second: UInt64 = 0, _ third: UInt64 = 0) throws(Fault) {
     var offset = first
     if second > 0, try !hasSinf(box, at: box.body &+ offset) {
@@ -355,7 +355,7 @@ package final class MP4File {
     }
   }
 
-  /// Completes the message.
+  /// Adds `text`, which says what is wrong, to the path in `message`. Returns the error that the caller throws.
   @inline(never)
   private func fail(_ text: StaticString, _ fault: Fault = .malformed, _ number: UInt64? = nil) -> Fault {
     if message.count > 0 { message.add(": ") }

@@ -27,8 +27,8 @@ package struct PlayReadyHeader: Equatable, Sendable {
     return nil
   }
 
-  /// Converts UTF-16LE to UTF-8. A surrogate without its partner becomes U+FFFD. Returns nil for an odd number of
-  /// bytes.
+  /// Converts UTF-16LE to UTF-8. A surrogate without its partner becomes U+FFFD. Returns nil for no bytes, for an odd
+  /// number of bytes, and for more than 1 MiB.
   private static func utf8(_ bytes: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
     guard bytes.count >= 2, bytes.count % 2 == 0, bytes.count <= 1 << 20 else { return nil }
     var units: [UInt16] = []

@@ -69,7 +69,7 @@ struct XMLScanner {
 
   init(_ xml: UnsafeBufferPointer<UInt8>) { self.xml = xml }
 
-  /// Returns the next tag or text; nil at the end, or if the rest is not markup.
+  /// Returns the next tag or text; nil at the end of the XML, or if a tag, comment or declaration is not closed.
   mutating func next() -> Token? {
     while at < xml.count {
       if xml[at] != 0x3C {

@@ -73,7 +73,7 @@ package func string(_ text: StaticString) -> String {
 }
 
 extension Origin {
-  /// The name of the server that answered.
+  /// The name of the server from which the error came.
   package var name: StaticString {
     switch self {
     case .local: return "the library"

@@ -29,7 +29,8 @@ package enum Status: Int32, Sendable, CaseIterable {
   case notAllowed = -33
 }
 
-/// The server from which an error came. The same code has different meanings at different servers.
+/// The server from which an error came; `local`: the error came from no server. The same code has different meanings at
+/// different servers.
 package enum Origin: Int32, Sendable {
   case local = 0
   case ssm, license, certificate, entitlement

@@ -6,7 +6,8 @@
 /// text that libcurl could read as another host.
 package struct AllowList: Sendable {
   package enum Refusal: Error, Equatable, Sendable {
-    /// The text is not `http://` or `https://` with a host, or has bytes that a URL cannot have.
+    /// The text does not begin with `http://` or `https://`, has more than 8192 bytes, or has a byte that the list
+    /// refuses: a blank, `\`, `#`, a control character, or a byte that is not ASCII.
     case notURL
     case userInfo
     /// The host is not a name: empty, too long, percent-encoded, or with a byte that names cannot have.

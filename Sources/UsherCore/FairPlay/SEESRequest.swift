@@ -72,7 +72,8 @@ package struct SEESBinding: Equatable, Sendable {
   /// The kind of the next request.
   package var kind: SEESRequest.Kind { isRegistered ? .deviceBound : .deviceRegistration }
 
-  /// Call this when a licence has arrived for a token that registers the device: from now on the server knows it.
+  /// Call this when a licence has arrived for a token that registers the device: from now on the server knows the
+  /// device.
   package mutating func licenseArrived() { isRegistered = true }
 
   /// Call this when the server no longer knows the device: the next request registers the device again.

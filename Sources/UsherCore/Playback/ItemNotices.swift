@@ -1,6 +1,6 @@
-/// Decides what a viewer must know about one item of a player, as a value with no I/O. The engine calls the method for
-/// each event of the playback. If the method returns a notice, the engine passes the notice to the observers of the
-/// player, with the error of the event.
+/// Decides what a viewer must know about one item of a player, as a value with no I/O. For each event of the playback,
+/// the engine calls the method that is named for this event. If the method returns a notice, the engine passes the
+/// notice to the observers of the player, with the error of the event.
 package struct ItemNotices {
   /// The kinds of notices, with the numbers that the header gives them (`USHER_NOTICE_…`).
   package enum Notice: Int32, Sendable {

@@ -165,8 +165,8 @@ extension PlaybackMachine {
     return token
   }
 
-  /// Whether the library must not send a request that the host's hooks still prepare: it is replacing the session of
-  /// this request, and may have sent the teardown with the same token already.
+  /// Whether the library must not send a request that the host's hooks still prepare. This is true while the library
+  /// replaces the session of the request: it may already have sent the teardown with the token of the request.
   package func losesSession(_ request: RequestID) -> Bool {
     guard isReplacing, let license = licenses.first(where: { $0.isInFlight(request) }), !license.isAbandoned,
       case .inFlight(_, .carriesToken) = license.phase
@@ -174,8 +174,8 @@ extension PlaybackMachine {
     return true
   }
 
-  /// Called instead of sending such a request, which then waits for the next session. The teardown need not wait for
-  /// the request any longer.
+  /// Called when the engine does not send a request because of `losesSession`. The request then waits for the next
+  /// session, and the teardown no longer waits for the request.
   package mutating func licenseNotSent(_ request: RequestID, now: Milliseconds) -> [Action] {
     guard let index = licenses.firstIndex(where: { $0.isInFlight(request) }) else { return [] }
     licenses[index].returned()

@@ -82,7 +82,8 @@ extension PlaybackMachine {
       session.licenseReplyLost()
     }
     let mayAsk = mayAskAgain(index)
-    // If the session is being replaced, the teardown may have overtaken the request, which the next session can repeat.
+    // If the session is being replaced, the server may have handled the teardown before this request. The machine can
+    // then send the request again in the next session.
     let isStale =
       failure.isDenial && (isReplacing || mayBeStale(generation, index) || session.licenseDenied(generation))
     let denial = Denial(failure: failure, origin: origin, generation: generation)

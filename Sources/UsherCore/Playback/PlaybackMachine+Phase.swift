@@ -2,7 +2,8 @@ extension PlaybackMachine {
   /// The phases of a playback; its session has separate phases. In the comment of each phase, the line with the arrow
   /// lists every phase that may follow. `make model` tries all orders of events and fails if such a line is wrong.
   enum Phase {
-    /// This playback has not started, because another item still plays on the player.
+    /// This playback has not started. There are three possible reasons: another item still plays on the player; the
+    /// host has only prepared the playback; or the library first tears down the sessions of dead processes.
     /// → playing, closing
     case waiting
     /// → replacing, sessionless, closing
@@ -46,7 +47,7 @@ extension PlaybackMachine {
     mutating func closed(_ status: Status) { move(to: .closed(status)) }
   }
 
-  /// Whether this playback has not started, because another item still plays on the player.
+  /// Whether this playback has not started; see `Phase.waiting`.
   package var isWaiting: Bool {
     if case .waiting = lifecycle.phase { return true }
     return false

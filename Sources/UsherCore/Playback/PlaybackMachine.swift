@@ -25,7 +25,8 @@ package struct PlaybackMachine {
     case failLicense(LicenseID, UsherError)
     /// The player may start its next item. The machine returns this action only once.
     case nextMayStart
-    /// The playback has ended, and no event follows. The machine returns this action only once.
+    /// The playback has ended. No event follows, unless the host later asks to tear down the session that the playback
+    /// left. The machine returns this action only once.
     case closed(Status, orphanPossible: Bool)
   }
 
@@ -209,8 +210,8 @@ package struct PlaybackMachine {
     return policy.hasSSM && begins && session.isIdle && licenses.isEmpty
   }
 
-  // Calls the method of `session` with this name. It is `mutating`, because otherwise the caller would copy the whole
-  // machine.
+  // Each of these methods returns a property or the result of a method of `session`. They are `mutating`, because
+  // otherwise the caller would copy the whole machine.
   package mutating func keepAliveTimeout(now: Milliseconds) -> Milliseconds { session.keepAliveTimeout(now: now) }
   package mutating func longestKeepAliveTimeout(now: Milliseconds) -> Milliseconds {
     session.longestKeepAliveTimeout(now: now)

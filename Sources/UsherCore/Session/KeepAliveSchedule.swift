@@ -37,8 +37,9 @@ package struct KeepAliveSchedule: Sendable {
   /// Called when the server answered the keep-alive that was sent at `sentAt`.
   package mutating func extendLease(from sentAt: Milliseconds) { extendedAt = max(extendedAt, sentAt) }
 
-  /// Called when the keep-alive sent at `now` was answered: the next one is due at the first instant of the schedule
-  /// after `now`. Does nothing if `now` is before `sendAt`, because that keep-alive was an additional one.
+  /// Called when the keep-alive sent at `now` was answered: the next one is due one period after `due`. If that instant
+  /// is not after `now`, the next one is due at the first instant of the schedule after `now`. Does nothing if `now` is
+  /// before `sendAt`, because that keep-alive was an additional one.
   package mutating func advance(past now: Milliseconds) {
     guard now >= sendAt else { return }
     due = due.adding(period)

@@ -5,8 +5,8 @@ private let longestTeardownPause: Milliseconds = 10_000
 extension SSMSession {
   package enum Ending: Sendable { case teardown, leave }
 
-  /// Ends the session. The session first waits for the replies in flight, at most for the time-out of a teardown,
-  /// because these replies may carry the only token or a newer one.
+  /// Ends the session. Before it sends a teardown, it waits for the replies in flight, at most for the time-out of a
+  /// teardown, because these replies may carry the only token or a newer one.
   package mutating func close(_ ending: Ending, now: Milliseconds) -> [Action] {
     switch lifecycle.phase {
     case .idle, .contested, .awaitingSlot: return end(left: false, orphanPossible: false)
@@ -42,7 +42,8 @@ extension SSMSession {
 
   @inline(never)
   private mutating func beginClosing(now: Milliseconds) -> [Action] {
-    // The server has refused the newest token as unknown; only a licence reply in flight can still bring a newer token.
+    // The server has refused a heartbeat, because it does not know the newest token. Only a licence reply in flight can
+    // still bring a newer token.
     if case .refused(_, _, let generation) = beat, generation == tokenGeneration { newest.refuseAsUnknown() }
     if !isBeatInFlight { beatEnded() }
     let until = now.adding(policy.teardownTimeout)

@@ -3,8 +3,8 @@ extension SSMSession {
   /// `make model` tries all orders of events and fails if such a line is wrong.
   enum Phase {
     /// No session exists, and no request for one is in flight. `again`: the server refused the licence request that
-    /// should have opened the session, because the account has too many sessions. If the server refuses this licence a
-    /// second time for this reason, and the host still waits for it, the session waits for a slot or fails.
+    /// should have opened the session, because the account has too many sessions. If the server refuses the request a
+    /// second time for this reason, and the host still waits for the licence, the session waits for a slot or fails.
     /// → settingUp, failed, ended
     case idle(again: Bool)
     /// The set-up request, or the licence request that opens the session, is in flight. `again`: it is the second try.

@@ -31,7 +31,8 @@ extension SSMSession {
 
 extension SSMSession {
   /// Makes a session that a dead process has left at the head-end; `tearDownRecovered` tears it down.
-  /// - Parameter token: the newest token that the process had recorded.
+  /// - Parameter token: the newest token that the process had recorded; or any secret if the caller does not use the
+  ///   tokens in the actions, and sends a recorded request instead.
   package init(leftWith token: Secret, policy: Shared<SSPPolicy>) {
     self.init(policy: policy, seed: 0)
     take(token)

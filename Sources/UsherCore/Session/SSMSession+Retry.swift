@@ -11,15 +11,15 @@ extension SSMSession {
   ///
   /// The pauses double. The first is one second, or an eighth of the period if that is shorter. No pause is longer than
   /// a quarter of the lease that is left, so the pauses become shorter towards the end of the lease. The shortest pause
-  /// is half of the first one, but at most half a second. If the server asks for a pause (`Retry-After`), the session
-  /// uses this pause instead; if the pause would end after the lease, the session sends the last retry when the lease
+  /// is half of the first one, but at most half a second. If the server asks for a longer pause (`Retry-After`), the
+  /// session uses that pause; if that pause would end after the lease, the session sends the last retry when the lease
   /// ends. The session sends retries until shortly after the instant at which it assumes the lease to end. At the
   /// server the lease ends a moment later, because the server starts the lease when it has read the last keep-alive.
   ///
   /// In the last second of the lease, a session does not pause after an attempt that got no reply in time: the next
   /// attempt follows at once. But from the beginning of one attempt to the beginning of the next, at least 0.3 s pass
-  /// (with a period below 5 s, at least a sixteenth of the period). So from the beginning of this second until the last
-  /// retry, a session makes at most six attempts.
+  /// (with a period below 4.8 s, at least a sixteenth of the period). So from the beginning of this second until the
+  /// last retry, a session makes at most six attempts.
   func retryTime(
     _ schedule: KeepAliveSchedule, after failure: WireFailure, attempt: UInt32, sentAt: Milliseconds, now: Milliseconds
   ) -> Milliseconds? {

@@ -93,8 +93,8 @@ package struct SSMSession {
   var health = Health.good
   /// The time at which the oldest unanswered keep-alive was due; nil if all are answered.
   var owedSince: Milliseconds?
-  /// The present wait for a slot, which begins at the first refusal after which the session waits; nil when the session
-  /// is set up.
+  /// The present wait for a slot, which begins at the first refusal after which the session waits; nil before this
+  /// refusal, and after the session was set up.
   var slotWait: SlotWait?
   /// Whether keep-alives pause because the host is suspended. This is separate from `beat`, which keeps its state
   /// during the pause: when the host resumes, the beat continues from that state.

@@ -1,6 +1,7 @@
 /// Reads host names and address literals.
 enum HostName {
-  /// Returns the index at which the host ends: the colon before the port, or any other byte that a host cannot have.
+  /// Returns the index at which the host ends: after the `]` of a literal in brackets, otherwise at the first colon. If
+  /// there is no such byte, returns the end of the text.
   static func end(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Int {
     if text.first == 0x5B { return text.firstIndex(of: 0x5D).map { $0 + 1 } ?? text.endIndex }
     return text.firstIndex(of: 0x3A) ?? text.endIndex

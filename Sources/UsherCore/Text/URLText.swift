@@ -33,7 +33,7 @@ package struct URLText: Equatable, Sendable {
     return copy
   }
 
-  /// Returns the URL with the API version as its last segment if `rule` says so, otherwise the URL itself.
+  /// Returns the URL without slashes at the end of its path. If `rule` says so, the API version is the last segment.
   package func versioned(_ version: [UInt8], _ rule: VersionRule) -> URLText {
     var copy = trimmed()
     if rule == .always || (rule == .auto && !copy.endsInVersion) {

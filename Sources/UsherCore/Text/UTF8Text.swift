@@ -12,7 +12,7 @@ package enum UTF8Text {
   }
 
   /// Returns whether the bytes are UTF-8 without control characters except tab, line feed and carriage return. Binary
-  /// keys and licences never are such text.
+  /// keys and licences are almost never such text.
   package static func isPlain(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
     for byte in bytes where (byte < 0x20 && byte != 0x09 && byte != 0x0A && byte != 0x0D) || byte == 0x7F {
       return false

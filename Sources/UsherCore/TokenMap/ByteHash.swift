@@ -1,5 +1,5 @@
-/// A 64-bit hash of bytes for hash tables, with a seed. It multiplies 16 bytes at a time, and folds each product. An
-/// attacker who does not know the seed cannot choose keys that collide.
+/// A 64-bit hash of bytes for hash tables, with a seed. It multiplies 16 bytes at a time, and combines the halves of
+/// each product with XOR. An attacker who does not know the seed cannot choose keys that collide.
 package struct ByteHash: Sendable {
   private let start: UInt64
   private let factor: UInt64

@@ -23,7 +23,7 @@ struct TokenTable {
 
   struct Entry {
     let serial: UInt64
-    /// When the token was last set.
+    /// A number that the map gives at each call that sets the token: an entry that was set later has a higher number.
     var order: UInt64
     var setAt: Milliseconds
     var pins: UInt32 = 0

@@ -74,7 +74,7 @@ package struct UUIDBytes: Equatable, Sendable {
 }
 
 extension [UUIDBytes] {
-  /// How many key ids one playback may have at most; the library ignores further ids of a longer list.
+  /// The largest number of key ids in one list; `appendOnce` ignores further ids.
   package static var mostKeyIDs: Int { 1024 }
 
   @inline(never)

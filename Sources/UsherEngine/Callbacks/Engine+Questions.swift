@@ -7,8 +7,8 @@ extension Engine {
   /// - Parameters:
   ///   - question: the question to a hook; nil if no hook is asked.
   ///   - deadline: how much time the host has to answer.
-  ///   - put: calls the host's callback, on a thread that runs host code. The engine does not call it if the question
-  ///     has ended before.
+  ///   - put: calls the host's callback, on a thread that runs host code. The engine does not call `put` if the
+  ///     question has ended before.
   @discardableResult
   func askHost(
     _ entry: PlaybackEntry, _ kind: HostQuestion.Kind, _ question: HookQuestion? = nil, atMost deadline: Milliseconds,

@@ -20,10 +20,10 @@ package final class CertificateSource {
     isGiven = certificate != nil
   }
 
-  /// Any thread: whether the delegate has a certificate, a URL for it, or a hook that can supply one.
+  /// Any thread: whether the delegate has a certificate or a URL for it, or the host has ever set a certificate hook.
   package var canSupply: Bool { endpoint != nil || isGiven || hadHook.load(ordering: .acquiring) }
 
-  /// Any thread: notes that the host sets a certificate hook. The hook takes effect with the I/O thread's next command.
+  /// Any thread: notes that the host sets a certificate hook. A later command sets the hook itself on the I/O thread.
   func expectHook() { hadHook.store(true, ordering: .releasing) }
 
   /// The request for the certificate; nil if there is no URL.

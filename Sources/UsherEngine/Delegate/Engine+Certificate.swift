@@ -24,7 +24,8 @@ extension Engine {
   ) {
     let playback = entry.id
     let source = entry.delegate.certificates
-    // A closed playback does not start the fetch, because nothing would cancel it later.
+    // The close of a playback ends its certificate requests. So after the close, the playback must not begin another
+    // request: nothing would end it.
     func fetch(_ handOver: @escaping (RequestResult) -> Void) {
       guard let entry = playbacks[playback], !entry.machine.isClosing else {
         return handOver(certificateFailure(UsherError(.closed)))

@@ -10,7 +10,7 @@ package final class ReadyOrigin {
   fileprivate var asked = 0
   /// Until when the library keeps the connections ready.
   fileprivate var until: Milliseconds = 0
-  /// When the last request for a connection was answered; nil: it failed.
+  /// When the last request for a connection was answered; nil: it failed, or no such request has ended yet.
   fileprivate var readyAt: Milliseconds?
   fileprivate var timer: UInt64?
 
@@ -41,7 +41,7 @@ extension Engine {
     }
   }
 
-  /// How many servers the engine remembers. Each of them keeps its own timer, also when it is forgotten.
+  /// How many servers the engine remembers. If the engine forgets a server, the timer of that server still runs.
   private static var readyOriginsMost: Int { 64 }
 
   private func readyOrigin(of endpoint: Endpoint) -> ReadyOrigin {
@@ -89,7 +89,7 @@ extension Engine {
 }
 
 extension Endpoint {
-  /// The root of the same server. The URL of an endpoint has a scheme and a host.
+  /// The endpoint with the same scheme, host and port, and with the path `/`.
   fileprivate var root: Endpoint {
     var slashes = 0
     var base: [UInt8] = []

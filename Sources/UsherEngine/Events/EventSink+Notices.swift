@@ -17,7 +17,7 @@ package final class EngineNotice {
 final class NoticeSource {
   fileprivate var notices = ItemNotices()
   fileprivate let player: PlayerShared
-  /// The observer of the player that was added last before the playback began. Observers that the host added later get
+  /// The id of the newest observer that the player had when the playback began. Observers that the host added later get
   /// no notices of this playback.
   fileprivate let newestObserver: UInt64
 

@@ -13,9 +13,10 @@ package final class Guardian {
   private static var slotCount: Int { 4096 }
   private static var areaSize: Int { RecordArea.size(copySize: copySize, slotCount: slotCount) }
   private static var nanosecondsPerSecond: Int64 { 1_000_000_000 }
-  /// How often the first process of a new guardian is asked whether it has ended.
+  /// How often `tend` looks whether the first process of a new guardian has ended, in nanoseconds.
   private static var checkPeriod: Int64 { 50_000_000 }
-  /// If a guardian ends too early, this many new ones are started at most, after a second each.
+  /// How many times at most the library starts a new guardian because the last one has ended too early. Before each
+  /// start, the library waits one second.
   private static var restartsMax: Int { 5 }
 
   package let records: RecordArea
@@ -76,9 +77,9 @@ package final class Guardian {
 
   // MARK: The process
 
-  /// Starts the process.
-  /// - Parameter waits: whether to wait until it runs. Otherwise `tend` finds out later.
-  /// - Returns: why it does not run.
+  /// Starts the guardian.
+  /// - Parameter waits: whether to wait until the guardian runs. Otherwise `tend` looks later whether it runs.
+  /// - Returns: why the guardian does not run; nil if it runs, or if this is not known yet.
   private func launch(waits: Bool) -> UsherError? {
     var newChannel: Int32 = -1
     let error = path.withUnsafeBytes {
@@ -92,8 +93,8 @@ package final class Guardian {
     return nil
   }
 
-  /// Asks whether the first process has ended, which it does when the guardian runs. If it has failed, the other end of
-  /// the channel is closed.
+  /// Returns why the guardian has failed to start; nil if the guardian runs, or if its first process has not ended yet.
+  /// The first process ends when the guardian runs. If the guardian has failed, the other end of the channel is closed.
   private func whyNotStarted(waits: Bool) -> UsherError? {
     let result = platform_guardian_started(process, channel, waits ? 1 : 0)
     guard result != PLATFORM_GUARDIAN_STARTS else { return nil }

@@ -18,7 +18,7 @@ package struct JournalOptions {
 }
 
 /// The recovery records of a context in a file, and the records that dead processes have left there. `journal.h`
-/// describes the file. A context can make this object on any thread; from then on only the I/O thread uses it.
+/// describes the file. Any thread may make this object; from then on only the I/O thread uses it.
 package final class Journal: RecordKeeper {
   private let options: JournalOptions
   private let moment: MachineMoment
@@ -123,7 +123,7 @@ package final class Journal: RecordKeeper {
   }
 
   /// Seals the record in `buffer`, and writes it to the file.
-  /// - Returns: false if the file does not have it.
+  /// - Returns: false if the file does not have this record.
   private func seal(_ write: RecordSlots.Write, _ length: Int, of playback: PlaybackID) -> Bool {
     guard let page, let file, let cipher,
       cipher.seal(buffer, slot: write.slot, sequence: write.sequence, length: length)

@@ -45,7 +45,7 @@ final class JournalCipher {
 
   var isClear: Bool { key == nil }
 
-  /// The tag of a header; zeros in clear.
+  /// Returns the tag of a header: zeros if the records are in clear; nil if OpenSSL has ended or fails.
   func tag(_ header: usher_journal_header) -> [UInt8]? {
     var tag = [UInt8](repeating: 0, count: 32)
     guard let key else { return tag }

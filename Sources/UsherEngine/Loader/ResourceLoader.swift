@@ -117,7 +117,7 @@ package final class ResourceLoader {
         return (identifier, asset.contentID)
       }
       // With the rule `decodedJSON`, an asset id that is not JSON is the address of the entitlement server, if the
-      // loader asks such a server. Then the key of the token map is the value of `cid`, not this address.
+      // loader asks such a server. Then the content identifier for the SPC is the value of `cid`, not this address.
       let isAddress = options.route == .entitlement && options.rule == .decodedJSON && !asset.isJSON
       return (isAddress ? content : identifier, content)
     }

@@ -10,7 +10,8 @@ final class ContextClosing {
   /// How many playbacks are open. A playback counts as open until it is closed, and again while it tears down a session
   /// whose token came after the playback was closed.
   private(set) var openCount = 0
-  /// How many closed playbacks wait for the reply to a set-up or heartbeat, because it may have a session token.
+  /// How many closed playbacks wait for the reply to a set-up or licence request, because the reply may have a session
+  /// token.
   private(set) var awaitedCount = 0
   private let timers: Timers
   private let clock: Clock

@@ -15,8 +15,8 @@ extension Engine {
 
   /// Any thread: called when the network is back or has changed. New requests use new connections, and the sessions
   /// retry failed keep-alives at once. If the calling thread is in another network namespace than the I/O thread, the
-  /// I/O thread moves to that namespace. Inside a callback the calling thread may be an older thread of the library, so
-  /// its namespace does not count.
+  /// I/O thread moves to that namespace. Inside a callback the calling thread may be a thread of the library that
+  /// is still in the old namespace, so the engine ignores the namespace of this thread.
   package func networkChanged() {
     let namespace = isCallbackThread() ? -1 : platform_netns_open()
     let isTaken = submitUnlessEnded {

@@ -28,7 +28,7 @@ package struct EngineOptions {
   package var journal: JournalOptions?
   /// The process that tears the sessions down if this process dies; it has the records of `recordKeeper`. nil: none.
   package var guardian: Guardian?
-  /// How long the end of the process may wait until the context is closed; 0: it does not close the context.
+  /// How long the process may wait at its exit until the context is closed; 0: the exit does not close the context.
   package var closeAtExit: Milliseconds = 0
   /// Called when the engine has ended.
   package var onEnd: ((Engine) -> Void)?
@@ -201,7 +201,8 @@ package final class Engine {
 
   var hasCommands: Bool { !commands.isEmpty }
 
-  /// Runs `body` on the I/O thread and waits until it has ended. Must not be called in a callback or on the I/O thread.
+  /// Runs `body` on the I/O thread and waits until `body` has ended. Must not be called on the I/O thread, which would
+  /// wait for itself.
   package func sync<Value>(_ body: @escaping () -> Value) -> Value {
     let wait = Wait<Value>()
     submit { wait.end(body()) }

@@ -26,7 +26,7 @@ package final class Wait<Value> {
 
   package var isEnded: Bool { monitor.locked { value != nil } }
 
-  /// Waits until the monotonic instant at most; nil: the instant has passed first.
+  /// Waits for the value, at most until the monotonic instant. Returns nil if the instant has passed first.
   package func wait(until instant: Int64) -> Value? {
     monitor.locked {
       while value == nil, monitor.wait(until: instant) {}

@@ -53,8 +53,9 @@ extension Engine {
 
   enum MappedToken {
     case known(Secret)
-    /// The playback needs no token from the map: its own content token is enough.
+    /// The request uses the playback's own content token, not a token from the map.
     case unneeded
+    /// The request is for other content than the item, and the map has no token for that content.
     case missing
   }
 

@@ -219,7 +219,7 @@ package struct PlaybackItem {
     self.contentToken = contentToken
   }
 
-  /// Whether the host means the same item, so that what was prepared for one holds for the other.
+  /// Whether both describe the same item, so that the engine can use for one what it has prepared for the other.
   package func isSame(as other: PlaybackItem) -> Bool {
     guard delegate === other.delegate, isClear == other.isClear, contentID == other.contentID else { return false }
     guard let contentToken, let token = other.contentToken else {

@@ -171,9 +171,9 @@ package enum BodyFailure: Error, Equatable, Sendable {
     byte >= 0x7F || (byte < 0x20 && !isXMLBlank(byte) && byte != 0x0C)
   }
 
-  /// Whether the bytes are text. Without control characters the bytes count as text if the reply's `Content-Type` says
-  /// so, if they are UTF-8, or if at most a quarter of them is not ASCII. With a few control characters they count as
-  /// text if they are UTF-8, or if almost all of them are printable ASCII.
+  /// Whether the bytes are text. Without control characters the bytes count as text if `media` is not `other`, if they
+  /// are UTF-8, or if at most a quarter of them is not ASCII. With a few control characters they count as text if they
+  /// are UTF-8, or if almost all of them are printable ASCII.
   private static func isText(_ body: UnsafeBufferPointer<UInt8>, _ media: MediaType) -> Bool {
     var (controls, high) = (0, 0)
     for byte in body where isOther(byte) {

@@ -8,7 +8,7 @@ package struct SessionFieldNames {
   package var header: [UInt8]?
   package init() {}
 
-  /// Reads "a.b.c" as a path; nil if a name is empty.
+  /// Reads "a.b.c" as a path; nil if a name is empty or has a NUL, or if there are more than 16 names.
   package static func path(_ text: [UInt8]) -> [[UInt8]]? {
     let parts = text.split(separator: 0x2E, omittingEmptySubsequences: false)
     guard !parts.isEmpty, parts.count <= 16, parts.allSatisfy({ !$0.isEmpty && !$0.contains(0) }) else { return nil }

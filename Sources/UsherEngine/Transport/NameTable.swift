@@ -190,10 +190,10 @@ struct NameTable {
       if lookup.isSlow { slow += 1 }
       if lookup.name == entry.name { earlier += 1 }
     }
-    // If two lookups of the name that began before the network changed still run, the next lookup waits until one of
-    // them has ended.
     if entry.slowUntil <= now { entry.slowUntil = 0 }
     let isSlow = earlier > 0 || entry.slowUntil != 0
+    // If two lookups of the name that began before the network changed still run, the next lookup waits until one of
+    // them has ended.
     guard earlier < 2, running.count < Self.lookupsMax,
       isSlow ? slow < Self.slowMost : running.count &- slow < Self.quickMost
     else { return true }

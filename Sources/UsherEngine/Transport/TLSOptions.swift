@@ -43,7 +43,8 @@ package final class TLSOptions {
   /// - Returns: false if libcurl refused one of them; then the handle must not be used.
   func set(_ easy: UnsafeMutableRawPointer) -> Bool { curl_shim_set_tls(easy, &texts, Self.hasAuthoritiesFile) == 0 }
 
-  /// Writes the options to a record. Paths become absolute, because another process has another working folder.
+  /// Writes the options to a record. Paths become absolute, because the process that reads the record may have another
+  /// working directory.
   func write(to writer: inout RecordWriter) {
     let fields = [
       (USHER_FIELD_AUTHORITIES, texts.authorities), (USHER_FIELD_CERTIFICATE, texts.certificate),

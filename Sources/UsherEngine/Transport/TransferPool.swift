@@ -5,7 +5,7 @@ internal import UsherCore
 /// The handles of libcurl that no request uses now. Later requests use them again, because making a new one takes
 /// longer.
 ///
-/// A new handle is a copy of a template that has all options.
+/// A new handle is a copy of a template, which has all options that never change.
 final class TransferPool {
   private let options: TransportOptions
   private let connections: Connections
