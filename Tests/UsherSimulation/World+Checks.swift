@@ -58,9 +58,10 @@ extension World {
     }
   }
 
-  /// On one screen, the set-up of an item must wait until the sessions of the earlier items are torn down, unless the
-  /// zap to this item, or to one between them, did not wait: then it only must come after the close of the earlier
-  /// items.
+  /// Checks a set-up that the library sends for an item. The item must not hold a session already, and the earlier
+  /// items of its screen must be closed. If a set-up or teardown of an earlier item is in flight, the new set-up must
+  /// wait for it, but for at most 3 s. It need not wait if the delegate of this item, or of an item between the two,
+  /// has the option `zap_without_waiting`.
   private func judgeTurn(_ play: Play) {
     let held = headEnd.tokens(of: play.id).first { token in
       headEnd[token].map { $0.isNewestReceived && $0.teardownsSent == 0 } ?? false

@@ -194,5 +194,5 @@ def test_record_release_isWhatTheNextCheckComparesWith(tmp_path: Path, edited: C
     command = [sys.executable, str(ROOT / "scripts" / "abi"), "record", "--include", str(include)]
     subprocess.run([*command, "--releases", str(tmp_path)], check=True, capture_output=True, timeout=STEP_S)
     assert gate(include, tmp_path).returncode == 0
-    done = gate(ROOT / "include", tmp_path)  # here the new field is missing again
+    done = gate(ROOT / "include", tmp_path)  # these headers do not have the new field
     assert done.returncode == 1 and "usher_context_options" in done.stdout

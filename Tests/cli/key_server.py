@@ -34,7 +34,8 @@ FAULTS = frozenset(
 )
 """The statements that the server can break."""
 FORMS = ("raw", "form", "form-plain", "form-whole", "base64", "json")
-"""The forms of an SPC: of a form-urlencoded body, the values are percent-coded, or nothing, or the whole body."""
+"""The forms in which a client may send an SPC. The bodies of three of them are `name=value` pairs: with ``form`` the
+values are percent-coded, with ``form-plain`` nothing is, and with ``form-whole`` the whole body is."""
 _TYPES = {"raw": "application/octet-stream", "base64": "text/plain", "json": "application/json"}
 _NO_RIGHT = -2018
 

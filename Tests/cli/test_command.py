@@ -173,7 +173,7 @@ def made_program(folder: Path, content: bytes) -> Path:
 
 
 def test_nativeCommand_withoutTheProgram_saysWhatToInstall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = made_program(tmp_path / "venv", b"#!/usr/bin/env python3\n")  # such as this usher itself
+    script = made_program(tmp_path / "venv", b"#!/usr/bin/env python3\n")  # a script, not the C program
     monkeypatch.setattr(native, "candidates", lambda: iter([script, tmp_path / "none" / "usher"]))
     monkeypatch.delenv(native.OVERRIDE, raising=False)
     assert native.find() is None
@@ -182,7 +182,7 @@ def test_nativeCommand_withoutTheProgram_saysWhatToInstall(tmp_path: Path, monke
 
 def test_nativeCommand_findsTheProgramAndPassesItsArguments(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "usher").symlink_to(shutil.which("echo") or "/bin/echo")  # a program, as the one in C is
+    (tmp_path / "bin" / "usher").symlink_to(shutil.which("echo") or "/bin/echo")  # stands for the C program
     path = f"{Path(sys.executable).parent}:{tmp_path / 'bin'}"
     ended = usher("trace", "view", "--json", PATH=path)
     assert (ended.returncode, ended.stdout) == (0, "trace view --json\n")

@@ -32,9 +32,9 @@ GRACE = 2.0
 """A session lives this many periods without a keep-alive."""
 LOSS = 0.3
 NEARS = tuple(f"10.77.0.{number}" for number in range(11, 19))
-"""The addresses that the near side has in turn."""
+"""The addresses that the near side gets at its moves, in this order."""
 SECOND_S = 1.0
-"""How long after the death of a host its slots are counted."""
+"""How long after the death of a host the run counts the slots that the head-end still holds for it."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Chaos:
         self.host = self._new_host(spread_s=min(PERIOD_S, config.seconds / 10))
 
     def _prepare_addresses(self) -> None:
-        """Tells the far side where the addresses are that the near side will have."""
+        """Adds a neighbour entry on the far side for each address that the near side will have."""
         for address in NEARS:
             self.world.far_neighbour(address)
 

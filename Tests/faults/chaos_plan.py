@@ -40,12 +40,14 @@ KINDS: tuple[tuple[str, float, float], ...] = (
     ("restart, table kept", 1, 4),
     ("partition", 60, 60),
 )
-"""The kinds of troubles, each with its shortest and longest time in s. A cycle has each of these once."""
+"""The kinds of troubles, each with its shortest and longest time in s. A run plays all entries in random order, and
+then all of them again in another order, and so on."""
 
 
 def draw(seed: int, seconds: float) -> list[Trouble]:
-    """Returns the troubles of a run. A host is killed every minute, as soon as no other trouble is under way: at a
-    later trouble nobody could tell which of the two cost a session."""
+    """Returns the troubles of a run. Every minute (in a run of less than two minutes: once in the middle) the next
+    trouble is the death of the host. It never comes during another trouble, because the judge could not tell then which
+    of the two ended a session."""
     dice = random.Random(seed)
     found: list[Trouble] = []
     deck: list[tuple[str, float, float]] = []

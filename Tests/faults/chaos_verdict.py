@@ -30,7 +30,7 @@ def now_ms() -> int:
 
 
 class Calm:
-    """The times at which something was broken."""
+    """Records the times at which something was broken, and says whether everything worked between two instants."""
 
     def __init__(self) -> None:
         self.troubles: list[tuple[int, int, str]] = []
@@ -83,7 +83,8 @@ class Watch:
         self.untold: list[str] = []
         self._lock = threading.Lock()
         self._active: dict[int, int] = {}
-        """For each playback whose session is alive for its host: when the host was told so."""
+        """For each playback that has a live session, as its host knows from events: the time of the newest of these
+        events."""
         self._alone_since: dict[int, int] = {}
         self._offset_ms = headend.clock.now_ms() - now_ms()
 
@@ -126,7 +127,7 @@ class Watch:
         return {index_of(session) for session in self.headend.sessions.active()}
 
     def look_until(self, end: float) -> None:
-        """Compares host and head-end until the monotonic time `end`, in s. Meanwhile nothing is broken."""
+        """Compares host and head-end until the monotonic time `end`, in s. Call it only while everything works."""
         calm_since = now_ms()
         while (left := end - time.monotonic()) > 0:
             time.sleep(min(LOOK_S, left))
@@ -201,7 +202,7 @@ def lost_sessions(watch: Watch, calm: Calm) -> Iterator[Lost]:
         started = next((event for event in after if event["type"] == "SESSION_STARTED"), None)
         over = next((event for event in after if event["is_over"]), None)
         if started is None or (over is not None and over["at_ms"] < started["at_ms"]):
-            continue  # the token of this session never arrived, which the host was told
+            continue  # the host never got the token of this session, and an event told it so
         if over is not None and over["at_ms"] < end_ms:
             since = over["at_ms"] - 2 * NOTICE_MS
             is_stale = over["code"] == 1006 and not calm.between(since, over["at_ms"])

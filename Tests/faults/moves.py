@@ -91,14 +91,14 @@ class HostProcess:
         self.process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """Kills the process. Afterwards every event that it has written is taken."""
+        """Kills the process. Returns when `take` has got every event that the process had written."""
         self.process.kill()
         self.process.wait()
         self._reader.join(10)
 
 
 def named(headend: HeadEnd) -> dict[str, str]:
-    """Returns the URLs of a head-end on the far side, with its name."""
+    """Returns the URLs of a head-end on the far side, with its host name instead of its address."""
     port = headend.url.rsplit(":", 1)[1]
     ours = {"license_url": headend.license_url("clearkey"), "ssm_url": headend.ssm_url}
     return {key: f"http://{NAME}:{port}/" + url.split("/", 3)[3] for key, url in ours.items()}
@@ -178,7 +178,7 @@ class Scene:
 
 
 def stopped(scene: Scene) -> None:
-    """Meanwhile a router has forgotten the connections."""
+    """A router forgets all connections, and a signal stops the process of the host for `STOP_S` seconds."""
     scene.link.forget_connections()
     scene.begin()
     scene.host.stop_for(STOP_S)
@@ -204,7 +204,7 @@ def address_changed_in_flight(scene: Scene) -> None:
 
 
 def namespace_changed(scene: Scene) -> None:
-    """The old namespace loses its link."""
+    """The host moves to another network namespace, and the link of its old namespace goes down."""
     side = scene.world.new_side(OTHER_SIDE)
     scene.begin()
     scene.world.link(up=False)
@@ -217,7 +217,7 @@ def namespace_changed_in_flight(scene: Scene) -> None:
 
 
 def route_lost(scene: Scene) -> None:
-    """Until each session has tried in vain to send a heartbeat."""
+    """The near side has no default route until a heartbeat of each session has failed."""
     scene.begin()
     scene.route(is_there=False)
     time.sleep(1.2 * PERIOD_S)
@@ -226,7 +226,7 @@ def route_lost(scene: Scene) -> None:
 
 
 def server_moved(scene: Scene) -> None:
-    """The old address of the server becomes silent."""
+    """The server gets another address, and no longer answers at its old one; the host calls network_changed()."""
     scene.world.far.run(lambda: run("ip", "address", "add", f"{ELSEWHERE}/24", "dev", "far"))
     run("ip", "neighbour", "replace", ELSEWHERE, "lladdr", "02:00:00:00:00:02", "dev", "near", "nud", "permanent")
     scene.world.name_server.addresses = [ELSEWHERE]
@@ -236,7 +236,8 @@ def server_moved(scene: Scene) -> None:
 
 
 def server_moved_in_flight(scene: Scene) -> None:
-    """The old address of the server becomes silent, and heartbeats are sent there before the host notices."""
+    """The server no longer answers at its old address. The library sends the heartbeats there, and only then the host
+    calls network_changed()."""
     silent = ("iptables", "-w", "-A", "INPUT", "-d", FAR, "-j", "DROP")
     scene.world.far.run(lambda: run(*silent))
     time.sleep(1.2 * PERIOD_S)
@@ -244,7 +245,7 @@ def server_moved_in_flight(scene: Scene) -> None:
 
 
 def name_server_changed(scene: Scene) -> None:
-    """The old name server falls silent; all connections are dead."""
+    """The old name server no longer answers, the system uses a new one, and a router forgets all connections."""
     NameServer(SECOND_NAME_SERVER).addresses = [FAR]
     scene.begin()
     scene.world.name_server.is_mute = True

@@ -1,5 +1,5 @@
-// The fuzz target for the records that a dead process has left in a journal. The first byte of an input selects a
-// record, or a copy with its head.
+// The fuzz target for the records that a dead process has left in a journal. The first byte of an input says what the
+// other bytes are: a record, or a copy of a record with its head. For a copy the first byte also has the slot number.
 @testable import UsherCore
 @testable import UsherEngine
 

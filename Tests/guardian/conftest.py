@@ -59,11 +59,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def kill_share(request: pytest.FixtureRequest) -> int:
-    """Every how many points a host is killed."""
+    """Returns n: the test kills a host at every n-th point."""
     return 1 if request.config.getoption("--all-kills") else 25
 
 
 @pytest.fixture
 def kill_times(request: pytest.FixtureRequest) -> int:
-    """At how many random times a host is killed, for each way to play and each keeper of its sessions."""
+    """How many hosts the test kills at random times, for each way to play and each keeper of the sessions."""
     return 134 if request.config.getoption("--all-kills") else 8

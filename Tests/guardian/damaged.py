@@ -24,7 +24,8 @@ MAGIC = 0x6365527265687355
 PR_SET_CHILD_SUBREAPER = 36
 F_ADD_SEALS, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL = 1033, 2, 4, 1
 COPIES = 5
-"""The settings and two slots are enough."""
+"""How many copies of records this module reads and changes: the copy with the settings, and two copies of each of the
+first two slots."""
 
 
 def checksum(sequence: int, data: bytes) -> int:
@@ -39,7 +40,7 @@ def checksum(sequence: int, data: bytes) -> int:
 
 @dataclass
 class Area:
-    """The used part of the memory of a host."""
+    """The first part of a host's memory for recovery records: the header and the first COPIES copies."""
 
     data: bytearray
     header_size: int
@@ -67,7 +68,8 @@ class Area:
         return max((1, 2), key=lambda index: self.copy(index)[1])
 
     def seal(self, index: int, sequence: int, length: int) -> None:
-        """Makes the checksum of a copy agree with its bytes, as far as they are in the copy."""
+        """Writes a head with the right checksum into a copy. If `length` is larger than the copy, the checksum is that
+        of the bytes up to the end of the copy."""
         start = self.header_size + index * self.copy_size
         body = bytes(self.data[start + COPY.size : start + COPY.size + min(length, self.copy_size - COPY.size)])
         COPY.pack_into(self.data, start, sequence, checksum(sequence, body[: len(body) // 8 * 8]), length)
@@ -82,7 +84,8 @@ class Area:
         self.seal(index, sequence, length)
 
     def send_to(self, port: int) -> None:
-        """Lets the guardian send the newest teardown request to another port of this machine, with as many digits."""
+        """Lets the guardian send the newest teardown request to another port of this machine. The number of this port
+        must have as many digits as the old one."""
         index = self.newest()
         start, sequence, length = self.copy(index)
         record = slice(start + COPY.size, start + COPY.size + length)
@@ -97,14 +100,14 @@ class Area:
         start, sequence, length = self.copy(index)
         body = start + COPY.size
         kind = dice.randrange(5)
-        if kind == 0:  # a length that is too large, or none
+        if kind == 0:  # a length that is too small or too large
             length = dice.choice((8, 40, FIXED, self.copy_size - COPY.size, self.copy_size, 2**40, MASK - 7))
-        elif kind == 1:  # a field that claims too much
+        elif kind == 1:  # a field with a random kind and length
             FIELD.pack_into(self.data, body + FIXED, dice.randrange(30), dice.choice((0, 1, length, 2**31, 2**32 - 1)))
         elif kind == 2:  # any bytes
             for _ in range(dice.randrange(1, 40)):
                 self.data[body + FIXED + dice.randrange(max(1, length - FIXED))] = dice.randrange(256)
-        elif kind == 3:  # extreme numbers of the fixed part
+        elif kind == 3:  # extreme numbers in the part of the record that has a fixed size
             ends = [dice.choice((0, -1, 2**62)) for _ in range(2)]
             numbers = [dice.choice((0, 1, 2**32 - 1)) for _ in range(4)]
             if ends[0] > 0 and numbers[0] == 1:

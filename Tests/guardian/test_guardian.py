@@ -287,7 +287,8 @@ def test_guardian_isSmall() -> None:
 
 
 def test_area_cannotBeResized(killing: Killing) -> None:
-    """Otherwise a process that has the descriptor could make the guardian read beyond its end."""
+    """The system refuses to change the size of the memory with the records. If a process could make it smaller, the
+    guardian would read beyond its end."""
     with killing.playing() as host:
         folder = f"/proc/{host.process.pid}/fd"
         links = {name: os.readlink(f"{folder}/{name}") for name in os.listdir(folder)}

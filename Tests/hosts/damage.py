@@ -25,14 +25,14 @@ def damaged(kind: str, clip: Clip, folder: Path) -> Path:
     elif kind == "other-key-id":
         data[tenc + 16 : tenc + 32] = bytes(range(16))
         pssh = data.find(b"pssh")
-        if pssh >= 0:  # behind its version, system and count
+        if pssh >= 0:  # after its version, system id and count
             data[pssh + 28 : pssh + 44] = bytes(range(16))
     elif kind == "cut-in-the-middle":
         del data[len(data) // 2 :]
     elif kind == "IVs-of-255-bytes":
         data[tenc + 15] = 255
     elif kind == "subsamples-too-long":
-        senc = data.find(b"senc") + 12  # behind version, flags and count; then IV (8), count, clear (2), encrypted (4)
+        senc = data.find(b"senc") + 12  # after version, flags and count; then IV (8), count, clear (2), encrypted (4)
         data[senc + 10 : senc + 16] = b"\xff" * 6
     elif kind == "text":
         data[:] = b"This is no film.\n" * 100

@@ -81,7 +81,7 @@ class FreshRoot:
         for copied in COPIED:
             if Path("/", copied).is_file():
                 shutil.copy(Path("/", copied), self.path / copied)
-        shutil.copy(Path("/", CERTIFICATES), self.path / "machine.crt")  # a package may write the other file again
+        shutil.copy(Path("/", CERTIFICATES), self.path / "machine.crt")  # packages do not overwrite this copy
 
     def run(self, script: str, limit_s: float = 900) -> subprocess.CompletedProcess[str]:
         """Runs a bash script in the system. Only variables for package sources come from this machine."""

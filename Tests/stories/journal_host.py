@@ -1,9 +1,9 @@
 """A host with a journal that plays one item until something kills it. test_journal.py starts it as a child process.
 
 Reads one line of JSON: the head-end's URLs, a content token and the options of the context. Prints "playing" when the
-session has started. Then each line of input moves its clock by this number of milliseconds; it prints "moved" and the
-errors of the journal since then. The line "fork" makes a child process, which prints "forked" and lives until its
-input ends.
+session has started. After that each line of input is a command. A number moves the clock of the context by this many
+milliseconds; then the host prints "moved", and the texts of the events JOURNAL_ERROR since the last command. "fork"
+makes a child process, which prints "forked" and lives until its standard input ends.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def main() -> None:
     for line in sys.stdin:
         if line.strip() == "fork":
             if os.fork() == 0:
-                print("forked", flush=True)  # the child says it, so that its handlers of fork() have run
-                os.read(0, 1)  # the end of the input, because nobody writes any more
+                print("forked", flush=True)  # printed by the child, after its fork() handlers have run
+                os.read(0, 1)  # waits for the end of the input: the test sends no more lines
                 os._exit(0)
         else:
             context.advance(int(line), settle_ms=10_000)

@@ -128,7 +128,8 @@ def test_zaps_whileTheServerClosesEachConnectionAfterItsReply_allPlay(
     kind: Callable[[Stage, ClosingServer], usher.SSPDelegate],
     pause_ms: int,
 ) -> None:
-    """A viewer zaps 30 times; each stream gets its licence, and the head-end never holds more than one session."""
+    """A viewer plays 30 streams, one after another, on one screen. Each stream gets its licence, and no set-up is
+    refused, although the account may have only one session."""
     stage = stage_factory(headend={"limit": 1, "clock": "system"}, clock="system")
     server = serve(stage, pause_ms / 1000)
     delegate = kind(stage, server)

@@ -26,7 +26,8 @@ def stage(stage_factory: StageFactory) -> Stage:
 
 
 def lasting() -> None:
-    """A request that must not be repeated uses a connection only if it has stayed open for 20 ms."""
+    """Waits 50 ms. The library sends a request that it must not repeat over an open connection only if this connection
+    has stayed open for 20 ms."""
     time.sleep(0.05)
 
 
@@ -35,7 +36,7 @@ def heads(stage: Stage) -> int:
 
 
 def test_connectAhead_beforeThePlay_opensTheConnectionThatThePlayUses(stage: Stage) -> None:
-    """The call takes no slot and sends no token; set-up and licence then need no new connection."""
+    """connect_ahead() takes no slot and sends no token; set-up and licence then need no new connection."""
     delegate = stage.delegate(extra_headers="x-tenant: 7")
     delegate.connect_ahead()
     stage.settle()
@@ -60,7 +61,8 @@ def test_connectAhead_withSSPV2_opensTheConnectionOfTheLicence(stage: Stage) -> 
 
 
 def test_connectAhead_forTwoServers_opensAConnectionToEach(stage: Stage) -> None:
-    """The SSM server and the licence server are two: each gets one request, whatever its URL has behind the host."""
+    """The SSM and the licences are at two servers. The library sends `HEAD /` to each of them, and ignores the path and
+    the query of its URL."""
     with Door(stage.headend.url) as door:
         delegate = stage.delegate(license_url=door.url(stage.headend.license_url("clearkey")) + "?region=eu/1")
         delegate.connect_ahead()
@@ -74,7 +76,8 @@ def test_connectAhead_forTwoServers_opensAConnectionToEach(stage: Stage) -> None
 
 
 def test_connectAhead_withZapWithoutWaiting_opensTwoConnectionsToTheSSM(stage: Stage) -> None:
-    """A zap then sends the teardown and the set-up over two connections that are open already."""
+    """The library opens two connections to the SSM. At the zap it sends the teardown over one of them and the set-up
+    over the other."""
     delegate = stage.delegate(zap_without_waiting=True)
     delegate.connect_ahead()
     stage.settle()
@@ -87,7 +90,8 @@ def test_connectAhead_withZapWithoutWaiting_opensTwoConnectionsToTheSSM(stage: S
 
 
 def test_connectAhead_withATime_keepsTheConnectionsReadyForThisTime(stage: Stage) -> None:
-    """The library uses an idle connection again before it becomes too old, until `keep_ms` has passed."""
+    """Until `keep_ms` has passed, the library sends `HEAD /` over the idle connection before the connection becomes too
+    old to be used again."""
     stage.delegate().connect_ahead(3 * PAUSE_MS)
     stage.settle()
     counts = [heads(stage)]
@@ -99,7 +103,8 @@ def test_connectAhead_withATime_keepsTheConnectionsReadyForThisTime(stage: Stage
 
 
 def test_connectAhead_calledAgain_replacesTheTime(stage: Stage) -> None:
-    """0 ends an earlier call's time; the connection that is open needs no further request."""
+    """The host calls connect_ahead() without a limit, and then with `keep_ms` 0. From then on the library sends no
+    request to keep the connection ready."""
     delegate = stage.delegate()
     delegate.connect_ahead(usher.OFF)
     stage.settle()
@@ -125,7 +130,8 @@ def test_connectAhead_whileOtherRequestsUseTheConnection_sendsNothing(stage: Sta
 
 
 def test_connectAhead_atAServerThatNamesItsTime_usesThisTime(stage: Stage) -> None:
-    """The server keeps connections for 60 s (`Keep-Alive: timeout=60`): connections idle for 58 s are used again."""
+    """The server keeps connections for 60 s (`Keep-Alive: timeout=60`), so the library uses a connection again that has
+    been idle for up to 58 s. It sends the next `HEAD /` after three quarters of this time: after 43.5 s."""
     stage.headend.faults.add("*", Fault.header("Keep-Alive", "max=100, timeout=60"), always=True)
     stage.delegate().connect_ahead(usher.OFF)
     stage.advance(43_499)

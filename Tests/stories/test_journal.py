@@ -315,7 +315,8 @@ def test_childOfTheDeadHost_doesNotKeepTheLock(
 def test_anotherKey_nothingIsTornDown_andTheHostIsTold(
     stage_factory: StageFactory, headend_factory: Callable[..., HeadEnd], host: Callable[..., Host], journal: Path
 ) -> None:
-    """The next context has another key. It cannot read the records, and the file has no token that it could read."""
+    """The next context has another key. So it cannot read the records, and it reports this. The file contains neither
+    the token of the set-up nor the URL of the SSM in clear."""
     headend = headend_factory(limit=2, period_s=60)
     host(headend, **ENCRYPTED).kill()
     written = journal.read_bytes()
@@ -335,7 +336,8 @@ def test_anotherKey_nothingIsTornDown_andTheHostIsTold(
 def test_journalInClear_hasTheToken_andOnlyItsOwnerMayReadTheFile(
     stage_factory: StageFactory, headend: HeadEnd, journal: Path
 ) -> None:
-    """In clear the session token stands in the file, whose mode is 0600, while the session lives."""
+    """The journal is not encrypted. While the session lives, its record is readable in the file (the test searches for
+    the URL of the SSM); after the teardown it is not. The file has the mode 0600."""
     stage = stage_factory(headend, journal_file=journal, **CLEAR)
     playback = play(stage)
     stage.settle()
@@ -347,7 +349,8 @@ def test_journalInClear_hasTheToken_andOnlyItsOwnerMayReadTheFile(
 
 
 def test_journalThatCannotBeUsed_isReported_andTheItemPlays(stage_factory: StageFactory, tmp_path: Path) -> None:
-    """The path is no file that only the user can read and write."""
+    """The library cannot use the path as a journal: it leads to a link, a FIFO or a directory, to a missing folder, or
+    to a file that other users may read."""
     (tmp_path / "link").symlink_to(tmp_path / "target")
     os.mkfifo(tmp_path / "fifo", 0o600)
     (tmp_path / "open").touch(0o644)
@@ -372,7 +375,8 @@ def test_journalThatCannotBeUsed_isReported_andTheItemPlays(stage_factory: Stage
 
 @pytest.fixture
 def bad_disk(tmp_path: Path) -> dict[str, str]:
-    """The environment of a host whose disk becomes bad when the files of the variables exist."""
+    """The environment of a host that preloads the library of bad_disk.c. Three variables name files: while such a file
+    exists, the disk is slow, broken or full. BAD_DISK_LOG names the file that counts the calls of fdatasync()."""
     shim = tmp_path / "bad_disk.so"
     command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", shim, HERE / "bad_disk.c", "-ldl"]
     subprocess.run(command, timeout=60, check=True)
@@ -382,7 +386,7 @@ def bad_disk(tmp_path: Path) -> dict[str, str]:
 
 
 def until_synced(disk: dict[str, str], count: int) -> None:
-    """Waits until the host has asked the disk this often to write the journal."""
+    """Waits until the host has called fdatasync() at least `count` times."""
     log, deadline = Path(disk["BAD_DISK_LOG"]), time.monotonic() + REAL_TIMEOUT_S
     while not log.exists() or log.stat().st_size < count:
         assert time.monotonic() < deadline, "the host did not call fdatasync()"
@@ -406,7 +410,8 @@ def test_diskThatDoesNotWrite_delaysNoHeartbeat(
 def test_diskThatBreaks_isReportedOnceWithAHeartbeat(
     headend: HeadEnd, host: Callable[..., Host], bad_disk: dict[str, str]
 ) -> None:
-    """fdatasync() fails each time. One of the next heartbeats brings JOURNAL_ERROR, and the session goes on."""
+    """fdatasync() fails each time. The host gets JOURNAL_ERROR once, at one of the next heartbeats, and the session
+    continues."""
     Path(bad_disk["BAD_DISK_BROKEN"]).touch()
     playing = host(headend, bad_disk)
     until_synced(bad_disk, 1)
@@ -423,7 +428,8 @@ def test_diskThatBreaks_isReportedOnceWithAHeartbeat(
 def test_diskThatBecomesFull_isReportedOnceWithTheNextHeartbeat(
     headend: HeadEnd, host: Callable[..., Host], bad_disk: dict[str, str]
 ) -> None:
-    """The library cannot write the newest token. The host gets JOURNAL_ERROR once, and the session goes on."""
+    """The disk is full, so the library cannot write the newest token into the journal. The host gets JOURNAL_ERROR
+    once, and the session continues."""
     playing = host(headend, bad_disk)
     Path(bad_disk["BAD_DISK_FULL"]).touch()
     told = []

@@ -76,7 +76,8 @@ def test_prepare_withSSPV2_sendsNoLicenceRequest(stage: Stage) -> None:
 
 
 def test_prepare_whoseTokenComesAfterThePlay_isNotAskedAgain(stage: Stage) -> None:
-    """The host plays the item while its token callback still works on the answer."""
+    """The host plays the prepared item before its token callback has answered. The library uses this answer, and does
+    not call the callback again."""
     tokens = Tokens(stage, hold=True)
     delegate = stage.delegate(token_callback=tokens)
     stage.player.prepare(delegate=delegate)
@@ -91,7 +92,8 @@ def test_prepare_whoseTokenComesAfterThePlay_isNotAskedAgain(stage: Stage) -> No
 
 
 def test_prepare_whoseTokenComesWhileTheZapWaits_isUsed(stage: Stage) -> None:
-    """The token comes while the teardown of the earlier item is in flight."""
+    """The host gives the token for the prepared item after play(), while the teardown of the earlier item is in flight.
+    The library uses this token, and does not call the token callback again."""
     stage.play()
     stage.settle()
     tokens = Tokens(stage, hold=True)
@@ -110,7 +112,8 @@ def test_prepare_whoseTokenComesWhileTheZapWaits_isUsed(stage: Stage) -> None:
 
 
 def test_prepare_whoseTokenCallbackHasNone_changesNothing(stage: Stage) -> None:
-    """No event reports this; the play asks again."""
+    """The token callback has no token for the prepared item. No event reports this; when the host plays the item, the
+    library calls the callback again."""
     tokens = Tokens(stage, None)
     delegate = stage.delegate(token_callback=tokens)
     stage.player.prepare(delegate=delegate)
@@ -121,7 +124,7 @@ def test_prepare_whoseTokenCallbackHasNone_changesNothing(stage: Stage) -> None:
 
 
 def test_prepare_whoseCertificateFails_changesNothing(stage: Stage) -> None:
-    """The next request for the certificate downloads it again."""
+    """The server refuses the certificate for the prepared item. The next request for the certificate downloads it."""
     stage.headend.faults.add("certificate", Fault.error(4000, status=500))
     delegate = with_certificate(stage, Tokens(stage))
     stage.player.prepare(delegate=delegate)
@@ -131,7 +134,8 @@ def test_prepare_whoseCertificateFails_changesNothing(stage: Stage) -> None:
 
 
 def test_prepare_twiceForTheSameItem_asksForOneToken(stage: Stage) -> None:
-    """The second call only begins the time again."""
+    """The host prepares the same item three times. Each further call only starts the time `keep_ms` again; the library
+    asks for one token."""
     tokens = Tokens(stage)
     delegate = stage.delegate(token_callback=tokens)
     for _ in range(3):
@@ -144,7 +148,8 @@ def test_prepare_twiceForTheSameItem_asksForOneToken(stage: Stage) -> None:
 
 @pytest.mark.parametrize("change", [{"content_id": b"sport"}, {"content_token": "another"}, {"clear": True}])
 def test_play_ofAnotherItemThanThePrepared_dropsIt(stage: Stage, change: dict[str, Any]) -> None:
-    """The library asks anew for the other item, and refuses a late answer for the prepared one."""
+    """The host plays another item than the prepared one. The library drops the prepared item, and refuses a late answer
+    to its token question. It calls the token callback again only if the new item needs a token and has none."""
     tokens = Tokens(stage, hold=True)
     delegate = stage.delegate(token_callback=tokens)
     stage.player.prepare(delegate=delegate, content_id=b"news")
@@ -190,7 +195,8 @@ def test_prepare_afterItsTime_isDropped(stage: Stage) -> None:
 
 @pytest.mark.parametrize("end", ["player", "context"])
 def test_prepare_thenTheEndOfThePlayer_leavesNothing(stage: Stage, end: str) -> None:
-    """No event reports the end of a prepared item, and its token callback is no longer waited for."""
+    """The player or the context ends before the token callback has answered for the prepared item. No event reports
+    this, and the library refuses a later answer."""
     tokens = Tokens(stage, hold=True)
     delegate = stage.delegate(token_callback=tokens)
     player = usher.Player(stage.context)
@@ -215,7 +221,8 @@ def test_prepare_afterALongerConnectAhead_keepsTheLongerTime(stage: Stage) -> No
 
 
 def test_prepare_withATokenMap_usesItsNewestToken(stage: Stage) -> None:
-    """A multi-instance delegate: the token of the content may change until the item plays."""
+    """With a multi-instance delegate, the library takes the token from the map when the host plays the item. So it uses
+    a token that the host has set after prepare()."""
     delegate = usher.MultiInstanceDelegate(
         stage.context,
         license_url=stage.headend.license_url("clearkey"),

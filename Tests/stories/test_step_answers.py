@@ -117,7 +117,7 @@ def test_step_thatBlocks_doesNotHoldUpHeartbeats(stage_factory: StageFactory) ->
     playback = stage.play(delegate=delegate)
     stage.settle()
     future = playback.request_license(CLEARKEY, CHALLENGE, timeout_ms=usher.OFF)
-    stage.held_callbacks = 3  # the hook that blocks, and the events behind it
+    stage.held_callbacks = 3  # the hook that blocks, and the events queued after it
     stage.advance(120_000)
     assert stage.routes() == ["setup", "heartbeat", "heartbeat"]
     go.set()

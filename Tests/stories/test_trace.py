@@ -19,8 +19,8 @@ def lines(stage: Stage, kind: str = "") -> list[dict[str, Any]]:
 
 
 def test_trace_ofASession_hasEachRequestReplyAndEvent(stage: Stage) -> None:
-    """A host plays an item, gets a licence and a heartbeat, and closes. The trace has each request with its reply, in
-    the order of the journal, and the events of the host."""
+    """A host plays an item and gets a licence, the library sends a heartbeat, and the host closes the playback. The
+    trace has the four requests in their order, each with its reply, and every event that the observer got."""
     playback = stage.play()
     stage.settle()
     stage.clear_keys(playback)

@@ -75,7 +75,7 @@ def test_certificate_withTraceContext_hasATraceOfItsOwn(stage_factory: StageFact
 
 
 def test_contexts_withTraceContext_haveDifferentIds(stage_factory: StageFactory) -> None:
-    """The first playbacks of two contexts have the same number, but other ids."""
+    """The first playback of each context has the same number, but the trace ids and span ids of two contexts differ."""
     first, second = stage_factory(trace_context=True), stage_factory(trace_context=True)
     watch(first)
     watch(second)

@@ -40,7 +40,8 @@ def test_zap_belowTheLimit_setsUpWhileTheTeardownIsInFlight(stage: Stage) -> Non
 
 
 def test_zap_withoutTheOption_waitsForTheTeardown(stage: Stage) -> None:
-    """The option is off by default, and the delegate of the next item decides."""
+    """The delegate of the first item has the option, and the delegate of the next item does not. The option of the next
+    item's delegate counts, so the set-up waits for the teardown. (The option is off by default.)"""
     stage.play(delegate=at_once(stage))
     stage.settle()
     stage.headend.faults.add("teardown", Fault.stall())
@@ -73,8 +74,8 @@ def test_zap_atTheLimit_isRefusedThenSetUpAfterTheTeardown(stage_factory: StageF
 
 
 def test_zaps_atTheLimitOfOne_allPlay(stage_factory: StageFactory) -> None:
-    """Ten zaps in a row, with nothing held back: whichever request the server reads first, each item gets its session,
-    and the server never holds more than one."""
+    """Ten items play one after another, and the head-end holds back no request. The server may read either the teardown
+    or the set-up of a zap first; in both cases the next item gets its session, and the server holds only this one."""
     stage = stage_factory(headend={"limit": 1})
     delegate = at_once(stage)
     for number in range(10):
@@ -86,7 +87,8 @@ def test_zaps_atTheLimitOfOne_allPlay(stage_factory: StageFactory) -> None:
 
 
 def test_zap_atTheLimit_whoseRetryIsRefused_isALimitError(stage_factory: StageFactory) -> None:
-    """Another device took the slot: the library tries only once more."""
+    """The server also refuses the set-up that the library sends after the teardown, as if another device had taken the
+    slot. The library reports a limit error, and sends no further set-up."""
     stage = stage_factory(headend={"limit": 1})
     delegate = at_once(stage)
     stage.play(delegate=delegate)
@@ -103,8 +105,8 @@ def test_zap_atTheLimit_whoseRetryIsRefused_isALimitError(stage_factory: StageFa
 
 @pytest.mark.leaves_session
 def test_zap_atTheLimit_whoseTeardownFails_isTriedOnceMore(stage_factory: StageFactory) -> None:
-    """The server refuses the teardown and its retry, so it keeps the earlier session. Then the set-up is sent once
-    more; it is refused too. The host gets both errors."""
+    """The server refuses the teardown and its retry, so it keeps the earlier session. Then the library sends the set-up
+    once more, and the server refuses it again. The host gets both errors."""
     stage = stage_factory(headend={"limit": 1})
     delegate = at_once(stage, teardown_retries=1)
     stage.play(delegate=delegate, tag="first")

@@ -5,8 +5,9 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-/// Power loss and other damage: a journal with any damage gives a record as its writer wrote it, or none. If a record
-/// is missing, there is a fault for the host.
+/// Tests journals that are damaged, for example by a loss of power. A context that opens such a journal finds a record
+/// exactly as its writer wrote it (perhaps an older one), or no record. If it finds none, it reports a fault, with one
+/// exception: a file of zeros counts as an empty journal.
 @Suite struct JournalDamageTests {
   private let written: Set<String> = ["t: s1", "t: s2", "t: s3"]
 
@@ -85,7 +86,8 @@ import Testing
     #expect(scene.found().tokens == ["t: s2"])
   }
 
-  /// Another version may also have another checksum.
+  /// The header of the page has another version. The library refuses the page whether or not the checksum of the header
+  /// is right, since another version may calculate it in another way.
   @Test(arguments: [0, 1] as [UInt64]) func page_ofAnotherVersion_isNotUsed(difference: UInt64) {
     let scene = JournalScene()
     scene.die(with: "s1")

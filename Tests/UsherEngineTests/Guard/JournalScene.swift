@@ -80,7 +80,7 @@ final class JournalScene {
 
   // MARK: The bytes of the file
 
-  /// The bytes of a file: all bytes behind `start` are 0.
+  /// The bytes of a file: `start`, and after it only zeros, up to `size` bytes.
   struct Image: Equatable {
     var start: [UInt8]
     var size: Int
@@ -93,7 +93,7 @@ final class JournalScene {
       let size = max(0, Int(lseek(file, 0, SEEK_END)))
       var all = [UInt8](repeating: 0, count: size)
       pread(file, &all, size, 0)
-      // In large steps, because a debug build needs long to look at each byte.
+      // Looks for the last byte that is not 0, 64 bytes at a time: to look at single bytes, a debug build needs long.
       var used = size
       all.withUnsafeBytes { bytes in
         while used > 0, platform_is_zero(bytes.baseAddress.map { $0 + max(0, used - 64) }, min(64, used)) != 0 {
@@ -102,7 +102,7 @@ final class JournalScene {
       }
       return Image(start: Array(all[..<used]), size: size)
     }
-    // Keeps the inode, so that the file is no copy.
+    // Writes into the existing file. A new file would have another inode, and the library would refuse it as a copy.
     set {
       let file = Glibc.open(path, O_RDWR)
       defer { Glibc.close(file) }

@@ -69,8 +69,8 @@ import Testing
     #expect(scene.found().tokens == ["t: s9"])
   }
 
-  /// A write that fails may leave half a record. So the next write must leave the other copy alone, which is the only
-  /// whole one then.
+  /// A write that fails may leave half a record in a copy. Then only the other copy is whole, so the next write must
+  /// not change it.
   @Test func record_afterAWriteThatFailed_isWrittenToTheSameCopy() {
     let scene = JournalScene()
     let journal = scene.open()
@@ -157,7 +157,7 @@ import Testing
     scene.die(with: "s1")
     var later = MachineMoment.now()
     later.bootTime += 130_000
-    // Somebody has set the wall clock back; within one boot it does not count.
+    // Somebody has set the wall clock back. Within one boot the library compares only the boot-time clock.
     later.wallTime -= 1_000_000
     #expect(scene.found(at: later).tokens == [] && scene.found(at: later).faults == "")
     var sameBoot = MachineMoment.now()
@@ -173,7 +173,7 @@ import Testing
     moment.boot = isKnown ? [UInt8](repeating: 0x61, count: 40) : [UInt8](repeating: 0, count: 40)
     moment.bootTime = 5000
     #expect(scene.found(at: moment).tokens == ["t: s1"])
-    // The clock of the machine has no battery.
+    // The machine has no battery for its clock, so its wall clock began at 0.
     moment.wallTime = 0
     #expect(scene.found(at: moment).tokens == ["t: s1"])
     moment.wallTime = MachineMoment.now().wallTime + 130_000
@@ -210,7 +210,8 @@ import Testing
     living.end()
   }
 
-  /// A backup is written back into the file: the contents are old, the inode is the same.
+  /// The file has the page of a dead context a second time, at another place. The next context uses the record only at
+  /// the place where the dead context wrote it, and reports the other page.
   @Test func page_inAnotherPlaceOfTheFile_isNotUsed() {
     let scene = JournalScene()
     scene.die(with: "s1")

@@ -102,7 +102,8 @@ import Testing
     }
   }
 
-  /// A hostile process writes lengths into the copy that a renewal reads.
+  /// A hostile process writes wrong lengths into the copy that a renewal reads. The renewal does not change the next
+  /// slot.
   @Test func renewal_afterAnyLengths_writesNothingBeyondTheCopy() {
     for claim: UInt64 in [0, 8, 47, 64, 200, 488, 496, 1 << 32, .max] {
       for offset in [16, 24 + 48 + 4, 24 + 48 + 8 + 32 + 4] {

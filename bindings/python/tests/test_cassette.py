@@ -182,7 +182,8 @@ def test_server_timesOfTheLibrary_onVirtualTime_noDifference(stage: Stage, stage
 
 
 def test_client_timesOfReplies_outsideTheToleranceAreNamed(cassette: Cassette, headend: HeadEnd) -> None:
-    """In the cassette the second reply took ten minutes; now it comes soon."""
+    """In the cassette the second reply took ten minutes, but the head-end replies at once. The client reports this
+    difference."""
     slow = [
         Exchange(**{**vars(one), "took_ms": 600_000 if one.at_ms == PERIOD_MS else 0}) for one in cassette.exchanges
     ]

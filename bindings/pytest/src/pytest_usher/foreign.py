@@ -50,8 +50,8 @@ class ForeignHeadEnd:
         return self.license_address
 
     def content_token(self, account: str | None = DEFAULT_ACCOUNT, content_id: str = "content-1", **claims: Any) -> str:
-        """Returns a content token of an account. Only the program of ``--usher-token-command`` knows more than one
-        account; no claim of the token can be chosen."""
+        """Returns a content token of an account. Without ``--usher-token-command`` only the default account has a
+        token. Skips the test if there is no such token, or if the test chooses claims of the token."""
         if claims:
             self._skip(f"a content token with {', '.join(sorted(claims))}", "its back end chooses the tokens")
         if self.token_command is not None:

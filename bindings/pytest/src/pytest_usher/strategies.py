@@ -52,8 +52,8 @@ def faults(kinds: tuple[str, ...] = MILD) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def fault_lines(routes: tuple[str, ...] = ROUTES, kinds: tuple[str, ...] = MILD) -> st.SearchStrategy[dict[str, Any]]:
-    """Returns one line of a fault script. A teardown never gets a reply that is not the head-end's, but looks like
-    success: after such a reply it is right to repeat the teardown, and right not to."""
+    """Returns one line of a fault script. No fault gives a teardown a false reply with the status of a success: after
+    such a reply a correct player may repeat the teardown or not, so a test could not judge the player."""
 
     def line(route: str) -> st.SearchStrategy[dict[str, Any]]:
         fitting = tuple(kind for kind in kinds if route != "teardown" or kind not in _LOOK_LIKE_SUCCESS)

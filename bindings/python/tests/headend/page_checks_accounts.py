@@ -37,7 +37,7 @@ SCROLLED = ((1440, 1000), (390, 844))
 
 
 async def rests(page: Page, there: Callable[[float], bool]) -> None:
-    """Waits until the box rests at such a place."""
+    """Waits until the box rests at a scroll position for which `there` is true."""
     end = asyncio.get_running_loop().time() + 20
     while (top := await page.run(REST)) is None or not there(top):
         if asyncio.get_running_loop().time() > end:

@@ -1,1 +1,1 @@
-"""``usher check``: the statements of docs/protocol.md, asked of a head-end."""
+"""``usher check``: checks whether a head-end keeps the statements of docs/protocol.md."""

@@ -22,7 +22,8 @@ OF_ANY_REPLY = ("complete", "size", "redirect", "coding", "final", "error-form",
 """Statements about the reply to any request."""
 MOST_REPLAYS = 40
 MOST_SHORTENING_S = 3.0
-"""How many times a failing story is played again while it is shortened, and for how long."""
+"""The limits for the search for a shorter story that shows the same fault: the check plays at most MOST_REPLAYS
+stories, and begins none when MOST_SHORTENING_S seconds have passed."""
 
 
 @dataclass
@@ -184,8 +185,8 @@ class Check:
         return found
 
     def _fresh(self, story: Story) -> History:
-        """Plays a story. If its first set-up is refused, plays it again a moment later: perhaps the head-end still
-        counts the sessions of the story before."""
+        """Plays a story. If the head-end refuses its first set-up, plays the story again a moment later: the head-end
+        may still count sessions of the previous story."""
         for pause in (0.1, 0.4, 1.5):
             history = self.player.play(story, patient=not self._is_stuck)
             if not was_refused_first(history) or history.seen[0].exchange.failure is not None:
@@ -198,10 +199,10 @@ class Check:
         return history
 
     def _measure_slots(self, limit: int) -> History:
-        """Fills the account, tears one session down and sets another up at once. If this is refused, measures when the
-        slot is free."""
+        """Fills the account, tears one session down, and sets another one up at once. If the head-end refuses this
+        set-up, measures how long after a teardown the slot is free."""
         fill = tuple(Ask("setup", number) for number in range(limit))
-        for pause in (0.0, *SLOT_PAUSES_S):  # the slot of the session before may still be taken
+        for pause in (0.0, *SLOT_PAUSES_S):  # a session of the previous story may still take its slot
             self.player.interrupts.sleep(pause)
             history = self.player.play((*fill, Ask("teardown"), Ask("setup", limit)))
             if self._is_stuck or all(seen.ok for seen in history.seen[:limit]):
@@ -220,7 +221,8 @@ class Check:
         return history
 
     def _other_form(self) -> str:
-        """Sends the SPC in the other forms of docs/protocol.md. Returns words about the first that gets a CKC."""
+        """Sends the SPC in the other forms of docs/protocol.md. Returns a text about the first form for which the
+        server gives a CKC; "" if there is none."""
         rule = key_servers.ckc(self.target.response_path)
         try:
             for form in others(self.target.spc_form):

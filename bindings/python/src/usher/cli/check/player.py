@@ -117,8 +117,8 @@ class Player:
         self._ended_at.append(time.monotonic())
 
     def _rest(self, story: Story) -> None:
-        """Waits until so many slots are free that the story can set all its sessions up, if the head-end frees a slot
-        only some time after the teardown."""
+        """If the head-end frees a slot only some time after the teardown, waits until enough slots are free for all
+        sessions of the story."""
         if self.slot_limit is None or not self.slot_delay_s:
             return
         needed = min(self.slot_limit, sum(1 for step in story if isinstance(step, Ask) and step.call == "setup"))
@@ -141,10 +141,10 @@ class Player:
             ask.call == "license" and ask.token not in ("content", "unknown")
         )
         if needs_session and session is None and ask.token not in ("unknown", "none"):
-            return  # its set-up was refused, or left out
+            return  # the session was never set up
         token = self._token(ask, session)
         if token is None or (ask.call == "rights" and not self._rights_url):
-            return  # the session has not as many tokens
+            return  # there is no such token, or no reply has brought a token URL
         held = sum(1 for each in self._sessions.values() if not each.ended)
         refusals = sum(1 for each in history.of("setup") if not each.ok)
         teardowns = sum(1 for each in history.of("teardown") if each.ok)

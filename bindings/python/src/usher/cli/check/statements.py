@@ -1,4 +1,4 @@
-"""The statements of docs/protocol.md that a head-end can be asked, and the stories that ask them."""
+"""The statements of docs/protocol.md about head-ends, and the stories that check them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Statement:
         text: the statement, in one sentence.
         section: the heading of docs/protocol.md that it comes from.
         rule: the rule that judges it.
-        advice: whether a head-end may be different, with the loss that the text names: a warning, not a fault.
+        advice: True: a head-end need not keep the statement, and the check reports a warning instead of a fault. The
+            text that the rule yields says what the head-end loses.
     """
 
     tag: str = field(repr=False)
@@ -131,7 +132,8 @@ def needs_session(story: Story) -> bool:
 
 
 def stories(target: Target, limit: int | None, *, waits: bool) -> list[Story]:
-    """Returns the stories. A story has more requests than one statement needs; the check shortens each that fails."""
+    """Returns the stories. A story has more requests than one statement needs, so the check shortens each story that
+    shows a fault."""
     sessions = _stories_of_sessions(target, limit, waits) if target.has_sessions else []
     return sessions + _stories_without_sessions(target)
 

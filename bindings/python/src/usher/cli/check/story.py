@@ -92,8 +92,8 @@ class Seen:
     """A request that was sent, and what the story knew then.
 
     Attributes:
-        age: how many tokens of the session are newer than the one sent; None if it sent none of them.
-        from_reply: which call's reply had brought the token.
+        age: how many tokens of the session are newer than the one in the request; None if the request has none of them.
+        from_reply: the call whose reply brought the token.
         ended: whether a teardown of the session had succeeded before.
         held: how many sessions the head-end had to hold before the request; without those sent together with it.
         group: the same number for requests that were sent together.

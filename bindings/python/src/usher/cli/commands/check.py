@@ -1,4 +1,4 @@
-"""``usher check``: every statement of the protocol page that a head-end can be asked."""
+"""``usher check``: checks whether a head-end keeps the statements of the protocol page about head-ends."""
 
 from __future__ import annotations
 

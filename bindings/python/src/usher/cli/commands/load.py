@@ -135,7 +135,7 @@ def run(options: argparse.Namespace, out: Output) -> int:
         log, ended = _run_locust(options, settings, url)
         if options.join:
             return Exit.OK
-        if ended and not result.exists():  # before the first screen played
+        if ended and not result.exists():  # a signal ended the test before the first screen played
             raise KeyboardInterrupt
         if not result.exists():
             raise CommandError("Locust has ended without figures:\n" + "\n".join(log[-_LOCUST_LINES:]), Exit.FOUND)

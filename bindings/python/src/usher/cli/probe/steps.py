@@ -130,7 +130,7 @@ class Probe:
         for number in range(1, self.heartbeats + 1):
             if not self._is_active(playback) or not self._period_ms:
                 break
-            if self._beat(number).failed:  # the library reports an outage once, so the next one would be silent
+            if self._beat(number).failed:  # the library reports an outage only once
                 break
         if not self._is_active(playback):
             return
@@ -156,7 +156,7 @@ class Probe:
             asked = playback.request_license(getattr(usher.KeySystem, self.target.key_system.upper()), payload)
             self._settle()
             if not asked.done():
-                self._advance(30_000)  # the library's own limit for the whole request
+                self._advance(30_000)  # more than the library's limit for the whole request
             error = asked.exception(timeout=5)
             if isinstance(error, usher.UsherError):
                 self._fail(step, error)
@@ -182,7 +182,7 @@ class Probe:
                 time.sleep(self._period_ms / 1000)
             self._advance(self._period_ms)
             waits = (EventType.KEPT_ALIVE, EventType.HEARTBEAT_ERROR, EventType.RENEWAL_DUE)
-            for _ in range(40):  # retries, until the session's lease ends
+            for _ in range(40):  # the library retries until the session's lease ends
                 if self._got(*waits):
                     break
                 self._advance(max(1, self._period_ms // 8))
@@ -200,7 +200,7 @@ class Probe:
 
     def _context(self) -> usher.Context:
         def log(level: LogLevel, line: str) -> None:
-            if level == LogLevel.WARNING and "_ERROR: USHER_E_" not in line:  # the step says those itself
+            if level == LogLevel.WARNING and "_ERROR: USHER_E_" not in line:  # a step reports failures itself
                 self._warnings.append(line)
 
         return usher.Context(clock="manual", log=log, log_level=LogLevel.WARNING, http_timeout_ms=3_600_000, proxy="")
@@ -260,7 +260,7 @@ class Probe:
                     raise
 
     def _advance(self, ms: int) -> None:
-        """Moves the clock from timer to timer, and waits for the requests of each, so that none times out in flight."""
+        """Moves the clock from timer to timer. After each timer waits for the replies, so that no request times out."""
         left = ms
         while left > 0:
             timer = self._context_.pending().next_timer_ms
@@ -270,7 +270,7 @@ class Probe:
             left -= step
 
     def _let_go(self, player: usher.Player) -> None:
-        """Tears down what is held, within a cap."""
+        """Tears down the session of the player. Waits for this at most `_CLOSE_S` seconds."""
         player.stop(usher.CloseMode.TEARDOWN)
         end = time.monotonic() + _CLOSE_S
         while time.monotonic() < end:

@@ -28,7 +28,7 @@ class State:
     Attributes:
         facts: the settings of the head-end: ``limit``, ``period_ms``, ``lifetime_ms`` and others.
         offset_ms: the head-end's time minus this machine's, in ms; None if its clock is manual.
-        stopped: why nothing comes any more; "" while the feed runs.
+        stopped: why the feed has ended; "" while it runs.
     """
 
     facts: dict[str, Any] = field(default_factory=dict, repr=False)

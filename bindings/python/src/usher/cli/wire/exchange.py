@@ -35,7 +35,8 @@ class Failure(Enum):
 
 @dataclass
 class Timing:
-    """Where the time of a request went, in milliseconds. None: this step was not needed, or was not reached."""
+    """How long each step of a request took, in milliseconds. None: the request did not need this step, or ended before
+    it."""
 
     lookup: float | None = None
     connect: float | None = None

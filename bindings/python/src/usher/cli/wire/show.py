@@ -17,7 +17,7 @@ def milliseconds(value: float) -> str:
 
 
 def timing(value: Timing) -> str:
-    """Returns where the time of a request went."""
+    """Returns as text how long a request took, and how long each of its steps took."""
     parts = ", ".join(f"{name} {milliseconds(part)}" for name, part in value.parts())
     return f"{milliseconds(value.total)}: {parts}" if parts else milliseconds(value.total)
 

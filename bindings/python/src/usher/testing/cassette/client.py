@@ -36,8 +36,8 @@ def replay(
         wait: waits until some milliseconds have passed; a caller with a manual clock moves it instead.
         token_header: the header that carries the tokens.
         ca_file: the certificate authority of the head-end; None: those of the system.
-        tolerance_ms: a reply whose time differs by more from the cassette is a difference. None: the times of the
-            replies are not compared.
+        tolerance_ms: by how much the time until a reply may differ from the time in the cassette. None: the function
+            does not compare these times.
 
     Raises:
         OSError: there is no connection to the head-end.

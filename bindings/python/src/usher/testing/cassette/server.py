@@ -31,9 +31,9 @@ class ReplayServer(LocalServer):
             the first unused reply to the same operation of any session.
         token_header: the header that carries the tokens.
         port: the port on 127.0.0.1; 0: a free one.
-        tolerance_ms: a heartbeat or a renewal whose time since the session's request before it differs by more (and
-            5 % of the recorded time, because libusher sends keep-alives early by a random share of the period) from
-            the cassette is a difference. None: times are not compared.
+        tolerance_ms: for heartbeats and renewals: by how much the time since the previous request of the session may
+            differ from the time in the cassette. The server adds 5 % of the time in the cassette, because libusher
+            sends keep-alives early by a random share of the period. None: the server does not compare times.
         now_ms: the player's clock, for ``tolerance_ms``; by default real time.
     """
 

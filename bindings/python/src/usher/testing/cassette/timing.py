@@ -8,12 +8,13 @@ KEPT_BY_THE_PLAYER = ("heartbeat", "renewal")
 """The requests whose time the player's timer decides. A viewer decides when set-ups and teardowns come."""
 
 EARLY_SHARE = 0.05
-"""By default libusher sends the keep-alives of a playback early by a random share, at most this (jitter_permille)."""
+"""By default libusher sends the keep-alives of a playback early by a random share of the period; this is the largest
+share (option `jitter_permille`)."""
 
 
 def intervals(exchanges: tuple[Exchange, ...]) -> dict[int, int]:
-    """Returns, for the number of each heartbeat and renewal, the time since the request before it of the same session,
-    in ms."""
+    """Returns for each heartbeat and renewal, by the number of its exchange, the time since the previous request of the
+    same session, in ms."""
     before: dict[str, int] = {}
     found: dict[int, int] = {}
     for number, one in enumerate(exchanges, start=1):

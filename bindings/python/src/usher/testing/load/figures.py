@@ -17,7 +17,7 @@ LICENSE = "licence"
 HEARTBEAT = "heartbeat, ms late"
 TEARDOWN = "teardown"
 SCREEN = "screen"
-"""An exception that is none of the other operations' errors."""
+"""The operation to which the figures count an exception that belongs to none of the operations above."""
 _MILLION = 1_000_000
 
 

@@ -22,7 +22,7 @@ class Settings:
         licenses: whether each playback requests a licence.
         tokens_file: a file with one content token in each line; None: tokens for the reference head-end.
         tenant: the tenant in tokens for the reference head-end.
-        accounts: how many accounts play; each playback takes one by chance. 0: each screen has an account of its own.
+        accounts: how many accounts play; each playback uses a random one. 0: each screen has its own account.
         limit: ``maxSessions`` in tokens for the reference head-end.
         hold_s: how long a playback lasts, in seconds; 0: until the end of the test.
         pause_s: the pause between two playbacks of one screen, in seconds.
@@ -86,8 +86,8 @@ class Tokens:
             self._mint = TokenMint(DEFAULT_HMAC_KEY, "usher-fixture-1", settings.tenant)
 
     def token(self, number: int, account: str) -> str:
-        """Returns the token of an account. With a file: the token in line ``number``, beginning again after the
-        last."""
+        """Returns the token of an account. If there is a file of tokens, ignores `account` and returns the token number
+        ``number``, counted from 0; after the last token it begins again with the first."""
         if self._given:
             return self._given[number % len(self._given)]
         return self._mint.content(

@@ -17,7 +17,8 @@ _TIMEOUT_S = 2.0
 _TRIES = 50
 """How many times a rule runs at most if other head-ends change the same data meanwhile."""
 _DUE_EVERY_MS = 50
-"""How often a head-end that runs rules asks for sessions that have expired."""
+"""Before a rule runs, a head-end asks Redis for expired sessions, but only if this much time has passed since it last
+asked."""
 
 
 class RedisStore:
