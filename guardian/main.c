@@ -28,8 +28,9 @@ static void ignore_signals(void) {
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) signal(numbers[i], SIG_IGN);
 }
 
-/* Waits until the host has ended: it has closed its end of the channel (all its processes that had a copy), or its
- * pidfd says so. A child of the host may still have the host's end of the channel; the pidfd does not depend on it. */
+/* Waits until the host has ended, or has marked its records as ended. The guardian sees the end of the host in two
+ * ways: the host's pidfd becomes readable, or no process has the host's end of the channel open any more. A child of
+ * the host may keep that end open, so the channel alone would not be enough. */
 static void wait_for_end(const struct records *records) {
   struct pollfd ends[] = {{CHANNEL, POLLIN, 0}, {HOST, POLLIN, 0}};
   for (;;) {
@@ -48,8 +49,8 @@ int main(void) {
   if (!records_open(&records, AREA)) return WRONG_CALL;
   close(AREA);
   ignore_signals(); /* before the host continues: from then on signals may come */
-  /* The host waits for this process. It must not have a child process while it plays, so a second process does the
-     work. */
+  /* The host waits until this process ends, because the host must not have a child process while it plays. So a second
+     process does the work. */
   pid_t child = fork();
   if (child != 0) _exit(child > 0 ? RUNS : NO_PROCESS);
   if (setsid() < 0 || chdir("/") != 0) _exit(NO_PROCESS);

@@ -11,7 +11,7 @@ bool records_open(struct records *records, int fd) {
   struct stat is;
   const usher_record_header *header = &records->header;
   int seals = fcntl(fd, F_GET_SEALS);
-  /* Without these seals another process could make the area smaller, and a read beyond its end would be a SIGBUS. */
+  /* Without this seal another process could make the area smaller, and a read beyond its end would raise SIGBUS. */
   if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &is) != 0 || is.st_size < (off_t)sizeof *header) return false;
   void *area = mmap(NULL, (size_t)is.st_size, PROT_READ, MAP_SHARED, fd, 0);
   if (area == MAP_FAILED) return false;

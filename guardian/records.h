@@ -20,7 +20,8 @@ struct record {
   uint8_t *bytes; /* `fixed` and the fields; on the heap */
 };
 
-/* Maps the area behind a descriptor. @return false if it is not an area of this version, or if its size may change. */
+/* Maps the memory area of a descriptor. @return false if it is not an area of this version, or if another process could
+ * make it smaller. */
 bool records_open(struct records *records, int fd);
 /* Whether the host has marked the area as ended. */
 bool records_are_over(const struct records *records);

@@ -7,10 +7,10 @@
 
 enum { BODY_MOST = 65536, HEADERS_MOST = 65536, LONGEST_WAIT_S = 86400, LONGEST_REQUEST_MS = 60000 };
 
-/* For libcurl 0 means no limit, or its default. */
+/* A limit of 0 becomes the longest one, because libcurl reads 0 as "no limit" or as its own default. */
 static long limited(uint32_t ms) { return ms == 0 || ms > LONGEST_REQUEST_MS ? LONGEST_REQUEST_MS : (long)ms; }
 
-/* The body of a reply does not matter. */
+/* Discards the body of a reply. Stops the transfer if the body is too long, or if the first header line is folded. */
 static size_t take_body(char *bytes, size_t size, size_t count, void *request) {
   struct request *own = request;
   if (own->headers.first_line != CURL_SHIM_LINE_STORED)
@@ -27,9 +27,9 @@ static bool set_tls(CURL *easy, const struct record *settings) {
   return curl_shim_set_tls(easy, &tls, curl_shim_has_authorities_file()) == 0;
 }
 
-/* Sets options that libusher sets for its requests, too; without some of them libcurl would reveal a secret or repeat a
-   request. Three settings are only the guardian's: the time limit of the whole request, PIPEWAIT with HTTP/2, and
-   take_body(). */
+/* Sets the options that every request needs; without some of them libcurl would reveal a secret or repeat a request.
+   libusher sets the same options for its own requests, except three: the time limit of the whole request, PIPEWAIT
+   with HTTP/2, and take_body(). */
 static bool set_safety(CURL *easy, const struct record *record, const struct record *settings) {
   const char *proxy = record_text(settings, USHER_FIELD_PROXY), *agent = record_text(settings, USHER_FIELD_USER_AGENT);
   const bool avoids_proxy = (record->fixed.flags & USHER_RECORD_LOOPBACK) != 0 && proxy == NULL;
@@ -57,7 +57,7 @@ static bool add_line(struct curl_slist **list, const void *text) {
   return longer != NULL;
 }
 
-/* Sets what the record says. */
+/* Sets the URL, the header lines, the body, the addresses and the cookies of the record. */
 static bool set_fields(struct request *request, const struct record *record) {
   CURL *easy = request->easy;
   usher_record_field field;
@@ -109,7 +109,8 @@ void *request_owner(CURL *easy) {
   return owner;
 }
 
-/* The addresses that the host had looked up lead nowhere: from now on libcurl looks the name up itself. */
+/* Called when an attempt could not send the request. The addresses that the host had looked up may be wrong, so from
+   now on libcurl looks the name up itself. */
 static void forget_addresses(struct request *request) {
   if (request->addresses == NULL) return;
   /* "HOST:PORT:ADDRESSES" becomes "-HOST:PORT", which removes the entry. */

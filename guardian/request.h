@@ -12,20 +12,21 @@ struct request {
   CURL *easy;
   struct curl_slist *lines; /* the header lines */
   struct curl_slist *addresses; /* for CURLOPT_RESOLVE */
-  struct curl_shim_headers headers; /* how many bytes of header lines the reply may have */
+  struct curl_shim_headers headers; /* the limits of the reply's header lines, and how many bytes are left of them */
   size_t body_left; /* how many more bytes of the reply's body are accepted; a longer body fails the request */
 };
 
 enum request_result {
   REQUEST_ANSWERED, /* the server has torn the session down, or says that it never will */
   REQUEST_FAILED, /* no usable reply, or the server is overloaded; it may have read the request */
-  REQUEST_NOT_SENT /* there was no connection to the server */
+  REQUEST_NOT_SENT /* libcurl sent no byte of the request, for example because it got no connection to the server */
 };
 
 /* Makes the request of a record. @return false if libcurl refuses an option without which the request would not be
    safe; then the request must not be sent. The record must live as long as the request. */
 bool request_make(struct request *request, const struct record *record, const struct record *settings);
-/* Call this before each attempt, because the struct may have moved; request_owner() returns `owner`. */
+/* Call this before each attempt: it sets the limits of the reply and the pointers to `request`, which may have moved in
+   memory. request_owner() returns `owner`. */
 void request_prepare(struct request *request, void *owner);
 void *request_owner(CURL *easy);
 /* Judges the end of an attempt. `asked_ms`: how long the server asks the client to wait (Retry-After). */

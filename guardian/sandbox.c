@@ -85,8 +85,8 @@ static struct sock_filter filter[] = {LOAD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | B
     CALL(clock_gettime), CALL(clock_getres), CALL(clock_nanosleep), CALL(nanosleep), CALL(gettimeofday),
     CALL(getrandom), CALL(uname), CALL(sysinfo), CALL(getuid), CALL(geteuid), CALL(getgid), CALL(getegid),
     CALL(prlimit64), CALL(getrlimit),
-    /* threads, but no processes. The flags of clone3() are in memory, which a filter cannot read; without it the C
-       library uses clone(). */
+    /* threads, but no processes. The flags of clone3() are in memory, which a filter cannot read. So the filter answers
+       that clone3() does not exist, and the C library uses clone(). */
     UNLESS(clone3, 1), RETURN(SECCOMP_RET_ERRNO | ENOSYS), UNLESS(clone, 4), LOAD_ARGUMENT(0), ALLOW_WITH(CLONE_THREAD),
     UNLESS(openat, 4), LOAD_ARGUMENT(2), ALLOW_WITHOUT(WRITING),
 #ifdef __x86_64__

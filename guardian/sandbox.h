@@ -4,7 +4,8 @@
 
 /* After this call the process cannot gain rights, start programs, make processes, write files, send signals to other
  * processes, or use other sockets than those of the internet, of the resolver and of this machine (AF_UNIX). Processes
- * of the same user cannot read its memory or its descriptors. What the kernel does not support is left out. */
+ * of the same user cannot read its memory or its descriptors. If the kernel does not support a limit, the process runs
+ * without this limit. */
 void sandbox_enter(void);
 
 #endif

@@ -9,7 +9,7 @@
 #include <time.h>
 
 enum {
-  ACTIVE_MOST = 256, /* so many requests at the same time */
+  ACTIVE_MOST = 256, /* the most requests in flight at the same time */
   CONNECTIONS_MOST = 64, /* more connections need more time for their TLS handshakes than they save */
   FIRST_PAUSE_MS = 200, /* before a request is repeated; the pauses double */
   LONGEST_PAUSE_MS = 5000,
@@ -50,7 +50,7 @@ static void finish(struct teardown *all, struct task *task) {
   all->left--;
 }
 
-/* Plans the next attempt; or ends the task if there may be none. */
+/* Plans the next attempt, or ends the task: all its retries are used, or the next attempt would be too late. */
 static void retry(struct teardown *all, struct task *task, enum request_result result, int64_t asked_ms) {
   const int64_t now = now_ms();
   if (result != REQUEST_NOT_SENT) task->attempts++;

@@ -4,7 +4,8 @@
 
 #include "records.h"
 
-/* Tears all sessions down at the same time, and returns when each is torn down, or when its server no longer has it. */
+/* Tears all sessions down, many at the same time. Returns when the server of each session has answered, or when the
+ * guardian has given the session up: its retries or its time are used up. */
 void teardown_all(const struct records *records);
 
 #endif

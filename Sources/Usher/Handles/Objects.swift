@@ -223,7 +223,8 @@ final class PlaybackObject: ContextPart {
   var longestWait: Milliseconds { delegate.isSync && !isCallbackThread() ? delegate.policy.teardownTimeout : 0 }
 }
 
-/// The answer of a blocking request, behind the handle that the host gets.
+/// The answer that the host gets behind a handle: of a blocking request, of the token map, or of a hook's built-in
+/// behaviour.
 final class ResponseObject: HandleObject {
   /// The context with which the handle becomes stale; nil if the handle stays valid until the host frees it.
   let context: ContextObject?

@@ -49,5 +49,5 @@ func tell(_ refusal: usher_refusal_fn?, _ user: UnsafeMutableRawPointer?, _ stat
   withCallbackMark { text.withCString { refusal(status, $0, user) } }
 }
 
-/// Returns the handle that a host uses as this completion id.
+/// Converts a completion id to a handle: each completion id is a handle of the table `handles`.
 func handle(of completion: usher_completion) -> OpaquePointer? { OpaquePointer(bitPattern: UInt(completion)) }

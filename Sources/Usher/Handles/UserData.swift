@@ -2,7 +2,7 @@ internal import CUsher
 internal import UsherCore
 internal import UsherEngine
 
-/// Keeps a host's `user_data` alive as long as a callback may receive it, then runs its `destroy`.
+/// Returns an object that runs the host's `destroy` when no callback can receive the host's `user_data` any more.
 /// - Parameter lane: the playback whose callbacks must run before `destroy`; 0 if `destroy` need not wait for a
 ///   playback.
 @inline(never)

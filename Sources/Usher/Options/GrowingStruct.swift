@@ -10,8 +10,8 @@ protocol GrowingStruct {
 }
 
 /// Reads the option struct behind a pointer. A field that the host's struct does not have is 0, which means "the
-/// default". Throws if no release had the size, or if the struct has bytes other than 0 after the last field that this
-/// library knows.
+/// default". Throws if the struct is smaller than in the first release, if no struct can have its size, or if it has
+/// bytes other than 0 after the last field that this library knows.
 func options<Options: GrowingStruct>(_ pointer: UnsafePointer<Options>?) throws(UsherError) -> Options {
   guard let pointer else { throw refused("options or request", isMissing) }
   let host = UnsafeRawPointer(pointer)
@@ -35,7 +35,8 @@ func fill<Result: GrowingStruct>(_ out: UnsafeMutablePointer<Result>, _ result: 
   target.storeBytes(of: count, as: Int.self)
 }
 
-/// Returns the host's struct, or a copy that is as large as `known` and ends with zeros. The caller frees the copy.
+/// Returns the host's struct. If the struct is smaller than `known`, returns a copy that has this size and ends with
+/// zeros; the caller frees the copy.
 @inline(never)
 private func wholeStruct(_ host: UnsafeRawPointer, first: Int, known: Int) throws(UsherError) -> UnsafeRawPointer {
   let size = try checkedSize(host, first: first, known: known)

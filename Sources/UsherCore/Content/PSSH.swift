@@ -65,7 +65,7 @@ package struct PSSH: Equatable, Sendable {
   package static var mostBoxes: Int { 1024 }
 
   /// Finds the `pssh` boxes in a file, a segment or a sequence of boxes, also inside `moov` and `moof` boxes; at most
-  /// `mostBoxes`. Skips broken boxes.
+  /// `mostBoxes`. Skips a malformed `pssh` box, but stops at a box whose size is impossible.
   package static func all(in bytes: UnsafeBufferPointer<UInt8>) -> [PSSH] {
     var found: [PSSH] = []
     collect(bytes, depth: 0, &found)

@@ -110,7 +110,7 @@ private func hasCodedCharacter(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
 }
 
 /// Returns the text as valid UTF-8 without line breaks. U+FFFD replaces each invalid byte, ASCII replaces full-width
-/// letters, and a space replaces each character that is not `isVisible`.
+/// characters, and a space replaces each character that is not `isVisible`.
 private func visible(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8] {
   var line: [UInt8] = []
   line.reserveCapacity(text.count * 3)

@@ -42,8 +42,8 @@ package struct FPSRequestFormat: Sendable {
   package var name: [UInt8] = [0x73, 0x70, 0x63]
   /// Fields that follow the payload, in this order.
   package var fields: [Field] = []
-  /// The text of a JSON object. The body of a request also has the members of this object. The code that sets this
-  /// property must check that the text is a JSON object.
+  /// The text of a JSON object. With the encoding `json`, the body also has the members of this object. The code that
+  /// sets this property must check that the text is a JSON object.
   package var members: [UInt8] = []
 
   package init() {}

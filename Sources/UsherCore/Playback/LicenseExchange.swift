@@ -28,8 +28,8 @@ package struct LicenseExchange {
   package enum Answer {
     case value
     case builtin
-    /// The hook returned no value: the host declined (`callback`), the deadline passed (`timeout`), or the playback
-    /// closed.
+    /// The hook returned no usable value: the host declined (`callback`), the deadline passed (`timeout`), the text is
+    /// not a URL (`invalidArgument`), or the playback closed.
     case missing(Status)
   }
 

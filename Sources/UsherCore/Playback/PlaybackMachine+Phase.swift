@@ -15,7 +15,7 @@ extension PlaybackMachine {
     /// session. The reply to a later licence request may still open one.
     /// → playing, closing
     case sessionless
-    /// The host closed the playback, and the playback waits until its session has ended.
+    /// The host closed the playback or started a newer item, and the playback waits until its session has ended.
     /// → closed
     case closing(Status)
     /// The playback has reported that it is closed. Late replies may still bring session tokens; the library tears
@@ -53,7 +53,7 @@ extension PlaybackMachine {
     return false
   }
 
-  /// Whether the host closed the playback.
+  /// Whether the playback is closing or closed: the host closed it, or started a newer item on the same player.
   package var isClosing: Bool { closeStatus != nil }
 
   /// Whether the playback has reported that it is closed.

@@ -202,7 +202,7 @@ extension SSMSession {
   }
 
   /// Called when a whole period has passed since the session asked the host for a renewal, and no renewal has come: the
-  /// session reports this error and asks again.
+  /// session reports this error, unless it has already reported an outage, and asks the host again.
   private mutating func renewalMissed(now: Milliseconds) -> [Action] {
     outage(UsherError(.renewalMissed, operation: .renewal, mustStop: true), now: now)
   }
@@ -278,7 +278,7 @@ extension SSMSession {
     }
   }
 
-  /// Called with the period in the reply to a renewal. Only a customer SSM may change the period.
+  /// Called with the period in the reply to a renewal. Such a reply changes the period only in customer SSM.
   package mutating func periodChanged(_ field: PeriodField, now: Milliseconds) -> [Action] {
     guard policy.opening == .customer, isActive else { return [] }
     if field.isZero, schedule != nil {

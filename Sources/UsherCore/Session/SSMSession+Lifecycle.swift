@@ -31,7 +31,7 @@ extension SSMSession {
     /// A teardown request is in flight.
     /// → tearingDown, retryingTeardown, ended
     case tearingDown(RequestID, Teardown)
-    /// A teardown request failed in transport; the session sends the next one at `at`.
+    /// A teardown request failed, but a retry may succeed; the session sends the next request at `at`.
     /// → tearingDown
     case retryingTeardown(Teardown, at: Milliseconds)
     /// The session has reported that it ended. A late reply may still bring a token; the session then sends a teardown
@@ -66,8 +66,8 @@ extension SSMSession {
     let failedTeardown: UInt32?
   }
 
-  /// A session returns the actions `nextMayStart` and `ended` in this order, each once. This value says which of them
-  /// it has returned last.
+  /// A session returns the actions `nextMayStart` and `ended` in this order, each once (`ended` twice after
+  /// `reopened`). This value says which of them it has returned last.
   enum Reported: UInt8 { case nothing, nextMayStart, ended }
 
   /// Holds the phase, and has the only methods that change it. Each method is named for what happened.
@@ -106,7 +106,7 @@ extension SSMSession {
       move(to: .ended(Ended(left: left, setup: setupInFlight, failedTeardown: failedTeardown)))
     }
 
-    /// Called when the host asks to tear down a session that it left: the session then reports a second end.
+    /// Called when the host asks to tear down a session that it left: the session then returns `ended` a second time.
     mutating func reopened() { reported = .nextMayStart }
 
     /// Called when the set-up request was answered: a session that is closing or has ended no longer waits for it.

@@ -26,7 +26,8 @@ package struct SSMSession {
     /// The session that waits for this slot may start: the slot is free, or the teardown takes too long. The session
     /// returns this action only once.
     case nextMayStart
-    /// The session has ended for the host. The session returns this action only once.
+    /// The session has ended for the host. The session returns this action once; if the host left the session and later
+    /// asks for its teardown, the session returns the action a second time.
     case ended(left: Bool, orphanPossible: Bool)
   }
 
@@ -37,8 +38,8 @@ package struct SSMSession {
   /// The state of the next beat. A beat is one keep-alive: a heartbeat, or a licence renewal that serves as one. The
   /// lines with the arrows list the states that may follow, as in `Phase`.
   enum Beat {
-    /// No beat is due or in flight. There are four reasons: the session is not active; it has no period; the CDM renews
-    /// the licence itself; or the session is just handling the reply to a beat.
+    /// No beat is due or in flight. There are five reasons: the session is not active; it has no period; the CDM renews
+    /// the licence itself; the mode is `none`; or the session is just handling the reply to a beat.
     /// → off, waiting, inFlight, refused, retrying, asked
     case off
     /// → off, waiting, inFlight, asked

@@ -1,9 +1,9 @@
 /// Names one playback of one context.
 package typealias PlaybackID = UInt64
 
-/// Records which playbacks of a context are tearing down, and which set-ups wait for those teardowns. If the head-end
-/// refuses a set-up because the account has too many sessions, the library sends the set-up once more when the
-/// context's other teardowns at that head-end have ended.
+/// Records which playbacks of a context are tearing their sessions down, and which set-ups wait for those teardowns. If
+/// the head-end refuses a set-up because the account has too many sessions, the library sends the set-up once more when
+/// the context's other teardowns at that head-end have ended.
 package struct SlotLedger {
   /// The server that holds a session. Two delegates with the same teardown server have the same head-end.
   package struct HeadEnd: Equatable {

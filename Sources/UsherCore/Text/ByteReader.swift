@@ -21,7 +21,7 @@ struct ByteReader {
 
   mutating func byte() -> UInt8? { take(1)?.first }
 
-  /// Reads a number of a protobuf: seven bits per byte, lowest first, at most ten bytes.
+  /// Reads a varint of a protobuf message: seven bits of the number in each byte, lowest bits first, at most ten bytes.
   mutating func varint() -> UInt64? {
     var value: UInt64 = 0
     for shift in stride(from: UInt64(0), to: 70, by: 7) {

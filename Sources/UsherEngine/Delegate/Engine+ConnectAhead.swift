@@ -21,14 +21,15 @@ package final class ReadyOrigin {
 ///
 /// libcurl cannot open a connection for later requests without sending a request. So the engine sends `HEAD /`, without
 /// tokens, and ignores the reply. This has two advantages: the reply shows that the server keeps the connection open,
-/// so a request that must not be repeated may use it; and further such requests keep the connection from becoming idle.
+/// so a request that must not be repeated may use it; and further `HEAD` requests keep the connection from becoming
+/// idle.
 extension Engine {
   /// Any thread: opens connections to the servers of a delegate, and keeps them ready for `time`.
   package func connectAhead(_ delegate: LicenseDelegate, keepingFor time: Milliseconds) {
     submit { self.connectNow(delegate, keepingFor: time) }
   }
 
-  /// Does the same on the I/O thread.
+  /// Does the same as `connectAhead`; only the I/O thread may call this function.
   /// - Parameter mayShorten: whether this time replaces a longer one for which the host has asked before.
   func connectNow(_ delegate: LicenseDelegate, keepingFor time: Milliseconds, mayShorten: Bool = true) {
     let servers = delegate.endpoints

@@ -290,7 +290,8 @@ extension Engine {
     _ ending: LoadingMachine<Endpoint>.Ending = .failed
   ) {
     guard job.machine.end(ending) else { return }
-    // If the key did not come in time, the host may request it again, as with licence requests.
+    // After a time-out or a cancellation the host may request the key again, so the error does not say that playback
+    // must stop. The same is true for licence requests.
     finish(entry, job, ending == .failed ? error.stopping() : error, isReported: ending.isReported)
   }
 

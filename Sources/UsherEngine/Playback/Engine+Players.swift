@@ -96,7 +96,8 @@ extension Engine {
   /// content token. `play` with the same number then uses the results.
   /// - Parameters:
   ///   - time: after this time, the engine drops the prepared playback.
-  ///   - onDrop: called then, or when the engine drops it for another reason, on the I/O thread.
+  ///   - onDrop: called on the I/O thread when the engine drops the prepared playback, after `time` or for another
+  ///     reason.
   package func prepare(
     _ playback: PlaybackShared, on player: PlayerShared, host: HostPlayback, item: PlaybackItem,
     callbacks: PlaybackCallbacks, keepingFor time: Milliseconds, onDrop: @escaping () -> Void

@@ -5,8 +5,8 @@ package enum ClearKeyLicense {
   /// Why a licence cannot be read, in words that show nothing of the licence.
   package struct Fault: Error { package let words: [UInt8] }
 
-  /// How much memory json-c may need in addition; see `JSONCost`. It needs about 2 kB for each key, which is much more
-  /// than the text of the key.
+  /// How many bytes json-c may need in addition to four times the size of the text; see `JSONCost`. json-c needs about
+  /// 2 kB for each key, which is much more than the text of the key.
   static var allowance: Int { 1 << 22 }
 
   /// Calls `take` for each key of the licence, with the key id and the key; each has 16 bytes, which are valid until

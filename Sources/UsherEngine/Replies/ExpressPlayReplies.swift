@@ -55,8 +55,8 @@ extension SEESRequest {
 }
 
 extension ExpressPlayError {
-  /// Reads the error from JSON of any layout. In any other text, such as a web page, it looks only for the error
-  /// numbers that ExpressPlay has published.
+  /// Reads the error from a JSON value, from the first element of a JSON array, or from an object inside of it. In any
+  /// other text, such as a web page, looks only for the error numbers that ExpressPlay has published.
   package static func read(
     _ body: UnsafeBufferPointer<UInt8>, hiding secrets: ReplySecrets
   ) -> ExpressPlayError {

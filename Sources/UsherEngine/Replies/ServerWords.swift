@@ -15,8 +15,8 @@ extension JSONValue {
   static func code(_ number: Int64) -> Int64? { number.magnitude < 10_000_000 ? number : nil }
 
   /// The code of an error body; nil for 0. It is `errorCode`, or else `code` or `error_code`, at the top or one level
-  /// down. The last two count only if session managers, licence servers or ExpressPlay use this number, because other
-  /// servers write an HTTP status or a code for success there.
+  /// down. `code` and `error_code` count only if the number is in a range that session managers, licence servers or
+  /// ExpressPlay use, because other servers write an HTTP status or a code for success there.
   var refusalCode: Int64? {
     for place in 0..<Self.errorPlaces {
       guard let object = errorObject(place) else { continue }
