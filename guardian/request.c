@@ -7,10 +7,12 @@
 
 enum { BODY_MOST = 65536, HEADERS_MOST = 65536, LONGEST_WAIT_S = 86400, LONGEST_REQUEST_MS = 60000 };
 
-/* A limit of 0 becomes the longest one, because libcurl reads 0 as "no limit" or as its own default. */
+/* Returns the limit, at most LONGEST_REQUEST_MS. 0 becomes LONGEST_REQUEST_MS too, because libcurl reads 0 as "no
+   limit" or as its own default. */
 static long limited(uint32_t ms) { return ms == 0 || ms > LONGEST_REQUEST_MS ? LONGEST_REQUEST_MS : (long)ms; }
 
-/* Discards the body of a reply. Stops the transfer if the body is too long, or if the first header line is folded. */
+/* Discards the body of a reply. Stops the transfer if the body is too long, or if the first header line begins with a
+   blank. */
 static size_t take_body(char *bytes, size_t size, size_t count, void *request) {
   struct request *own = request;
   if (own->headers.first_line != CURL_SHIM_LINE_STORED)

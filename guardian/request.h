@@ -18,7 +18,7 @@ struct request {
 
 enum request_result {
   REQUEST_ANSWERED, /* the server has torn the session down, or says that it never will */
-  REQUEST_FAILED, /* no usable reply, or the server is overloaded; it may have read the request */
+  REQUEST_FAILED, /* no usable reply, or HTTP 429 or 500 and more; the server may have read the request */
   REQUEST_NOT_SENT /* libcurl sent no byte of the request, for example because it got no connection to the server */
 };
 

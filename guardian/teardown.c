@@ -22,8 +22,8 @@ struct task {
   struct request request; /* `easy` is NULL before the first attempt, and after the last one */
   bool is_active; /* the request is in flight */
   bool is_over;
-  uint32_t attempts; /* that may have reached the server */
-  uint32_t failures; /* of all kinds */
+  uint32_t attempts; /* those that have ended and may have reached the server */
+  uint32_t failures; /* failed attempts of all kinds */
   int64_t due_ms;
 };
 
@@ -50,7 +50,7 @@ static void finish(struct teardown *all, struct task *task) {
   all->left--;
 }
 
-/* Plans the next attempt, or ends the task: all its retries are used, or the next attempt would be too late. */
+/* Plans the next attempt. If all retries of the task are used, or the next attempt would be too late, ends the task. */
 static void retry(struct teardown *all, struct task *task, enum request_result result, int64_t asked_ms) {
   const int64_t now = now_ms();
   if (result != REQUEST_NOT_SENT) task->attempts++;

@@ -44,7 +44,7 @@ static inline void *curl_shim_cipher_new(const uint8_t *key) {
   EVP_CIPHER_CTX_free(cipher);
   return NULL;
 }
-/* OpenSSL wipes the key. */
+/* Frees a cipher, which may be NULL; OpenSSL wipes its key. */
 static inline void curl_shim_cipher_free(void *cipher) {
   if (cipher != NULL) EVP_CIPHER_CTX_free(cipher);
 }

@@ -22,7 +22,7 @@ struct curl_shim_headers {
   /* 1: the body has a coding that the library did not ask for, or more than one. libcurl must not decode it: a few
    * bytes with several codings can keep libcurl busy for minutes. */
   int32_t is_bad;
-  /* How many idle seconds the reply's `Keep-Alive: timeout=` allows the connection; -1: it does not say. */
+  /* How many seconds the connection may be idle, by the reply's `Keep-Alive: timeout=`; -1: the reply does not say. */
   int32_t idle_seconds;
   /* CURL_SHIM_LINE_... */
   int32_t first_line;
@@ -40,11 +40,11 @@ struct curl_shim_headers {
  * callback. But with CURLOPT_HEADER they first pass it to the body callback, which can stop the transfer. So libusher
  * sets CURLOPT_HEADER at the start of each transfer, until libcurl has stored one header line. */
 
-/* The states of this check. In this state, libcurl passes only the body to the body callback: */
+/* The states of this check. CURL_SHIM_LINE_STORED: libcurl passes only the body to the body callback. */
 #define CURL_SHIM_LINE_STORED 0
 /* libcurl passes header lines to the body callback, too, and the next byte is the first one of a line. */
 #define CURL_SHIM_LINE_BEGINS 1
-/* The same, but the next byte belongs to the line before. */
+/* libcurl passes header lines to the body callback, too, and the next byte continues a line that has begun. */
 #define CURL_SHIM_LINE_GOES_ON 2
 /* The body callback has stopped the transfer, because the first header line began with a blank. */
 #define CURL_SHIM_LINE_REFUSED 3
@@ -52,7 +52,7 @@ static inline int curl_shim_must_check_first_line(void) {
   const unsigned version = curl_version_info(CURLVERSION_NOW)->version_num;
   return version >= 0x075400 && version < 0x080100;
 }
-/* Called when a transfer starts, if curl_shim_must_check_first_line(). */
+/* Begins the check. Call it when a transfer starts, but only if curl_shim_must_check_first_line(). */
 static inline CURLcode curl_shim_check_first_line(struct curl_shim_headers *headers) {
   headers->first_line = CURL_SHIM_LINE_BEGINS;
   return curl_easy_setopt(headers->easy, CURLOPT_HEADER, 1L);
@@ -122,7 +122,7 @@ static __attribute__((noinline, unused)) void curl_shim_note_coding(
   }
 }
 
-/* Reads the line `Keep-Alive: timeout=5, max=100`. */
+/* Reads the timeout from a line such as `Keep-Alive: timeout=5, max=100`. Ignores all other header lines. */
 static __attribute__((noinline, unused)) void curl_shim_note_idle_time(
     struct curl_shim_headers *headers, const char *line, size_t size) {
   static const char name[] = "keep-alive:", word[] = "timeout=";

@@ -12,7 +12,7 @@ static inline CURLcode curl_shim_set_offset(CURL *e, CURLoption o, int64_t v) {
   return curl_easy_setopt(e, o, (curl_off_t)v);
 }
 static inline CURLcode curl_shim_set_string(CURL *e, CURLoption o, const char *v) { return curl_easy_setopt(e, o, v); }
-/* Whether requests of the handle use no proxy, whatever the environment says. */
+/* Sets whether requests of the handle use no proxy, whatever the environment says. */
 static inline CURLcode curl_shim_avoid_proxy(CURL *e, int avoids) {
   return curl_easy_setopt(e, CURLOPT_NOPROXY, avoids ? "*" : (const char *)0);
 }
@@ -65,7 +65,7 @@ static inline curl_socket_t curl_shim_socket_made(CURL *e) {
   if (curl_easy_getinfo(e, CURLINFO_NUM_CONNECTS, &made) == CURLE_OK && made == 0) return CURL_SHIM_NONE_MADE;
   return curl_easy_getinfo(e, CURLINFO_ACTIVESOCKET, &found) == CURLE_OK ? found : CURL_SOCKET_BAD;
 }
-/* Returns a list of one line, which is NUL-terminated and copied; NULL if there is no memory. */
+/* Returns a list with a copy of one line, which ends with a NUL; NULL if there is no memory. */
 static inline struct curl_slist *curl_shim_line_list(const void *line) {
   return curl_slist_append(NULL, (const char *)line);
 }

@@ -105,7 +105,7 @@ typedef struct curl_shim_handshakes {
   uint8_t asked[1024];
 } curl_shim_handshakes;
 
-/* OpenSSL calls this function when the server asks for a client certificate. 1: OpenSSL continues. */
+/* OpenSSL calls this function when the server asks for a client certificate. Returns 1, so that OpenSSL continues. */
 static int curl_shim_on_certificate_request(void *ssl, void *asked) {
   (void)ssl;
   __atomic_store_n((uint8_t *)asked, 1, __ATOMIC_RELAXED);
@@ -204,7 +204,8 @@ static inline char *curl_shim_absolute(const char *path) {
   return whole;
 }
 static inline void curl_shim_free_text(char *text) { free(text); }
-/* A pin is the name of a file with the public key, or a list: each element is "sha256//" and the base64 of 32 bytes. */
+/* Checks a pin: the name of a file with the public key, or a list whose elements are "sha256//" and the base64 of 32
+ * bytes. Returns the same as curl_shim_check_file(). */
 static inline int curl_shim_check_pin(const char *pin) {
   static const char mark[] = "sha256//", digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   enum { mark_size = sizeof mark - 1, digits_size = 43 };

@@ -57,13 +57,13 @@ typedef struct usher_record_copy {
 typedef struct usher_record {
   /* The number of the playback in its context. */
   uint64_t playback;
-  /* After this instant the server no longer has the session: on CLOCK_BOOTTIME, and since 1970. */
+  /* After this instant the library assumes that the server has ended the session: on CLOCK_BOOTTIME, and since 1970. */
   int64_t expires_boot_ms;
   int64_t expires_wall_ms;
-  /* The time limit of one teardown request, and of a connection. */
+  /* The time limit of one teardown request, and the time limit for making a connection. */
   uint32_t timeout_ms;
   uint32_t connect_timeout_ms;
-  /* How often the teardown may be repeated. */
+  /* How many times the teardown request may be repeated. */
   uint32_t retries;
   /* USHER_RECORD_... */
   uint32_t flags;
@@ -71,7 +71,7 @@ typedef struct usher_record {
 
 /* The method is POST; otherwise GET. */
 #define USHER_RECORD_POST 1u
-/* The server is this machine: use no proxy, unless the settings name one. */
+/* The server is this machine: if the settings name no proxy, use none. */
 #define USHER_RECORD_LOOPBACK 2u
 /* Only in the settings: https requests may use HTTP/2. */
 #define USHER_RECORD_HTTP2 4u
@@ -114,7 +114,8 @@ static inline void usher_record_end(void *area) { ((usher_record_header *)area)-
 
 __extension__ typedef unsigned __int128 usher_record_product;
 
-/* Mixes a word and its offset in the record. */
+/* Mixes a word and its offset in the record. XORs the two halves of the product: if they were added, opposite changes
+ * in two words could cancel in the sum. */
 static inline uint64_t usher_record_mixed(size_t at, uint64_t word) {
   const usher_record_product product =
       (usher_record_product)(word + at * 0x9E3779B97F4A7C15ull) * 0xBF58476D1CE4E5B9ull;
@@ -140,8 +141,8 @@ static inline uint64_t usher_record_sum_end(uint64_t sum, uint64_t sequence, uin
   return sum ^ (sum >> 29);
 }
 
-/* Detects a copy that was written only in part; it is no protection against an attacker. `length` is a multiple of 8.
- */
+/* Returns the checksum of a copy. It shows that a copy was written only in part; it does not protect against an
+ * attacker. `length` is a multiple of 8. */
 static inline uint64_t usher_record_checksum(uint64_t sequence, const void *bytes, uint64_t length) {
   return usher_record_sum_end(usher_record_sum(bytes, (size_t)length & ~(size_t)7), sequence, length);
 }
@@ -183,17 +184,17 @@ static inline void usher_record_update(
 typedef struct usher_record_shape {
   /* The usher_record_sum() of all words that are the same in both copies. */
   uint64_t sum;
-  /* The first and the last word of those that have the token: only the bytes beside the token; zeros for the rest. */
+  /* The first and the last word that have bytes of the token. In place of the token's bytes, they have zeros here. */
   uint8_t first[8];
   uint8_t last[8];
   /* The length of the record, and where it has the token. */
   uint32_t length;
   uint32_t token_at;
-  /* 0: the two copies may differ in more. */
+  /* 0: the two copies may also differ in other bytes. */
   uint32_t token_size;
 } usher_record_shape;
 
-/* Returns the word at `at` that has both bytes of the token and bytes beside it. */
+/* Returns the word at `at`, which has some bytes of the token and some bytes beside the token. */
 __attribute__((noinline, unused)) static uint64_t usher_record_edge(
     const usher_record_shape *shape, const void *token, size_t at) {
   const size_t from = shape->token_at, to = from + shape->token_size;
@@ -257,7 +258,7 @@ static inline int usher_record_renew(const void *from, void *to, size_t copy_siz
   shape->token_size = (uint32_t)size;
   memcpy(shape->first, body + (at & ~(size_t)7), sizeof shape->first);
   memcpy(shape->last, body + usher_record_padded(at + size) - 8, sizeof shape->last);
-  /* Nobody wipes the shape, so it must not have bytes of the token. */
+  /* The shape is never wiped, so it must not have bytes of the token. */
   const size_t lead = at % 8, tail = (at + size) % 8, begin = lead + size < 8 ? lead : 0;
   memset(shape->first + lead, 0, 8 - lead);
   memset(shape->last + begin, 0, (tail == 0 ? 8 : tail) - begin);
@@ -269,9 +270,9 @@ static inline int usher_record_renew(const void *from, void *to, size_t copy_siz
   return 1;
 }
 
-/* Copies the record of a copy to `out`, which has room for `copy_size` bytes. Returns its length; 0 if the copy has no
- * record or was written only in part. Sets `sequence` to the number of the write; 0 if the copy is not valid. Safe
- * while another process writes the copy. */
+/* Copies the record of a copy to `out`, which has room for `copy_size` bytes. Returns the length of the record; 0 if
+ * the copy has no record or was written only in part. Sets `sequence` to the number of the write; 0 if the copy is not
+ * valid. This function is safe while another process writes the copy. */
 static inline size_t usher_record_read(const void *copy, size_t copy_size, void *out, uint64_t *sequence) {
   usher_record_copy head;
   memcpy(&head, copy, sizeof head);

@@ -29,8 +29,8 @@ extern const char *strerrordesc_np(int number);
 #define PLATFORM_FILE_OPEN_TO_OTHERS (-10003)
 #define PLATFORM_FILE_HAS_OTHER_NAMES (-10004)
 
-/* Opens a file of the calling user that nobody else may use; makes it if it does not exist. Follows no symbolic link in
- * the last part of the path. Returns the descriptor, a negative errno, or PLATFORM_FILE_... */
+/* Opens a file of the calling user that no other user may use; makes it if it does not exist. Follows no symbolic link
+ * in the last part of the path. Returns the descriptor, a negative errno, or PLATFORM_FILE_... */
 static inline int platform_private_file_open(const char *path) {
   struct stat is;
   int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
@@ -117,7 +117,7 @@ static inline int platform_is_zero(const void *bytes, size_t size) {
   return size == 0 || (at[0] == 0 && memcmp(at, at + 1, size - 1) == 0);
 }
 
-/* Returns the system's text for an errno. Static storage. */
+/* Returns the system's text for an errno. The caller must not free it. */
 static inline const char *platform_error_text(int number) {
   const char *text = strerrordesc_np(number);
   return text == NULL ? "unknown error" : text;

@@ -41,9 +41,9 @@ extern const char *platform_error_description(int error) __asm__("strerrordesc_n
 #define PLATFORM_GUARDIAN_CHANNEL 4
 #define PLATFORM_GUARDIAN_HOST 5 /* a pidfd of the host; closed if the kernel has none */
 
-/* Makes memory of `size` zeros that another process can map with the descriptor that this function returns. Nobody can
- * change the size of the memory, so that a reader never reads beyond its end. Core dumps and children of fork() do not
- * have the memory. Returns -1 if the system refuses; `errno` says why. */
+/* Makes memory of `size` zeros that another process can map with the descriptor that this function returns. No process
+ * can change the size of the memory, so that a reader never reads beyond its end. Core dumps and children of fork() do
+ * not have the memory. Returns -1 if the system refuses; `errno` says why. */
 static inline int platform_shared_memory_new(size_t size, void **memory) {
   struct rlimit limit;
   /* Beyond this limit ftruncate() would send SIGXFSZ, which ends the process. */
@@ -110,7 +110,7 @@ static inline int platform_copy_high(int fd) { return fd < 0 ? -1 : fcntl(fd, F_
  * blocks all signals and calls no handler of pthread_atfork().
  *
  * Returns 0 and sets `channel` to the host's end of a pair of sockets; or returns an error number. While the guardian
- * lives, the descriptor `channel` is quiet; it becomes readable when the guardian ends. */
+ * lives, the descriptor `channel` is not readable; it becomes readable when the guardian ends. */
 static inline int platform_guardian_start(const char *path, int area, int32_t *process, int *channel) {
   enum { most = 64 };
   char *environment[most + 1];
@@ -181,7 +181,7 @@ static inline int platform_guardian_started(int32_t process, int channel, int wa
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
-/* Wakes the guardian, so that it reads the state of its area, and closes the channel. */
+/* Wakes the guardian, which then reads the state of its area, and closes this process's end of the channel. */
 static inline void platform_guardian_end(int channel) {
   if (channel < 0) return;
   (void)send(channel, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -218,8 +218,8 @@ static inline uint64_t platform_look_up(const void *host, void *out, uint64_t ro
   freeaddrinfo(found);
   return used;
 }
-/* Returns a timer. After platform_resumefd_set() it becomes readable when somebody sets the wall clock, and when the
-   machine wakes up from a suspend. */
+/* Returns a timer. After platform_resumefd_set() it becomes readable when the wall clock is set, and when the machine
+   wakes up from a suspend. */
 static inline int platform_resumefd_new(void) { return timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC); }
 /* Returns 0, or -1 if the system refuses. */
 static inline int platform_resumefd_set(int fd) {

@@ -89,7 +89,7 @@ static inline int platform_socket_lacks_address(int fd) {
   close(trial);
   return lacks;
 }
-/* Opens the network namespace of the calling thread; negative: /proc does not show it. */
+/* Returns a descriptor of the calling thread's network namespace; negative: /proc does not show it. */
 static inline int platform_netns_open(void) { return open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC); }
 /* Moves the calling thread to the network namespace `fd`, unless the thread is in it already. Returns 0 if the thread
  * is now in this namespace, otherwise the error number of the system. */

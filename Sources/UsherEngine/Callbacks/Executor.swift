@@ -8,11 +8,12 @@ package protocol CallbackExecutor: AnyObject {
   func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
   /// Does the same as `enqueue` with a job that frees host data. `afterCalls` does not wait for this job.
   func enqueueDestroy(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
-  /// The number of jobs queued or running.
+  /// The number of jobs queued or running. Work that `afterCalls` has accepted counts too, until it has run.
   var pending: Int { get }
-  /// Runs `work` on a callback thread as soon as all jobs that `enqueue` has added to this lane have ended. Returns
-  /// false, and does not run `work`, if none is queued or running now. In pumped mode it always returns false: jobs run
-  /// only when the host pumps, so no thread may wait for them.
+  /// Runs `work` as soon as no job that `enqueue` added to this lane is queued or running; this includes jobs that are
+  /// added later. `work` runs on the thread that ran the last of them. If no such job is queued or running now, returns
+  /// false and does not run `work`. In pumped mode always returns false: jobs run only when the host pumps, so no
+  /// thread may wait for them.
   func afterCalls(of lane: UInt64, _ work: @escaping () -> Void) -> Bool
   /// Runs the queued jobs, then ends the threads. Must not be called in a callback.
   func shutDown()
@@ -200,7 +201,8 @@ final class ThreadedExecutor: CallbackExecutor {
     return job.run
   }
 
-  /// Called when the job of this lane has ended. Returns the number of jobs that are left.
+  /// Called when a job of this lane has ended. If no call of the lane is left, runs the work of `afterCalls`, outside
+  /// the lock. Returns the number of jobs that are left.
   private func done(_ lane: UInt64) -> Int {
     let (left, afterwards) = monitor.locked { () -> (Int, [() -> Void]) in
       jobCount -= 1
@@ -239,8 +241,8 @@ final class ThreadedExecutor: CallbackExecutor {
     if let last { platform_thread_join(last) }
   }
 
-  /// Call inside the lock. Waits until no thread runs, or until it is time to try again to start a thread for jobs that
-  /// wait. Returns nil if no job is left.
+  /// Call inside the lock. Waits until no thread runs, or until jobs have waited 100 ms for a thread. Returns how to
+  /// bring a thread for the jobs; nil if no job is left.
   private func helpAtEnd() -> Help? {
     while threads > 0 { if !monitor.wait(until: platform_monotonic_ms() &+ 100), !ready.isEmpty { break } }
     return ready.isEmpty && threads == 0 ? nil : sendForOne()
@@ -294,7 +296,7 @@ private let lastThreadNumber = Atomic<UInt64>(0)
 /// Returns false if the process has no thread-specific key left for the mark and the number of a thread.
 package func ensureCallbackMark() -> Bool { threadKeys.areMade }
 
-/// Marks the thread as one that runs host code while it runs `job`.
+/// Runs `job`, and meanwhile marks the thread as one that runs host code.
 /// - Parameter mark: the mark to set. nil: the thread keeps its mark, or gets the mark 1 if it has none.
 package func withCallbackMark(_ job: () -> Void, mark: UInt? = nil) {
   guard threadKeys.areMade else { return job() }

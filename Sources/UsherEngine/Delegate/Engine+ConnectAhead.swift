@@ -53,7 +53,7 @@ extension Engine {
     return new
   }
 
-  /// Opens the connections to a server, unless other requests have used them a short time ago.
+  /// Opens the connections to a server. Does nothing yet if they have brought replies a short time ago.
   func tend(_ origin: ReadyOrigin) {
     timers.cancel(origin.timer)
     guard !closing.hasBegun else { return }

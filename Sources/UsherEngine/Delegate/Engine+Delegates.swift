@@ -32,8 +32,8 @@ extension Engine {
     }
   }
 
-  /// Any thread: requests the content identifier of a URL, which a player needs for its key request. `complete` and the
-  /// result are as in `requestLicense`.
+  /// Any thread: requests the content identifier of a URL. A player needs this identifier for its key request.
+  /// `complete` and the result are the same as in `requestLicense`.
   @discardableResult
   package func requestContentID(
     _ playback: PlaybackShared, url: [UInt8], timeout: Milliseconds, isBlocking: Bool,

@@ -70,7 +70,7 @@ extension Engine {
   }
 
   private func leaveUnsent(_ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseAttempt) {
-    // The library asks the host for the payloads of the next session's renewals, so it drops this renewal.
+    // Drop a renewal that the library itself requested: for the next session it asks the host for new payloads.
     if job.isByLibrary { return endUnsent(entry, request, WireFailure(.state)) }
     job.request = nil
     step(entry) { $0.licenseNotSent(request.id, now: self.clock.now) }

@@ -61,7 +61,7 @@ extension LicenseDelegate {
     return (authorisation.map { [$0] } ?? []) + set
   }
 
-  /// {"challenge":"<base64>"}
+  /// Returns the body {"challenge":"<base64>"} with the payload in Base64.
   private static func challenge(_ payload: Secret) -> Secret {
     let prefix: StaticString = "{\"challenge\":\""
     let suffix: StaticString = "\"}"

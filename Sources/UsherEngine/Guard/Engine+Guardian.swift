@@ -5,8 +5,8 @@ extension Engine {
   /// guardian. Call this function after `setLog`, so that no warning is lost.
   package func superviseGuardian() { if guardian != nil { submit { self.supervisesGuardian = true } } }
 
-  /// Called by the loop in each turn: starts a new guardian some time after the last one has ended, and makes the
-  /// transport watch each new one.
+  /// Called by the loop in each turn: starts a new guardian one second after the guardian has ended, and makes the
+  /// transport watch each new guardian.
   func tendGuardian() {
     guard let guardian, guardian.tendAt != nil, let warning = guardian.tend() else { return watchGuardian() }
     warn(warning)

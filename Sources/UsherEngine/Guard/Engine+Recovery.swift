@@ -26,8 +26,8 @@ extension Engine {
     }
   }
 
-  /// Returns whether the start of this playback waits until the sessions of dead processes are given back; then
-  /// `noLongerAwaited` starts it. The account may not allow another session before.
+  /// Returns whether the start of this playback waits until the sessions of dead processes are given back; if it does,
+  /// `noLongerAwaited` starts the playback later. Until then, the account may have no free slot.
   func waitsForRecovery(_ id: PlaybackID) -> Bool {
     guard let recovery, recovery.awaitedCount > 0, playbacks[id]?.delegate.policy.hasSSM == true else { return false }
     recovery.waitingStarts.append(id)
@@ -71,7 +71,7 @@ extension Engine {
     }
   }
 
-  /// Called when a session is given back, or its teardown takes too long.
+  /// Called once for each session: when it is given back, or when its teardown takes too long or is not possible.
   private func noLongerAwaited(_ recovery: Recovery) {
     recovery.awaitedCount -= 1
     guard recovery.awaitedCount == 0 else { return }
@@ -84,8 +84,8 @@ extension Engine {
 
   // MARK: Reports
 
-  /// Reports how the teardown of a session has ended. If the server has not answered, or has answered with HTTP 500 or
-  /// more, the record stays in the journal for the next context that opens it.
+  /// Reports how the teardown of a session has ended. If a request was sent, but the server has not answered it, or has
+  /// answered with HTTP 500 or more, the record stays in the journal for the next context that opens the journal.
   private func end(_ session: LeftSession, _ recovery: Recovery) {
     let error = session.error ?? UsherError(.ok)
     let isAnswered = error.origin == .local || (error.httpStatus > 0 && error.httpStatus < 500)

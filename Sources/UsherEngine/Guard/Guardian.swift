@@ -7,16 +7,16 @@ package import UsherCore
 /// `start` runs on the thread that makes the context; later only the I/O thread uses the object.
 package final class Guardian {
   /// A copy has room for the longest header lines that the library accepts (64 kB), and for URL, addresses and cookies.
-  /// The system gives memory only to the pages that a record uses. The size is an odd number of pages: with a power of
-  /// two, the processor would keep the first bytes of all copies in the same few lines of its caches.
+  /// The system gives memory only to the pages that a record uses. The size is no power of two: otherwise the first
+  /// pages of all copies would share few entries of the processor's translation table (TLB).
   private static var copySize: Int { 33 * 4096 }
   private static var slotCount: Int { 4096 }
   private static var areaSize: Int { RecordArea.size(copySize: copySize, slotCount: slotCount) }
   private static var nanosecondsPerSecond: Int64 { 1_000_000_000 }
   /// How often `tend` looks whether the first process of a new guardian has ended, in nanoseconds.
   private static var checkPeriod: Int64 { 50_000_000 }
-  /// How many times at most the library starts a new guardian because the last one has ended too early. Before each
-  /// start, the library waits one second.
+  /// How many times at most the library starts a new guardian because a guardian has ended before the context. Before
+  /// each start, the library waits one second.
   private static var restartsMax: Int { 5 }
 
   package let records: RecordArea
@@ -141,12 +141,13 @@ package final class Guardian {
     return line
   }
 
-  /// Starts a new guardian, or looks whether a new one runs, if it is time.
-  /// - Returns: a warning for the log.
+  /// Does nothing before `tendAt`. Then, if no guardian is there, starts one; otherwise looks whether the guardian that
+  /// was started last runs.
+  /// - Returns: a warning for the log; nil if there is nothing to warn of.
   func tend() -> LogLine? {
     guard let at = tendAt, at <= platform_boottime_ns() else { return nil }
     tendAt = nil
-    // Ask even if the guardian has ended, because its first process must not stay a zombie.
+    // If the guardian has ended, ask too: this call also removes its first process, which must not stay a zombie.
     let failure = process == 0 ? nil : whyNotStarted(waits: false)
     if channel < 0 {
       restarts += 1

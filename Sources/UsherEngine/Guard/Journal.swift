@@ -137,9 +137,10 @@ package final class Journal: RecordKeeper {
     used[write.copy] = max(used[write.copy], count)
     let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
     let result = file.write(UnsafeRawBufferPointer(bytes), page, copy: write.copy)
+    // With a key, the encryption has overwritten the record in `buffer`. Without a key, the token is still there.
     if cipher.isClear { wipe(bytes.bindMemory(to: UInt8.self)) }
-    // The failed write may have damaged this copy. So the next write goes to this copy again: the other copy may be the
-    // only one that is whole.
+    // The failed write may have damaged this copy, and then only the other copy is whole. So the next write goes to
+    // this copy again.
     if result != 0 { _ = slots.next(of: playback) }
     return noteWrite(result)
   }
@@ -172,7 +173,8 @@ package final class Journal: RecordKeeper {
     return result == 0
   }
 
-  /// Takes a page that has no records: removes what is left in it, and writes a new header.
+  /// Takes a page without usable records for this context: removes the bytes that are left in it, and writes a new
+  /// header.
   private func take(_ page: Int, _ file: JournalFile) {
     for copy in 0..<used.count where page < file.usedPages {
       file.read(page, copy: copy, into: buffer)
@@ -201,8 +203,8 @@ package final class Journal: RecordKeeper {
 
   // MARK: The records of dead processes
 
-  /// Reads the pages that no living process uses. Keeps the locks of those with records, and of one without, which it
-  /// returns; nil if there is none.
+  /// Reads the pages that no other context uses. Keeps the locks of the pages with usable records, and of one page
+  /// without. Returns the page without usable records; nil if there is none.
   private func readPages(_ file: JournalFile) -> Int? {
     var free: Int?
     for page in 0..<JournalFile.pageCount {
@@ -270,7 +272,7 @@ package final class Journal: RecordKeeper {
     return newest
   }
 
-  /// Removes the record of a session. After the last record of a page, the page is free.
+  /// Removes the record of a session. When the last record of a page has been removed, frees the page.
   package func remove(_ session: LeftSession) {
     left.removeAll { $0 === session }
     guard let file else { return }

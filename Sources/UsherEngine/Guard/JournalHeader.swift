@@ -27,15 +27,15 @@ extension usher_journal_header {
     return true
   }
 
-  /// Decides whether the records of the page may be used. They may not if they are of another machine, file or user:
-  /// the process that wrote them may still live there.
+  /// Decides whether the records of the page may be used. Records of another machine, file or user must not be used,
+  /// because the process that wrote them may still live.
   /// - Returns: the cipher that opens the records; or why they must not be used; or neither if the page is free.
   func open(
     _ page: Int, _ key: Secret?, _ file: JournalFile, _ moment: MachineMoment
   ) -> (JournalCipher?, StaticString?) {
     var header = self
     if withUnsafeBytes(of: header, { platform_is_zero($0.baseAddress, $0.count) != 0 }) { return (nil, nil) }
-    // Another version may have another checksum.
+    // Check the version before the checksum: another version may compute the checksum in another way.
     guard magic != USHER_JOURNAL_MAGIC || version == USHER_JOURNAL_VERSION else {
       return (nil, "another version of the library wrote them")
     }

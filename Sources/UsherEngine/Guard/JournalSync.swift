@@ -14,7 +14,7 @@ final class JournalSync {
 
   private init(_ file: JournalFile) { self.file = file }
 
-  /// - Returns: nil if the system has no thread.
+  /// - Returns: nil if the system does not start a thread.
   static func start(_ file: JournalFile) -> JournalSync? {
     let sync = JournalSync(file)
     let me = Unmanaged.passRetained(sync)
@@ -37,7 +37,7 @@ final class JournalSync {
     return last
   }
 
-  /// Ends the thread. Waits if the disk is just writing.
+  /// Ends the thread. If the thread is in a call that writes to the disk, waits until this call returns.
   func stop() {
     monitor.change {
       isEnding = true

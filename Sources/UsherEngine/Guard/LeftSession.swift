@@ -21,8 +21,8 @@ package final class LeftSession {
     var policy = SSPPolicy()
     policy.teardownTimeout = setupDelayMax
     policy.teardownRetries = min(retries, 10)
-    // `SSMSession` needs a token, but never sends it here: the request in the record has the token already. So any
-    // bytes will do.
+    // `SSMSession` needs a token, but never sends it here: the request in the record has the token already. So pass the
+    // bytes of the record as the token.
     session = SSMSession(leftWith: record, policy: Shared(policy))
   }
 

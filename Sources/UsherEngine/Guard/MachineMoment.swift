@@ -38,9 +38,9 @@ package struct MachineMoment {
   /// - Parameter boot: the boot in which the record was written.
   func isOver(_ record: usher_record, writtenIn boot: [UInt8]) -> Bool {
     let isSameBoot = boot == self.boot && boot.contains { $0 != 0 }
-    // Within one boot compare CLOCK_BOOTTIME, which nobody can set. After another boot only the wall clock can be
-    // compared. If somebody has set it back, the record counts as valid: a teardown of a session that is over does no
-    // harm.
+    // Within one boot compare CLOCK_BOOTTIME, which cannot be set. If the system has booted again since, only the wall
+    // clock can be compared. If the wall clock was set back, an old record counts as valid: a teardown of a session
+    // that is over does no harm.
     return isSameBoot ? bootTime > record.expires_boot_ms : wallTime > record.expires_wall_ms
   }
 }

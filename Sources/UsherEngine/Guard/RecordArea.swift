@@ -107,7 +107,7 @@ package final class RecordArea: RecordKeeper {
   /// How many records the area has.
   package var count: Int { slots.count }
 
-  /// Marks the area as ended: nobody may use its records any more. Then removes their bytes.
+  /// Marks the area as ended: no process may use its records any more. Then removes the bytes of the records.
   package func end() {
     usher_record_end(memory.baseAddress)
     KillPoint.pass("area ended")

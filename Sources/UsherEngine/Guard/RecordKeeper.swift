@@ -3,8 +3,8 @@ package import UsherCore
 /// Keeps the recovery records of a context somewhere: in the memory that the guardian shares, or in a file. Only the
 /// I/O thread calls it.
 package protocol RecordKeeper: AnyObject {
-  /// Keeps the record of a playback, in place of the one before.
-  /// - Returns: false if there is no room for it; then the playback has no record.
+  /// Keeps the record of a playback. It replaces the earlier record of this playback.
+  /// - Returns: false if the record was not kept. If the reason is that there is no room, the playback has no record.
   func keep(_ record: RecoveryRecord, of playback: PlaybackID) -> Bool
   /// Replaces the token `last` by `token` in the record of a playback, and makes the record valid for `lifetime` from
   /// now. The rest of the record stays.

@@ -28,8 +28,8 @@ extension Engine {
     }
   }
 
-  /// Cancels a loading request. Any thread may call it; in pumped mode not in a callback. Returns false if the request
-  /// had ended before.
+  /// Cancels a loading request. Any thread may call this function, but in pumped mode no callback may. Returns false if
+  /// the request had ended before.
   package func cancelLoad(_ playback: PlaybackID, _ id: UInt64) -> Bool {
     sync {
       guard let entry = self.playbacks[playback], let job = entry.loads.first(where: { $0.id == id }) else {

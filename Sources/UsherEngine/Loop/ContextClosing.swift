@@ -76,7 +76,7 @@ final class ContextClosing {
     endWaitsIfDone()
   }
 
-  /// Ends `wait` when every playback is closed. The caller sets the timer for its time-out.
+  /// Ends `wait` when closing has begun and `isDone` is true. The caller sets the timer for the time-out of `wait`.
   func add(_ wait: Wait<Status>) {
     waits.append(wait)
     endWaitsIfDone()

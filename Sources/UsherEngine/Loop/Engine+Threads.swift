@@ -25,7 +25,7 @@ extension Engine {
     }
   }
 
-  /// Tries again to start missing threads, if it is time for the next try.
+  /// Does nothing before `missingThreads.retryAt`. Then tries again to start the missing threads.
   func startMissingThreads() {
     guard let at = missingThreads.retryAt, at <= platform_boottime_ns() else { return }
     missingThreads.retryAt = nil
@@ -37,8 +37,8 @@ extension Engine {
     missingThreads.isReported = false
   }
 
-  /// Returns the instant at which the loop must run next, which is the earliest of three: that of `timer`, that of the
-  /// next try to start threads, and that at which the engine starts a guardian or looks whether a new one runs.
+  /// Returns the instant at which the loop must run next: the earliest of `timer`, `missingThreads.retryAt` and the
+  /// guardian's `tendAt`; nil if all three are nil.
   func wakeUp(_ timer: Int64?) -> Int64? {
     earlier(earlier(timer, missingThreads.retryAt), guardian?.tendAt)
   }

@@ -22,7 +22,7 @@ package struct EngineOptions {
   /// `registerQuestion` registers a question and returns its completion id; `unregisterQuestion` makes the id stale.
   package var registerQuestion: ((HostQuestion) -> UInt64)?
   package var unregisterQuestion: ((UInt64) -> Void)?
-  /// Keeps the recovery records of the sessions, besides the journal; nil: there are none.
+  /// Keeps recovery records of the sessions outside the journal; nil: no records are kept outside the journal.
   package var recordKeeper: (any RecordKeeper)?
   /// The journal of the context; nil: it has none.
   package var journal: JournalOptions?
@@ -39,8 +39,8 @@ package struct EngineOptions {
 
 /// One context and its I/O thread. Only this thread changes the players and playbacks of the context; other threads
 /// `submit` commands to it. The engine has the loop, the clock, the timers, the tables of players and playbacks, the
-/// origins to which the host wants connections ahead, and the guardian; commands, replies, requests, host code,
-/// secrets, slots, events and closing belong to separate types.
+/// servers to which it keeps connections ready, and the guardian; commands, replies, requests, host code, secrets,
+/// slots, events and closing belong to separate types.
 package final class Engine {
   package let options: EngineOptions
   let clock: Clock
@@ -312,7 +312,7 @@ package final class Engine {
   /// waits, and removes everything.
   private func finish() {
     _ = closing.begin()
-    // From here on nobody tries again to start a thread: the thread that ends the context runs the jobs that are left.
+    // From here on the engine starts no missing thread: the thread that ends the context runs the jobs that are left.
     // If the executor reported a missing thread while this thread holds the lock below, this thread would wait for its
     // own lock.
     calls.threads?.setOnStarved(nil)

@@ -1,8 +1,8 @@
 internal import Synchronization
 
-/// Notices when a context has nothing left to do, so that tests can wait for this and need not sleep. It wakes a
-/// waiting thread only if that thread's condition may hold; otherwise the I/O thread would lose time by waking test
-/// threads.
+/// Notices when a context has nothing left to do, so that tests can wait for this and need not sleep. It wakes the
+/// waiting threads only if the condition of at least one of them may hold; otherwise the I/O thread would lose time by
+/// waking test threads.
 package final class IdleMonitor {
   private struct Condition {
     let id: UInt64

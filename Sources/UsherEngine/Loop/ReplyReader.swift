@@ -46,8 +46,8 @@ final class ReplyReader {
     }
   }
 
-  /// Reads and handles all replies that have arrived. If this takes long, the engine sends the keep-alives that become
-  /// due.
+  /// Reads and handles all replies that have arrived. If this takes long, the engine meanwhile sends the keep-alives
+  /// that become due.
   func readAll(for engine: Engine) {
     let now = clock.now
     while !transport.read() {

@@ -49,8 +49,8 @@ final class Timers {
   /// Returns the instant of the soonest timer.
   func next() -> Milliseconds? { heap.next() }
 
-  /// Moves the soonest timer, which was due at `due`, if it limits how long the host waits for a reply and the I/O
-  /// thread was late. The reply may then have arrived already. Returns whether it has moved the timer.
+  /// If the soonest timer, which was due at `due`, limits how long the host waits for a reply, and if the I/O thread
+  /// was late, moves the timer: the reply may have arrived already. Returns whether it has moved the timer.
   func postpone(dueAt due: Milliseconds, now: Milliseconds) -> Bool {
     guard let again = Self.extended(due, now: now), heap.first?.isLimitOfReply == true else { return false }
     // The request gets the same additional time. This timer fires one millisecond after the request's time limit. So if

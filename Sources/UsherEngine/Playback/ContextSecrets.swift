@@ -10,7 +10,7 @@ struct ContextSecrets {
   init(proxy: Secret?) { self.proxy = proxy }
 
   /// Keeps a token that a request of a playback carries. The context also keeps the last 128 short tokens of all
-  /// playbacks. It need not keep long tokens of other playbacks, because `cleaned` removes every long word that looks
+  /// playbacks. It need not keep the long tokens of all playbacks, because `cleaned` removes every long word that looks
   /// like a token.
   mutating func note(_ token: Secret, of entry: PlaybackEntry) {
     if entry.sent.note(token), isShort(token) { shortTokens.keep(token, most: 128) }

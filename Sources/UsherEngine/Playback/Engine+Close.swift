@@ -49,9 +49,9 @@ extension Engine {
     if let wait { _ = end(of: wait, within: timeout) }
   }
 
-  /// Waits until the I/O thread ends the wait, which has this time limit. If another thread has freed the context, the
-  /// I/O thread has ended, and the timer of the wait with it. Then this thread ends the wait itself: it must not wait
-  /// longer for a callback that blocks.
+  /// Waits until the I/O thread ends `wait`, at the latest after `timeout`. If another thread has freed the context,
+  /// the I/O thread and the timer of `wait` no longer exist. Then this thread ends `wait` itself after `timeout`: it
+  /// must not wait longer for a callback that blocks.
   private func end(of wait: Wait<Status>, within timeout: Milliseconds?) -> Status {
     if let timeout, !clock.isManual, wait.wait(until: monotonicMilliseconds() &+ Int64(clamping: timeout)) == nil {
       submit { wait.end(.timeout) }
@@ -109,8 +109,8 @@ extension Engine {
     entry.lastPayload = nil
   }
 
-  /// Reports the end of a playback that is still closing when the context ends: its server has not answered the
-  /// teardown in time.
+  /// Called when the context ends. If the playback is not closed, or if its late teardown (`tearsDownLeft`) has not
+  /// ended, reports its end with `orphanPossible`: the server may still have the session.
   func reportUnfinished(_ entry: PlaybackEntry) {
     guard !entry.machine.isClosed || entry.tearsDownLeft else { return }
     let session = entry.machine.session
@@ -181,9 +181,9 @@ extension Engine {
     return wait.failure ?? UsherError(status)
   }
 
-  /// Ends the wait of a thread that waits for the close of the playback. The wait ends after the playback's callbacks,
-  /// so that the observers have received all events before the thread continues. In pumped mode observers run only when
-  /// the host pumps, so there the wait ends at once.
+  /// Ends the wait of a thread that waits for the close of the playback. The wait ends when no callback of the playback
+  /// is queued or running (a `destroy` does not count), so that the observers have received all events before the
+  /// thread continues. In pumped mode observers run only when the host pumps, so there the wait ends at once.
   private func endCloseWait(_ wait: Wait<Status>, _ id: PlaybackID) {
     let endsLater = calls.executor.afterCalls(of: id) {
       wait.end(.ok)
@@ -218,7 +218,7 @@ extension Engine {
 
   /// Any thread: begins to close all playbacks.
   /// - Parameter limit: how long freeing the context may wait until they are closed; 0: the default time. nil: the time
-  ///   limit of an earlier call stays valid; without such a call, the default time begins now.
+  ///   limit of an earlier call stays valid; without an earlier call, `ContextClosing.longest` limits that wait.
   package func beginClosing(within limit: Milliseconds? = nil) {
     submit(noting: { closing.noteRequest(within: limit) }) {
       guard self.closing.begin() else { return }

@@ -5,7 +5,7 @@ extension Engine {
   /// - Parameters:
   ///   - timeout: the time limit of the whole request; nil: only the limits of its steps apply.
   ///   - complete: called once with the answer. If `isBlocking` is true, it is called on the I/O thread and may only
-  ///     end a wait; otherwise on a callback thread.
+  ///     end a wait; otherwise it is called as a callback of the playback.
   /// - Returns: false if the host has asked to close the playback; then `complete` is not called.
   @discardableResult
   package func requestLicense(

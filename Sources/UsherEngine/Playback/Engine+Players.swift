@@ -123,7 +123,8 @@ extension Engine {
     submit { if self.playbacks[playback.id]?.shared === playback { self.dropPrepared(playback.id) } }
   }
 
-  /// - Returns: whether the playback is only prepared.
+  /// Drops a playback that is only prepared.
+  /// - Returns: false if the host plays the playback, or if it no longer exists; then this function does nothing.
   @discardableResult
   func dropPrepared(_ id: PlaybackID) -> Bool {
     guard let entry = playbacks[id], entry.onDrop != nil else { return false }

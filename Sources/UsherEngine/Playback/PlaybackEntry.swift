@@ -106,7 +106,8 @@ final class PlaybackEntry {
   /// The playback's entries in the token map, pinned while it plays.
   var mappedTokens: [(id: [UInt8], pin: TokenMap.Pin)] = []
   fileprivate var pending: Pending?
-  /// Called when the library drops the playback, which is only prepared: no event reports this. nil: the host plays it.
+  /// If the playback is only prepared: called when the library drops it, because no event reports this. nil: the host
+  /// plays the playback, or it was dropped.
   var onDrop: (() -> Void)?
   /// Whether the session can only begin with a licence request that the host has not made yet.
   var needsLicenseRequest: Bool { jobs.isEmpty && machine.needsLicenseRequest() }

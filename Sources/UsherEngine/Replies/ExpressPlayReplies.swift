@@ -6,7 +6,7 @@ extension SEESRequest {
     /// The reply has another message id than the request. The request fails, and the library does not use the reply's
     /// URL.
     case otherMessage
-    /// The version of the reply's format is newer than the library knows.
+    /// The `version` of the reply's format is higher than the library knows, or is not a number.
     case otherVersion
     /// The server refused. The code is 0 if the reply has no number.
     case denied(code: Int64, message: String)
@@ -55,8 +55,8 @@ extension SEESRequest {
 }
 
 extension ExpressPlayError {
-  /// Reads the error from a JSON value, from the first element of a JSON array, or from an object inside of it. In any
-  /// other text, such as a web page, looks only for the error numbers that ExpressPlay has published.
+  /// Reads the error from a JSON value, or from the first element of a JSON array; it may be in an object inside this
+  /// value. In any other text, such as a web page, looks only for the error numbers that ExpressPlay has published.
   package static func read(
     _ body: UnsafeBufferPointer<UInt8>, hiding secrets: ReplySecrets
   ) -> ExpressPlayError {

@@ -136,7 +136,7 @@ enum ReplyDecoder {
     return fields
   }
 
-  /// Returns the session token, if its characters are allowed in a header.
+  /// Returns the session token; nil if one of its characters is not allowed in a header.
   private static func token(_ value: JSONValue) -> Secret? {
     value.withString { isHeaderSafe($0) ? Secret($0) : nil } ?? nil
   }

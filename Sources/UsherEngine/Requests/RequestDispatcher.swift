@@ -24,7 +24,8 @@ final class RequestDispatcher {
   private static var connectionsAgainMost: Int { 10 }
   /// After the network changed, the servers have this time to acknowledge the requests in flight.
   private static var receiptTime: Milliseconds { 1000 }
-  /// The shortest time that a request has for its reply, if its connection was established late.
+  /// If a request has opened more than one connection, it has at least this time for its reply, counted from the
+  /// moment when one of them was established.
   private static var lateConnectionTime: Milliseconds { 1000 }
 
   private let transport: any Transport
@@ -68,7 +69,7 @@ final class RequestDispatcher {
 
   /// Sends a request, or queues it if its origin has no free permit.
   /// - Parameters:
-  ///   - timeout: the time limit, if it is shorter than the context's time-out for requests.
+  ///   - timeout: the time limit. If the context's time-out for requests is shorter, that time-out is the limit.
   ///   - longest: a longer time limit. It replaces `timeout` if the server has received the request. A value below
   ///     `timeout` has no effect.
   ///   - again: the instant from which the request opens more connections, until one is established.
@@ -110,7 +111,7 @@ final class RequestDispatcher {
   private func needsNewConnection(_ transfer: Transfer) -> Bool {
     let origin = transfer.origin
     if queue.isDistrusted(origin) { return true }
-    // If the system has no file descriptor for a new connection, use a kept connection.
+    // The origin is not distrusted. So if the system has no descriptor for a new connection, use a kept connection.
     guard transfer.request.opensSession, !transfer.lacksDescriptor else { return false }
     if queue.usableIdleSeconds(origin) == 0 { return true }
     guard !queue.keepsConnections(origin) else { return false }
@@ -410,8 +411,8 @@ final class RequestDispatcher {
     }
   }
 
-  /// Called when this thread did not run for some time: the connections that were idle may be dead, and nobody has
-  /// noticed it. All requests use new connections, until their origin has answered one of them.
+  /// Called when this thread did not run for some time: the connections that were idle may be dead, although libcurl
+  /// has not noticed it. All requests use new connections, until their origin has answered one of them.
   func hasStopped() {
     transport.dropIdleConnections()
     queue.distrustAll()

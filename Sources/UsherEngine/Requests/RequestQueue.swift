@@ -11,8 +11,8 @@ internal import UsherCore
 ///
 /// The number of permits of an origin adapts to the time in which it replies. Few connections are best for an origin
 /// that replies within a few milliseconds, but too few for one that is far away. While requests are queued, each reply
-/// adds two permits, so their number triples per round trip. A request that stalls also adds two, if urgent requests
-/// are queued.
+/// adds two permits, so their number triples per round trip. If urgent requests are queued, a request that stalls adds
+/// two permits, too.
 struct RequestQueue {
   private final class OriginQueue {
     /// The origin, in the array that the endpoint of the last request has. All requests to an endpoint share this
@@ -147,7 +147,8 @@ struct RequestQueue {
     return found
   }
 
-  /// Returns, of the origins with overdue keep-alives, the one with the fewest connections.
+  /// Returns the origin that has the fewest connections among the origins with overdue keep-alives; nil if there is
+  /// none.
   var overdueOrigin: [UInt8]? {
     var found: OriginQueue?
     for queue in origins where !queue.overdue.isEmpty && queue.connected < found?.connected ?? .max { found = queue }
@@ -260,8 +261,8 @@ struct RequestQueue {
     let hasPermit: Bool
   }
 
-  /// Takes the next request out of the queue. Urgent requests come first; among several origins, the one with the
-  /// fewest connections comes first. Returns nil if no request may be sent.
+  /// Takes the next request out of the queue. Urgent requests come first; if several origins have such requests, the
+  /// origin with the fewest connections comes first. Returns nil if no request may be sent.
   mutating func next() -> Next? {
     guard waitingCount > 0, connectedCount < connectionsMax else { return nil }
     var chosen: OriginQueue?

@@ -33,7 +33,7 @@ final class Connections {
     var repliesBefore: UInt64 = 0
     /// The number of the sweep in which the socket had its last turn.
     var sweep: UInt32 = 0
-    /// A number for the server's address; 0 if nobody has asked for it since epoll began to watch the socket.
+    /// A number for the server's address; 0 if the socket has had no turn since epoll began to watch it.
     var server: UInt64 = 0
   }
   /// The table does not read a connection's byte count before the connection has had this many turns. Most replies take

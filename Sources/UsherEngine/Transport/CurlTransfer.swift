@@ -313,7 +313,7 @@ final class CurlTransfer {
   }
 
   /// Whether another request may use the handle. For each handle, libcurl counts how often it has repeated a request
-  /// over a new connection. It never sets this count back, and after five times it repeats no more.
+  /// over a new connection. It never sets this count back, and when the count is five, it repeats no further request.
   var isReusable: Bool { attempts <= 1 }
 
   /// Why the transport or the watchdog has dropped a connection.
@@ -389,8 +389,8 @@ final class CurlTransfer {
     var status = Self.status(code)
     var fault = TLSFault.none
     if status == .tls { fault = tlsFault(code) }
-    // With TLS 1.3 the server checks the client's certificate only after the handshake of the client has ended. So its
-    // alert may arrive as an error of sending or receiving.
+    // With TLS 1.3 the server checks the client's certificate only after the handshake of the client has ended. So the
+    // server's alert may arrive as an error of sending or receiving.
     if status == .tls || code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR,
       let alert = curl_shim_tls_alert(errorText)
     {

@@ -31,11 +31,11 @@ struct NameTable {
     let name: HostAndPort
     /// The addresses as CURLOPT_RESOLVE reads them: "host:port:address,address", NUL-terminated; nil: none is known.
     var line: [UInt8]?
-    /// When the lookup that found `line` began, in monotonic milliseconds. If the network has changed since then, an
-    /// instant longer ago than `maxAge`, so that the next request begins another lookup.
+    /// When the lookup that found `line` began, in monotonic milliseconds. If the network has changed since then, this
+    /// is an instant longer ago than `maxAge`, so that the next request begins another lookup.
     var lineAskedAt: Int64 = 0
-    /// Until this instant a new lookup of the name counts as slow, because the last one failed or took long. 0: the
-    /// name does not count as slow.
+    /// Until this instant a new lookup of the name counts as slow, because the lookup before it failed or took long. 0:
+    /// the name does not count as slow.
     var slowUntil: Int64 = 0
     /// The requests that wait for the addresses, oldest first.
     var waiting: [Waiting] = []

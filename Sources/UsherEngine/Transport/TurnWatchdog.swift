@@ -95,7 +95,7 @@ final class TurnWatchdog {
     return false
   }
 
-  /// Ends the thread, if it was started, and closes the descriptor.
+  /// If the thread was started, ends it. Closes the descriptor.
   func stop() {
     if threadID != 0 {
       isStopping.store(true, ordering: .releasing)
