@@ -29,7 +29,7 @@ package struct PhaseComments {
     let machine: String
     let phase: String
     let successors: Set<String>
-    /// File and line.
+    /// The file and the line of the comment.
     let place: String
     let isWhole: Bool
   }

@@ -277,9 +277,9 @@ extension World {
     for license in 1..<nextLicense where completions[license] != 1 {
       fail("licence \(license) was completed \(completions[license] ?? 0) times")
     }
-    // If all retries of a teardown have failed, the library may leave the session: then check no more.
+    // If all retries of a teardown have failed, the library may leave the session to expire.
     guard !isLeft, failedTeardowns <= Int(setting.policy.teardownRetries) else { return }
-    // Check only sessions whose newest token the client has received: it cannot end any other session.
+    // The client can end only a session whose newest token it has received, so check only these sessions.
     for session in headEnd.alive where session.isNewestReceived {
       fail("a session of the closed playback is held at the head-end, and we had its newest token")
     }

@@ -1,4 +1,4 @@
-/// Counts of the requests, events, faults and phases that a run reached.
+/// How often each kind of request, event, fault and transition between phases occurred in a run.
 struct Coverage {
   var stories = 0
   var steps = 0

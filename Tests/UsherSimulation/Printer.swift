@@ -13,7 +13,7 @@ enum Printer {
     return String(digits)
   }
 
-  /// "3:07:09.250"
+  /// Returns a time in hours, minutes and seconds, like "3:07:09.250".
   static func time(_ at: Milliseconds) -> String {
     func two(_ value: UInt64, _ width: Int = 2) -> String {
       String(repeating: "0", count: max(0, width - "\(value)".count)) + "\(value)"

@@ -80,7 +80,7 @@ private struct Writer {
     addLateness()
   }
 
-  /// Adds the items of one player, which either plays each item for a long time or zaps through several items.
+  /// Adds the items of one player. It plays each item for a long time; before some of them it zaps through several.
   private mutating func addPlayer(_ player: UInt64) {
     var at = dice.upTo(hour / 4)
     while at < end {
@@ -114,7 +114,7 @@ private struct Writer {
     if dice.one(in: 9) { add(at + dice.upTo(500), .contentID(id)) }
     if lasts > 0 || dice.one(in: 2) { add(at + dice.upTo(500), .license(id, isRenewal: false, timeout: timeout(4))) }
     guard lasts > 0 else { return }
-    // The player requests further licences, as for key rotation or another output.
+    // The player requests further licences, as players do after key rotation or for another output.
     while dice.one(in: 3) { add(at + dice.upTo(lasts), .license(id, isRenewal: dice.one(in: 3), timeout: timeout(3))) }
     switch dice.upTo(3) {
     case 0:

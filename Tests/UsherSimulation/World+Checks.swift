@@ -96,7 +96,8 @@ extension World {
   /// 10 s.
   private var slack: Milliseconds { story.setting.perOrigin < 64 ? 10_000 : 100 }
 
-  /// Called when the library has sent a keep-alive, or has asked the host for a payload or for a heartbeat.
+  /// Call this when the library has sent a keep-alive, or has asked the host for a payload or for a heartbeat. Records
+  /// a violation if this is late.
   func beat(_ play: Play) {
     guard let last = play.lastBeat else { return }
     if now > max(last + play.beatPeriod, play.pauseUntil) + slack, !isLate { late(play, last) }

@@ -128,7 +128,7 @@ extension World {
   private func latency(_ call: Call, _ leg: UInt64) -> Milliseconds {
     let most = story.setting.latency
     let chance = chance(call, leg)
-    // The network delays one request in 61.
+    // If the story has faults, the network delays one request or reply in 61 by up to 4 s.
     return most == 0
       ? 0 : chance % 61 == 0 && !story.setting.isFaultless ? chance / 61 % 4000 : chance / 61 % (most + 1)
   }

@@ -88,7 +88,7 @@ static void each_call(int most) {
     /* The first run of each walk is not counted: in it, libcurl and its libraries allocate memory that they never
        free. */
     walks[walk]();
-    /* From here on, so in the second run of this walk, fail_seen() counts the calls of each kind. */
+    /* From here on fail_seen() counts the calls of each kind, that is, the calls in the second run of this walk. */
     fail_nth(FAIL_MEMORY, none_fails, 0);
     walks[walk]();
     fail_stop();
@@ -207,8 +207,8 @@ static void context_ends_without_threads(void) {
 }
 
 /* The callbacks of some playbacks block, and the system starts no further callback thread. The log reports this once,
- * although the library tries again. Then the context is freed. As soon as threads start again, the other callbacks run,
- * although the first one still blocks. */
+ * although the library tries again. Then the context is freed. As soon as threads start again, the callbacks of the
+ * other playbacks run, although the first callbacks still block. */
 enum { PLAYBACKS = 8 }; /* more than the callback threads that run already when the first callback blocks */
 static int blocks, is_freeing, may_go_on, went_on, closed_before;
 static int runs_io_thread(void) {

@@ -252,7 +252,8 @@ static void after_free(void) {
     }
 }
 
-/* When the host replaces the hooks, a question of the old hooks stays open. */
+/* When the host removes the hooks, an open question of these hooks can still be answered. Then the host passes hooks of
+   several sizes; the library refuses wrong ones. */
 static void replaced(void) {
   struct scene s = scene(USHER_HOOK_HEADERS, 0);
   usher_delegate_hooks hooks = USHER_DELEGATE_HOOKS_INIT;

@@ -103,7 +103,7 @@ class HeadEnd:
         ]
         command += ["--enforced", "fairplay", "--key", f"{KID}:{KEY}", "--ready-file", str(ready)]
         command += ["--journal-tokens"]  # hosts look for the headers that they set
-        command += ["--set", "token_form=mixed"]  # UUIDs, 12 letters, 13 digits; the stories also have JWTs
+        command += ["--set", "token_form=mixed"]  # tokens are UUIDs, 12 letters or 13 digits; the stories use JWTs too
         path = [os.environ.get("PYTHONPATH", ""), str(ROOT / "bindings" / "python" / "src")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
         self.log = folder / "headend.txt"

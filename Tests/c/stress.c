@@ -1,8 +1,9 @@
 /*
- * stress.c - for USHER_TEST_SECONDS (5), eight threads call random functions of the whole API with random handles, some
- * of them stale, and close and free objects at random. The process does not crash or hang, each destroy runs exactly
- * once, no session is left, and each thread calls every function. USHER_TEST_SEED makes the same random choices again;
- * the threads may still run in another order. stress_steps.h has the steps, and stress.h the parts that they share.
+ * stress.c - for USHER_TEST_SECONDS seconds, eight threads call random functions of the whole API with random handles,
+ * some of them stale, and close and free objects at random. The process does not crash or hang, each destroy runs
+ * exactly once, no session is left, and each thread calls every function. With the same USHER_TEST_SEED the test makes
+ * the same random choices; the threads may still run in another order. stress_steps.h has the steps, and stress.h the
+ * parts that they share.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -38,7 +39,7 @@ static void run_threads(struct dice d) {
     usher_context_advance((usher_context *)look(&contexts[MANUAL]), 20, 0);
   }
   for (index = 0; index < THREADS; index++) before[index] = get(&busy[index]);
-  until = now_s() + 13 * patience(); /* no call takes so long */
+  until = now_s() + 13 * patience(); /* every call returns within this time */
   do {
     sleep_ms(20);
     usher_context_advance((usher_context *)look(&contexts[MANUAL]), 20, 0);

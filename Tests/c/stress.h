@@ -70,7 +70,7 @@ static void *pick(struct dice *d, void *volatile *slots, uint32_t count) {
   uint32_t kind = roll(d, 40);
   if (kind == 0) return NULL;
   if (kind == 1) return (void *)(uintptr_t)d->state;
-  if (kind == 2) return look(&players[roll(d, SLOTS)]); /* perhaps of the wrong kind */
+  if (kind == 2) return look(&players[roll(d, SLOTS)]); /* this handle may be of the wrong kind */
   return look(&slots[roll(d, count)]);
 }
 #define CONTEXT ((usher_context *)pick(d, contexts, CONTEXTS))

@@ -265,7 +265,7 @@ void ssp_v2_stop_then_teardown() {
   tell(held() == 0, "SSP V2: a second stop with teardown frees the slot, too");
 }
 
-/* A context without a delegate. */
+/* Two players play clear streams in a context without a delegate. */
 void clear_streams() {
   usher::context context;
   auto one = context.new_player(), two = context.new_player();

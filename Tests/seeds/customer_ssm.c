@@ -79,7 +79,7 @@ static void observer(const usher_event *event, void *user_data) {
   printf("%s\n", usher_event_name(event->type));
 }
 
-/* A renewed licence for the CDM. */
+/* Called with each renewed licence, which a real application gives to its CDM. */
 static void renewed(usher_playback *playback, const usher_response_info *ckc, uint64_t tag, void *user_data) {
   (void)playback, (void)tag, (void)user_data;
   printf("renewed: CKC of %d bytes\n", (int)ckc->data_size);

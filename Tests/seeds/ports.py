@@ -50,8 +50,8 @@ class Host:
         self._process.stdin.flush()
 
     def says(self, *beginnings: str) -> list[str]:
-        """Waits until the port has printed, since the last call, a line for each of these beginnings. Returns these
-        lines."""
+        """Waits until the port has printed a line for each of these beginnings. Returns these lines. Only lines after
+        those of the previous call count."""
         with self._changed:
             assert self._changed.wait_for(lambda: self._ended or self._found(beginnings), PATIENCE_S), (
                 f"{self.who} does not say {beginnings}; it said {self._lines}"

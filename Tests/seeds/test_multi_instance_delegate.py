@@ -53,7 +53,7 @@ def test_clearStreams_onTwoPlayers_needNoDelegate(
 def test_encryptedAndClearStream_oneTokenIsEnough(
     headend: HeadEnd, ports: Ports, clips: list[Clip], language: str
 ) -> None:
-    """One player plays an encrypted stream, whose token the host has set, and the other player a clear stream, for
+    """One player plays an encrypted stream, whose token the host has set. The other player plays a clear stream, for
     which the host sets neither token nor content id."""
     with start(ports, language, headend, "library") as host:
         content_token = token(headend, clips[1], "library")

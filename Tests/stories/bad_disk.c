@@ -1,7 +1,8 @@
 /*
  * bad_disk.c - a preloaded library that makes a disk slow, broken or full. Each call of fdatasync() adds a byte to the
- * file that BAD_DISK_LOG names. While the file that BAD_DISK_SLOW names exists, fdatasync() does not return; while the
- * one of BAD_DISK_BROKEN exists, it fails with EIO; while the one of BAD_DISK_FULL exists, pwrite() fails with ENOSPC.
+ * file that BAD_DISK_LOG names. Three more variables name files. While the file of BAD_DISK_SLOW exists, fdatasync()
+ * does not return. While that of BAD_DISK_BROKEN exists, fdatasync() fails with EIO. While that of BAD_DISK_FULL
+ * exists, pwrite() fails with ENOSPC.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -40,7 +40,8 @@ def stage_factory(
 ) -> Iterator[StageFactory]:
     """Returns a function that makes stages: ``stage_factory(headend={…settings}, **context_options)``.
 
-    At the end of the story, the head-ends must hold no session, and their journals must have no violation.
+    At the end of the story, the head-ends must hold no session, and their journals must have no violation, unless a
+    marker of the story allows it.
     """
     stages: list[Stage] = []
 
@@ -72,7 +73,7 @@ def stage_factory(
 
     deadline = time.monotonic() + REAL_TIMEOUT_S
     while registry.count() and time.monotonic() < deadline:
-        threading.Event().wait(0.002)  # a background thread ends a context that was freed in a callback
+        threading.Event().wait(0.002)  # a context freed in a callback ends later, on a background thread
     assert registry.count() == 0, "C's destroy has not run for every user_data"
 
 

@@ -2,7 +2,7 @@
 
 Reads one line of JSON: the head-end's URLs, a content token and the options of the context. Prints "playing" when the
 session has started. After that each line of input is a command. A number moves the clock of the context by this many
-milliseconds; then the host prints "moved", and the texts of the events JOURNAL_ERROR since the last command. "fork"
+milliseconds; then the host prints "moved", and the texts of the events JOURNAL_ERROR since the previous command. "fork"
 makes a child process, which prints "forked" and lives until its standard input ends.
 """
 

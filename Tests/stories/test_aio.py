@@ -87,7 +87,7 @@ async def test_payloadAndRenewed_asCoroutines_renew(stage: AioStage) -> None:
 @story
 async def test_loop_busyForMinutes_sessionIsKeptAlive(stage: AioStage) -> None:
     await (await stage.play()).wait_session()
-    for _ in range(3):  # the event loop does not run during these three
+    for _ in range(3):  # the body has no await, so the event loop does not run
         stage.context.blocking.settle(0, ANY, 5000)
         stage.headend.advance(60_000)
         stage.context.blocking.advance(60_000)

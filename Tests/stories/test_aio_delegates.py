@@ -142,8 +142,8 @@ async def test_step_answeredLaterFromAnotherThread_goesOn(stage: AioStage) -> No
 
 @story(headend=NO_SESSIONS)
 async def test_step_stillRunningWhenThePlaybackCloses_isLetGo(stage: AioStage) -> None:
-    """If a playback closes while a hook coroutine runs, its request fails with ClosedError; a later answer has no
-    effect (protocol.md: Races)."""
+    """If a playback closes while a hook coroutine runs, the request that needs the hook fails with ClosedError. The
+    answer of the hook then has no effect (protocol.md: Races)."""
     go = asyncio.Event()
 
     class Own(usher.aio.CommonDelegate):
@@ -334,7 +334,7 @@ async def test_customer_coroutineThatRaises_failed(stage: AioStage) -> None:
 
 @story()
 async def test_preparedItem_inAsyncio_hasItsToken(stage: AioStage) -> None:
-    """The connection is open and the token callback has answered before the play
+    """The host prepares an item before it plays it. Then the library asks for the token once, before the play
     (delegates.md: Prepare the next item)."""
     asked: list[tuple[object, object]] = []
 

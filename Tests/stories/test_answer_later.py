@@ -129,8 +129,8 @@ def test_answer_fromAnotherThread_isUsed(asking: Asking) -> None:
 def test_answered_forWhoGoesOnBecauseOfTheAnswer_isTrue(
     asking: Asking, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answer may wake another thread, which reads `answered` before answer() returns. `answered` must already be
-    True then."""
+    """The answer may wake another thread, which reads `answered` before answer() or fail() returns. Even so early,
+    `answered` must be True."""
     asked, seen = asking(), []
     name = f"usher_complete_{asked.kind}"
     tell = getattr(ffi.lib, name)
@@ -139,7 +139,7 @@ def test_answered_forWhoGoesOnBecauseOfTheAnswer_isTrue(
     def complete(*arguments: Any) -> None:
         tell(*arguments)
         reader.start()
-        reader.join(0.05)  # at most 50 ms: the reader may wait for the thread that answers
+        reader.join(0.05)  # not longer: the reader may wait until this thread has answered
 
     monkeypatch.setattr(ffi.lib, name, complete)
     getattr(asked.request, how)(*[asked.good] * (how == "answer"))

@@ -202,7 +202,7 @@ def test_clip_withoutEncryption_hasNoKeyIDs(clip: Callable[..., Path]) -> None:
 
 
 def test_fragmentedCBCS_ofShakaPackager_isRead() -> None:
-    """The library reads fragmented files with cbcs, each an initialisation segment and the first segment after it."""
+    """The library reads fragmented files with cbcs. Each file has an initialisation segment and one media segment."""
     for content in (CONTENT, PREVIEW):
         for name, key in zip(("video", "audio"), content.keys, strict=False):
             if name not in content.files:
@@ -261,8 +261,8 @@ def test_file_thatIsMalformed_isRefusedInWords(data: bytes, words: str) -> None:
 
 
 def test_reader_thatRaises_isHeard() -> None:
-    """The host's read function raises an exception, which the host gets back; or it returns too many bytes, and the
-    host gets an error."""
+    """If the host's read function raises an exception, the host gets this exception. If the function returns too many
+    bytes, the host gets CallbackError."""
 
     def broken(offset: int, size: int) -> bytes:
         raise OSError("the disk is gone")

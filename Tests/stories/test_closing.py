@@ -104,8 +104,8 @@ def test_contextFreed_afterACloseThatTimedOut_doesNotWaitAgain(stage_factory: St
 @pytest.mark.leaves_session
 @pytest.mark.parametrize("head_end", ["mute", "resets"])
 def test_contextFreed_withoutAClose_endsInTheTimeOfItsTeardowns(stage_factory: StageFactory, head_end: str) -> None:
-    """The host frees the context and has not closed it before. The head-end does not reply to the teardown, or resets
-    each connection. The call returns after twice `teardown_timeout_ms`, and reports the end of the
+    """The host frees a context that it has not closed. The head-end does not reply to the teardown, or resets each
+    connection. usher_context_free() returns after about twice `teardown_timeout_ms`, and reports the end of the
     playback."""
     stage = stage_factory(clock="system")
     playback = stage.play(tag="a", teardown_timeout_ms=300)
@@ -165,8 +165,8 @@ def test_beginClose_whileTheHeadEndIsMute_saysSoAtTheTimeLimit(stage: Stage) -> 
 
 @pytest.mark.leaves_session
 def test_contextFreed_afterContextClosed_doesNotWait(stage: Stage) -> None:
-    """CONTEXT_CLOSED reports that the time limit has passed while a teardown has no reply. On the manual clock, too,
-    usher_context_free() then does not wait for the reply."""
+    """CONTEXT_CLOSED reports that the time limit has passed while a teardown has no reply. After this event
+    usher_context_free() does not wait for the reply, even if the clock is manual."""
     stage.play(tag="a")
     stage.settle()
     stage.headend.faults.add("teardown", Fault.stall("before"), always=True)
@@ -237,7 +237,7 @@ def test_contextClosed_afterARefusedTeardown_waitsForTheReplyWithANewerToken(sta
 
 
 class Slow(usher.CommonDelegate):
-    """A delegate whose hooks answer later or never."""
+    """A delegate whose hooks never answer."""
 
     def certificate(self, call: Any) -> Any:
         return usher.LATER

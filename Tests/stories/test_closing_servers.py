@@ -58,7 +58,7 @@ class ClosingHandler(socketserver.BaseRequestHandler):
                 self.request.sendall(self.message(upstream))
                 if self.server.is_closing:
                     break
-        time.sleep(self.server.pause_s)  # the subject of these stories
+        time.sleep(self.server.pause_s)  # in this time the client may send its next request
         # With this option the system ends the connection with a reset (RST), not in the usual way (FIN).
         self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 

@@ -21,7 +21,7 @@ PAUSE_MS = 11_250
 
 @pytest.fixture
 def stage(stage_factory: StageFactory) -> Stage:
-    """The head-end has no page at `/`, so that the journal has the requests for it."""
+    """The head-end has no page at `/`, so that the journal has the requests for `/`."""
     return stage_factory(headend={"control": False})
 
 
@@ -115,7 +115,7 @@ def test_connectAhead_calledAgain_replacesTheTime(stage: Stage) -> None:
 
 
 def test_connectAhead_whileOtherRequestsUseTheConnection_sendsNothing(stage: Stage) -> None:
-    """The replies to other requests show that the connection is ready."""
+    """The reply to another request shows that the connection works, so the library sends the next `HEAD /` later."""
     delegate = stage.delegate()
     delegate.connect_ahead(usher.OFF)
     stage.settle()
@@ -142,8 +142,8 @@ def test_connectAhead_atAServerThatNamesItsTime_usesThisTime(stage: Stage) -> No
 
 def test_setup_atAServerThatClosesIdleConnectionsSoon_usesANewConnection(stage: Stage) -> None:
     """The server closes a connection after two idle seconds, and says so. If it closes the connection while a set-up is
-    on its way, nobody knows whether it executed the set-up, and the library must not repeat it. So a set-up uses a new
-    connection. A licence request uses a kept connection, since the library may repeat it."""
+    on its way, the library cannot know whether the server executed the set-up, and must not repeat it. So a set-up uses
+    a new connection. A licence request uses a kept connection, since the library may repeat it."""
     stage.headend.faults.add("*", Fault.header("Keep-Alive", "timeout=2"), always=True)
     delegate = stage.delegate()
     for _ in range(3):
@@ -154,7 +154,7 @@ def test_setup_atAServerThatClosesIdleConnectionsSoon_usesANewConnection(stage: 
 
 
 def test_connectAhead_atAServerThatIsDown_changesNothing(stage: Stage) -> None:
-    """The request fails without an event. When the server is back, the play opens its connection itself."""
+    """If the server is down, `HEAD /` fails without an event. A play after the server is back opens a connection."""
     with Door(stage.headend.url) as door:
         door.set(State.REFUSING)
         delegate = stage.delegate(
@@ -228,7 +228,8 @@ def test_furtherConnections_toAServer_continueTheTLSSessionOfTheFirst(
 
 
 def test_connection_afterTheNetworkChanged_continuesItsTLSSession(stage_factory: StageFactory) -> None:
-    """The library closes its idle connections; the next one needs no full handshake."""
+    """When the network changes, the library closes its idle connections. The next connection to the server needs no
+    full handshake."""
     authority = Authority("localhost")
     stage = stage_factory(headend={"control": False}, ca_file=str(authority.ca_file))
     with Door(stage.headend.url, tls=authority.server_context()) as door:

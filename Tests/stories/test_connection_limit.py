@@ -75,8 +75,8 @@ def test_heartbeats_whereAnswersComeButSlowly_waitHalfASecondAtMost(stage_factor
 
 
 def test_teardowns_toAServerThatHangs_areAllSentWithinSeconds(stage_factory: StageFactory) -> None:
-    """A server does not reply to 200 teardowns. The library allows more requests in flight to this server, and so sends
-    all teardowns within two seconds."""
+    """A server does not reply to 200 teardowns. Each second the library raises the number of requests that may be in
+    flight to this server, and so sends all teardowns within two seconds."""
     stage = stage_factory(headend={"limit": 200})
     playing(stage, *[f"screen {number}" for number in range(200)])
     stage.headend.faults.add("teardown", Fault.stall("after"), always=True)

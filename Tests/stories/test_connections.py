@@ -70,8 +70,8 @@ def test_setup_thatTheLastConnectionTookAlong_mayHaveLeftAnOrphan(lib: Any) -> N
 
 @pytest.mark.parametrize("first", ["connect_timeout_ms", "http_timeout_ms"])
 def test_connection_thatIsNotMadeInTime_isATimeOut(lib: Any, first: str) -> None:
-    """The server accepts the TCP connection, but never answers the TLS handshake; set-up fails with TIMEOUT, whichever
-    time limit passes first (protocol.md: When it fails), and the server cannot hold a session."""
+    """The server accepts the TCP connection, but never answers the TLS handshake. Set-up fails with TIMEOUT, whichever
+    time limit is shorter. The error says that the server holds no session (protocol.md: When it fails)."""
     limits = {"connect_timeout_ms": 60_000, "http_timeout_ms": 60_000, first: 300}
     errors: list[usher.UsherError | None] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:

@@ -214,7 +214,7 @@ def test_heartbeats_afterAConnectionThatEnded_openNewOnesOnlyUntilOneReplies(
     delegate = stage.delegate(license_url=url, ssm_url=url)
     screens(stage, 8, delegate)
     stage.settle()
-    before = counting.connections  # a set-up opens a new one until the server is known to keep connections
+    before = counting.connections  # until the server is known to keep connections, set-ups open new ones
     assert before <= 8
     counting.drops = 1
     stage.advance(62_000)

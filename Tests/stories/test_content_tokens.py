@@ -242,7 +242,7 @@ def test_lateToken_neverGiven_failsAfter5s(stage: Stage) -> None:
 
 @pytest.mark.parametrize(("wait_ms", "wanted_ms"), [(200, 200), (usher.OFF, 0), (60_000, 60_000)])
 def test_lateToken_waitedForAsLongAsToldTo(stage: Stage, wait_ms: int, wanted_ms: int) -> None:
-    """`token_wait_ms` is the time that the library waits for a token; OFF means no wait
+    """The library waits `token_wait_ms` for a token. If the option is OFF, the library does not wait
     (delegates.md: Content tokens that come late, or go stale)."""
     wait_for_token(stage, token_wait_ms=wait_ms)
     if wanted_ms:

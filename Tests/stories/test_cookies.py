@@ -91,7 +91,7 @@ def test_cookieOfOneServer_isNotSentToAnotherPort(stage_factory: StageFactory, h
 
 
 def test_cookies_ofAnotherContext_areNotSent(stage_factory: StageFactory) -> None:
-    """A context that has ended has set a cookie; a new context of the same process begins without cookies."""
+    """A server sets a cookie in one context. After this context has ended, a new context begins without cookies."""
     first = stage_factory(keep_cookies=True)
     first.headend.faults.add("*", Fault.header("Set-Cookie", "node=7; Path=/"), always=True)
     play(first).close()

@@ -375,8 +375,9 @@ def test_customer_withoutALicence_saysWhy(
     ],
 )
 def test_customer_withoutALicence_namesTheServerThatFailed(stage: Stage, answer: Any, origin: usher.Origin) -> None:
-    """The host answers without a licence; the origin of the error is the server that the answer names, the licence
-    server if the answer names none, and the host itself if no server failed (delegates.md: Customer SSM)."""
+    """The host answers without a licence. If the answer has the status or code of a server, the origin of the error is
+    the server that the answer names, by default the licence server. Otherwise the origin is LOCAL
+    (delegates.md: Customer SSM)."""
     playback = play(stage, Portal(stage, answer))
     with pytest.raises(usher.UsherError) as caught:
         playback.get_license(FAIRPLAY, b"spc")
@@ -395,7 +396,7 @@ def test_waitSession_beforeTheFirstLicenceRequest_isRefusedAtOnce(stage: Stage) 
         try:
             assert "the session begins with the first licence request" in str(refused.exception(10))
         finally:
-            stage.advance(5000)  # ends the wait if the call was not refused
+            stage.advance(5000)  # if the library has not refused the call, this ends its wait
     license = playback.request_license(FAIRPLAY, b"spc")
     stage.settle()
     with ThreadPoolExecutor(1) as pool:

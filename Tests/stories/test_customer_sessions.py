@@ -184,8 +184,8 @@ def test_heartbeat_withoutAnAnswer_isTriedAgainAfterItsTime(stage: Stage) -> Non
 
 
 def test_heartbeat_answersLater_isDoneThen(stage: Stage) -> None:
-    """The host may answer a heartbeat after its callback heartbeat() has returned. A late answer does not move
-    the next heartbeat: it is due one period after this one was due (customer SSM page)."""
+    """The host may answer a heartbeat after its callback heartbeat() has returned. A late answer does not
+    delay the next heartbeat, which is due one period after this heartbeat was due (customer SSM page)."""
     portal = Portal(stage, BEATS)
     calls: list[usher.SessionCall] = []
     portal.heartbeats = [lambda call: calls.append(call) or usher.LATER]

@@ -64,7 +64,7 @@ class Host:
         self.process.wait()
 
     def end_input(self) -> None:
-        """Ends the child processes of the host, too."""
+        """Closes the pipes of the host. Child processes of the host read the end of their input, and end."""
         for stream in (self.process.stdin, self.process.stdout):
             assert stream is not None
             stream.close()
@@ -158,8 +158,8 @@ def test_hostKilledAfterHeartbeats_teardownHasTheNewestToken(
 def test_livingHost_withTheSameJournal_keepsItsSession(
     stage_factory: StageFactory, headend_factory: Callable[..., HeadEnd], host: Callable[..., Host], journal: Path
 ) -> None:
-    """Two hosts use one journal at the same time. The second one does not touch the session of the first one; after the
-    death of both, the third one gives both slots back."""
+    """Two hosts and a context use one journal at the same time; none of them touches the sessions of the others. After
+    all have ended, the next context gives the slots of both hosts back."""
     headend = headend_factory(limit=3, period_s=60)
     first, second = host(headend), host(headend)
     stage = stage_factory(headend, journal_file=journal, **CLEAR)
@@ -237,7 +237,8 @@ def test_itemsClosedOrReplacedDuringTheWait_areNotSetUp(
 def test_serverNoLongerKnowsTheSession_hostIsTold_andTheItemPlays(
     stage_factory: StageFactory, headend: HeadEnd, host: Callable[..., Host], journal: Path
 ) -> None:
-    """The session of the dead host has ended at the head-end, for example because somebody else tore it down."""
+    """The head-end answers the teardown of the dead host's session with 1006 (unknown session). The library reports
+    this in RECOVERED_SLOT, and does not try again."""
     host(headend).kill()
     headend.faults.add("teardown", Fault.error(1006, processed=True))
     stage = stage_factory(headend, journal_file=journal, **CLEAR)
@@ -278,7 +279,8 @@ def test_serverIsAway_recordStaysForTheNextStart(
 def test_contextFreedBeforeTheTeardownIsAnswered_nextContextGivesTheSlotBack(
     stage_factory: StageFactory, headend: HeadEnd, journal: Path
 ) -> None:
-    """The server does not answer while the host ends. The journal keeps the session for the next start."""
+    """The head-end does not answer the teardown while a context closes. The next context with the same journal tears
+    the session down."""
     stage = stage_factory(headend, journal_file=journal, **CLEAR)
     play(stage)
     stage.settle()
@@ -489,7 +491,7 @@ def test_journalOnAFullOrReadOnlyDisk_isReported(tmp_path: Path, options: str, t
 def test_journalOptions_thatDoNotFit_areRefused(
     lib: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], text: str
 ) -> None:
-    """The host does not say how tokens are protected at rest, or says it wrongly. The library makes no file."""
+    """The options of the journal are incomplete, contradict each other or are malformed. The library makes no file."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(usher.InvalidArgumentError) as caught:
         usher.Context(**options)

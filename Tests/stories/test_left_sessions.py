@@ -73,8 +73,8 @@ def test_teardown_afterAStop_isSentOnce(stage: Stage, tear_down: Ending) -> None
 
 
 def test_closeTwice_afterATeardown_doesNothing(stage: Stage) -> None:
-    """The host closes a playback twice. The mode of the first close counts, with one exception: after a close with
-    LEAVE, a close with TEARDOWN tears the session down."""
+    """After a close with TEARDOWN, further calls that close the playback or stop the player do nothing, whatever their
+    mode. The library sends one teardown."""
     playback = play(stage)
     licence(playback)
     playback.close(T)

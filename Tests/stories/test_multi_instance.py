@@ -347,8 +347,8 @@ def test_keysOfAnotherContent_whileTheItemsTokenIsAwaited_waitForItsSession(stag
 @pytest.mark.parametrize("status", [401, 403])
 def test_deniedToken_ofTheItem_isReplacedByTheCallback_onceForAll(stage: Stage, named: bool, status: int) -> None:
     """The server denies three licence requests for the same content. Either the playback and two of the requests name
-    it, or only the three requests do. The library asks the token callback only once, and sends each request once more
-    (delegates.md: Content tokens that come late, or go stale)."""
+    this content, or only the three requests do. The library asks the token callback only once, and sends each request
+    once more (delegates.md: Content tokens that come late, or go stale)."""
     asked: list[usher.TokenRequest] = []
     delegate = multi(stage, token_callback=lambda request: asked.append(request) or usher.LATER)  # type: ignore[func-returns-value]
     delegate.tokens["movie"] = stage.headend.content_token("viewer", "movie")

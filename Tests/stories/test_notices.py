@@ -51,8 +51,8 @@ def limited(stage_factory: StageFactory) -> Stage:
 
 
 def setups(stage: Stage, skipped: int = 0) -> list[int]:
-    """Leaves out the first `skipped` set-ups. Returns when each of the other set-ups arrived at the head-end, in ms
-    after the first of them."""
+    """Returns the times at which set-ups arrived at the head-end, without the first `skipped` set-ups. The times are in
+    ms after the first of these arrivals."""
     times = [entry.at_ms for entry in stage.sent("setup")[skipped:]]
     return [time - times[0] for time in times]
 

@@ -66,7 +66,7 @@ CKC = b"\0\0\0\1" + NOISE[:20] + len(NOISE).to_bytes(4, "big") + NOISE
 MESSAGE = b"\x08\x02\x12" + bytes([len(NOISE)]) + NOISE
 BINARY = ("", "application/octet-stream", "application/vnd.example.license")
 TAKEN = {"true": lambda true: true, "with a mark": lambda true: b"\xef\xbb\xbf" + true}
-"""Bodies with the right reply."""
+"""Bodies that the library accepts: the right reply, without and with a byte order mark."""
 CONFIRMED = {"empty": b"", "blanks": b" \r\n", "code 0": b'{"errorCode":0}', "an object": b"{}"}
 """Bodies that confirm a heartbeat or a teardown, and contain no token and no licence."""
 FOREIGN: dict[str, Callable[[bytes], bytes]] = {
@@ -204,7 +204,8 @@ def play(stage: Stage, number: int, **options: Any) -> usher.Playback:
 
 
 def end(stage: Stage, playback: usher.Playback, number: int, odd: Odd) -> list[usher.Event]:
-    """Closes the playback, checks whether the head-end still holds its session, and returns its events."""
+    """Closes the playback, and returns its events. Checks that they tell the host if the head-end still holds the
+    session."""
     playback.close()
     stage.advance(8_000)
     events = stage.events.all(tag=number)
@@ -416,8 +417,8 @@ def test_widevineRenewal_answeredOddly_reachesTheCDMOnlyIfItIsOne(stage_factory:
 @pytest.mark.parametrize("operation", ["entitlement", "token"])
 def test_loaderServer_answeredOddly_bringsAKeyOnlyIfItIsTheRightReply(odd_stage: Stage, operation: str) -> None:
     """The loader asks the entitlement server for the token URL, and sends the SPC to this URL. The operation `token` is
-    the second of these requests. The right reply to it is the bytes of a test CKC. The library does not know the form
-    of these bytes, so it takes them for a CKC only if they have no byte order mark and are sent as binary data."""
+    the second of these requests. The right reply to `token` is the bytes of a test CKC. The library does not know the
+    form of these bytes, so it takes them for a CKC only if they have no byte order mark and are sent as binary data."""
     fps.ready(odd_stage)
     cdm = fps.CDM()
     fps.loader(odd_stage, cdm, route=usher.Route.ENTITLEMENT, entitlement_url=odd_stage.headend.entitlement_url)

@@ -11,8 +11,8 @@ E = usher.EventType
 
 
 def test_delegates_withDifferentOptions_playSideBySide_eachByItsOwn(stage_factory: StageFactory) -> None:
-    """Two delegates share one context. The first delegate sets every option; the second sets no option, so it has the
-    defaults."""
+    """Two delegates share one context. The host sets six options of the first delegate and no option of the second, so
+    the second has the defaults."""
     stage = stage_factory(headend={"period_s": 60, "limit": 9})
     own = stage.delegate(
         extra_headers="X-Own: 1",

@@ -53,7 +53,7 @@ class SignInProxy(Door):
         return is_good
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Target | None:
-        """HTTP. The caller has read the first byte of the request: the `C` of CONNECT."""
+        """Reads an HTTP request. The caller has already read its first byte, the `C` of CONNECT."""
         head = await reader.readuntil(b"\r\n\r\n")
         sign_in = b"Proxy-Authorization: Basic " + base64.b64encode(f"{NAME}:{PASSWORD}".encode())
         refusal = b"HTTP/1.1 407 Sign in\r\nProxy-Authenticate: Basic realm=p\r\nContent-Length: 0\r\n\r\n"
@@ -63,7 +63,7 @@ class SignInProxy(Door):
         return host, int(port)
 
     async def _socks4(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Target | None:
-        """SOCKS 4 and 4a."""
+        """Reads a request of SOCKS 4 or 4a. The caller has already read its first byte."""
         head = await reader.readexactly(7)  # the command, the port, the address
         port, address = int.from_bytes(head[1:3], "big"), head[3:]
         name = await reader.readuntil(b"\0")
@@ -73,7 +73,7 @@ class SignInProxy(Door):
         return (host, port) if self._answer(writer, is_good, b"\0\x5a" + bytes(6), b"\0\x5b" + bytes(6)) else None
 
     async def _socks5(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Target | None:
-        """RFC 1928, with the sign-in of RFC 1929."""
+        """Speaks SOCKS 5 (RFC 1928), with the sign-in of RFC 1929."""
         methods = await counted(reader)
         self.offered |= set(methods)
         if not self._answer(writer, 2 in methods, b"\x05\x02", b"\x05\xff"):
@@ -127,8 +127,8 @@ def test_proxy_withNameAndPassword_getsEveryRequest(
 
 @pytest.mark.parametrize("scheme", ["http", "socks5h"])
 def test_proxy_withAWrongPassword_failsTheSetup(stage_factory: StageFactory, proxy: SignInProxy, scheme: str) -> None:
-    """Set-up fails, with 407 if the proxy speaks HTTP, and no request arrives (network.md: Proxies). The
-    error does not show the password."""
+    """The password in the URL of the proxy is wrong. Set-up fails, and no request arrives (network.md: Proxies). If the
+    proxy speaks HTTP, the error has the status 407. The error does not show the password."""
     stage = stage_factory(headend={"tls": True}, proxy=f"{scheme}://{NAME}:wrong-password-2@127.0.0.1:{proxy.port}")
     with pytest.raises(usher.TransportError) as caught:
         stage.play().wait_session()

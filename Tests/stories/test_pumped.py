@@ -73,8 +73,8 @@ class Witness:
 
 @pytest.fixture
 def destroys(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[int]]:
-    """Counts how often the library called destroy for each user_data. Only stages that are made after this fixture
-    count."""
+    """Counts how often the library calls destroy for each user_data of the stages that are made after this fixture. At
+    the end, no count may be above 1."""
     counted: Counter[int] = Counter()
 
     def destroy(number: int | None) -> None:

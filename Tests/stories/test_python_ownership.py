@@ -64,7 +64,8 @@ def test_delegateThatWasFreed_isRefused(stage: Stage) -> None:
 
 
 class Closing(usher.Context):
-    """A context that another thread closes directly after the property `closed` of the context has returned False."""
+    """A context that closes when the bindings read its property `closed`, which still returns False. So the context
+    closes as if another thread did it directly after the bindings had read the property."""
 
     closes_next = False
 
@@ -180,8 +181,8 @@ def test_syncPlayback_thatNobodyKeeps_isFreedWithoutAWait(stage: Stage) -> None:
 
 
 def test_context_thatNobodyKeeps_isFreed(stage_factory: StageFactory, headend: HeadEnd) -> None:
-    """The garbage collector frees a context that has no references. The library tears the session of the context down,
-    and then holds no user_data."""
+    """The host closes its playback, and drops all references to the context without closing it. The garbage collector
+    frees the context with a ResourceWarning, and the bindings then hold no user_data."""
     context = usher.Context(proxy="")
     delegate = usher.SSPDelegate(context, license_url=headend.license_url("clearkey"), ssm_url=headend.ssm_url)
     events: list[usher.EventType] = []

@@ -227,7 +227,7 @@ def test_licence_closedWhileTheCallbackIsAsked_isClosed(stage: Stage) -> None:
 
 
 def test_licence_deniedMuchLater_asksAgain(plain: Stage) -> None:
-    """The library asks for a fresh token once per request: if a later request is denied, it asks again."""
+    """The library asks for a fresh token once per request: if a later request is denied, the library asks again."""
     tokens = Tokens(plain)
     playback = played(plain, tokens, ssm_url=None)
     for _ in range(2):
@@ -305,8 +305,8 @@ def test_setup_deniedAndNoFreshToken_isTheServersError(stage: Stage) -> None:
 
 
 def test_setup_closedWhileTheCallbackIsAsked_ends(stage: Stage) -> None:
-    """The playback closes while the question is open and no session exists yet. It closes at once, and a later answer
-    has no effect (protocol.md: Races)."""
+    """The host closes the playback before the token callback has answered and before a session exists. The close does
+    not wait for the answer, and a later answer has no effect (protocol.md: Races)."""
     tokens = Tokens(stage, hold=True)
     stage.headend.faults.add("setup", Fault.status(401))
     playback = played(stage, tokens)

@@ -99,7 +99,8 @@ def test_contextRefused_forAFileThatIsMissing_namesTheOption(lib: Any) -> None:
 
 
 def test_argument_refusedOfAFunctionWithoutContext_hasTheGeneralText(lib: Any) -> None:
-    """Functions without a context have no refusal callback; an earlier refusal does not appear in their errors."""
+    """The error of a function without a context has a general text, not the text of an earlier refusal by another
+    function."""
     with pytest.raises(usher.InvalidArgumentError):
         usher.Context(ca_file="/nonexistent/ca.pem")
     with pytest.raises(usher.InvalidArgumentError, match="an argument is missing, malformed or out of range"):

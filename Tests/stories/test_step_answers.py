@@ -228,7 +228,7 @@ def test_step_answeredByManyThreadsAtOnce_takesOne(stage: Stage) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_answeredAfterThePlaybackWasClosedAndFreed_doesNothing(stage: Stage, step: str) -> None:
-    """When a playback closes, the library ends its questions; a later answer gets an error (protocol.md: Races)."""
+    """When a playback closes, its open questions to hooks end; a later answer gets an error (protocol.md: Races)."""
     kept = Kept(stage, step)
     playback = kept.play()
     future = kept.ask(playback)
@@ -363,8 +363,8 @@ NONSENSE: dict[str, list[Any]] = {
     ids=lambda v: repr(v)[:40],
 )
 def test_step_thatAnswersNonsense_failsWithItsReason(stage: Stage, step: str, answer: Any) -> None:
-    """The library refuses an invalid answer of a hook and sends nothing. The request fails, and the `__cause__` of its
-    error says why the answer is invalid (delegates.md: Hooks)."""
+    """The library refuses an invalid answer of a hook. The request fails without being sent (unless the hook reads the
+    reply), and the `__cause__` of its error says why the answer is invalid (delegates.md: Hooks)."""
     kept = Kept(stage, step)
     setattr(type(kept.delegate), step, lambda delegate, call: answer)
     error = kept.ask(kept.play()).exception(10)
@@ -391,7 +391,8 @@ def test_step_refusedAnswer_leavesTheQuestionOpen(stage: Stage) -> None:
 
 @pytest.mark.parametrize("step", [step for step in STEPS if step != "http_headers"])
 def test_step_none_failsTheRequest(stage: Stage, step: str) -> None:
-    """If a hook answers nil, the licence request fails (delegates.md: Hooks)."""
+    """If a hook other than the headers hook answers None, its request fails with CallbackError
+    (delegates.md: Hooks)."""
     kept = Kept(stage, step)
     setattr(type(kept.delegate), step, lambda delegate, call: None)
     error = kept.ask(kept.play()).exception(10)
@@ -509,8 +510,8 @@ def test_renewalOfTheLibrary_whoseStepFails_isAKeepAliveThatFailed(stage_factory
 
 @pytest.mark.parametrize("is_closed", [False, True])
 def test_step_answeredAfterItsRequestWasGivenUp_sendsNothing(stage_factory: StageFactory, is_closed: bool) -> None:
-    """If the request has timed out or the playback is closed, a later answer of its hook causes no request
-    (protocol.md: Races)."""
+    """A licence request times out, or the playback closes, before the hook has answered. The library never sends this
+    request. After a time-out, the next licence request succeeds (protocol.md: Races)."""
     stage = stage_factory()
     kept = Kept(
         stage,
@@ -562,7 +563,8 @@ def test_renewal_declinedByTheHeadersStep_isTriedAgain(stage_factory: StageFacto
 
 
 def held_step(stage: Stage, step: str) -> tuple[Kept, Future[usher.License]]:
-    """Starts a session whose licence request waits for this hook while heartbeats replace the session token."""
+    """Starts a session and a licence request that waits for this hook. Returns the calls of the hook, and the future of
+    the licence. Meanwhile the test can let heartbeats replace the session token."""
     session = {"ssm_url": stage.headend.ssm_url, "jitter_permille": usher.OFF}
     kept = Kept(stage, step, usher.SSPDelegate, hook_timeout_ms=300_000, **session)
     playback = kept.play()

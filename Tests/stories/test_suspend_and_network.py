@@ -187,7 +187,7 @@ def test_machineThatSlept_withoutAWord_isNoticedAllTheSame(stage: Stage) -> None
 @pytest.mark.breaks_rules("late-beat")
 @pytest.mark.parametrize("away_s", [5, 440, 620])
 def test_machineThatSleptAnHour_withoutANetworkAtFirst(stage: Stage, away_s: int) -> None:
-    """The machine sleeps for an hour, and the network is not back when it wakes. The host gets one error at once, and
+    """The machine sleeps for an hour, and has no network yet when it wakes. The host gets one error at once, and
     the library goes on trying for seven to nine minutes. If the network comes back within this time, the server says
     that the session has ended (network.md: Sleep)."""
     playback = stage.play()
@@ -275,8 +275,8 @@ def test_suspended_twice_andResumedTwice_isTheSame(stage: Stage) -> None:
 
 
 def test_suspended_duringSetup_isSetUpAllTheSame(stage: Stage) -> None:
-    """Set-up is not a keep-alive: it continues while the playback is suspended, and the first period starts with its
-    reply (protocol.md: When it fails)."""
+    """Set-up is not a keep-alive: it continues while the playback is suspended. The first period starts with the reply
+    to set-up (protocol.md: When it fails)."""
     stage.headend.faults.add("setup", Fault.stall("after"))
     playback = stage.play(delegate=stage.delegate(suspend=PAUSE))
     stage.settle()
@@ -335,8 +335,8 @@ def test_stale_playbackAndContext_areRefused(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_network_lostAndBack_triesTheFailedBeatAtOnce(stage: Stage) -> None:
-    """A heartbeat has failed. As soon as the network is back, the library sends it again, and does not wait for the
-    time of the retry (protocol.md: Races)."""
+    """A heartbeat has failed. As soon as the network is back, the library sends the heartbeat again. It does not wait
+    for the time of the next retry (protocol.md: Races)."""
     playback = stage.play()
     stage.settle()
     stage.headend.faults.add("heartbeat", Fault.reset(), times=3)

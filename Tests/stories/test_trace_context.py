@@ -52,7 +52,7 @@ def test_requests_withTraceContext_haveOneTraceForEachPlayback(stage_factory: St
 
 
 def test_repeatedHeartbeat_withTraceContext_hasItsOwnSpan(stage_factory: StageFactory) -> None:
-    """The server drops a heartbeat, and the library repeats it: same trace, another span."""
+    """The server drops a heartbeat, and the library repeats it. Both have the same trace id and different span ids."""
     stage = stage_factory(trace_context=True)
     stage.play()
     stage.settle()

@@ -123,7 +123,8 @@ def test_zap_atTheLimit_whoseTeardownFails_isTriedOnceMore(stage_factory: StageF
 
 
 def test_zap_atTheLimit_whoseTeardownHangs_triesOnceMoreAtTheCap(stage_factory: StageFactory) -> None:
-    """The library waits for the teardown for `teardown_timeout_ms` at most."""
+    """The server refuses the set-up, and does not answer the teardown. After `teardown_timeout_ms` the library sends
+    the set-up once more, and reports the second refusal."""
     stage = stage_factory(headend={"limit": 1})
     delegate = at_once(stage)
     stage.play(delegate=delegate)
@@ -159,8 +160,8 @@ def test_close_whileTheZapWaitsForItsTeardown_endsBoth(stage_factory: StageFacto
 
 
 def test_zapOverAZap_whileTheSetupIsInFlight_tearsTheLostItemDown(stage: Stage) -> None:
-    """The set-up of the second item is in flight when the third one comes: the third one does not wait, and the library
-    tears the second one's session down with the token of its reply."""
+    """The host plays a third item while the set-up of the second item is in flight. The third item does not wait. When
+    the reply to that set-up arrives, the library tears the session of the second item down."""
     delegate = at_once(stage)
     stage.play(delegate=delegate, tag="first")
     stage.settle()

@@ -36,7 +36,7 @@ private let movie = box("moov", box("mvhd", zeros(100)), trak(1, video(sinf(tenc
 
 /// A file in memory, which counts how the reader uses it.
 private final class Disk {
-  /// What is at each offset; all other bytes up to `end` are 0.
+  /// The bytes from some offsets on; all other bytes up to `end` are 0.
   var pieces: [(at: UInt64, bytes: [UInt8])] = []
   var end: UInt64 = 0
   /// How many bytes one read returns at most.

@@ -104,8 +104,8 @@ import Testing
     }
   }
 
-  /// The teardown of a replaced session fails, and the teardown of the next session succeeds. The head-end may still
-  /// hold the slot of the replaced session.
+  /// The teardown of a replaced session fails, and the teardown of the next session succeeds. Since the head-end may
+  /// still hold the slot of the replaced session, the last notice is ENDED.
   @Test func teardownOfAReplacedSession_failed_isEnded() {
     var notices = ItemNotices()
     for event in [

@@ -180,8 +180,8 @@ import Testing
     #expect(s.session.connectsAgainFrom == .never, "the lease is over")
   }
 
-  /// The server replies with an error, perhaps because it has too much load, or refuses the connection. The session
-  /// waits before the next attempt, even in the last second of the lease.
+  /// The server replies with an error, or refuses the connection. Perhaps it has too much load, so the session waits
+  /// before the next attempt, even in the last second of the lease.
   @Test(arguments: [false, true])
   func failures_inTheLastSecondOfTheLease_areFollowedByAPause(hasReply: Bool) {
     var s = SessionDriver.beating()

@@ -59,8 +59,8 @@ final class Notes<Value> {
     #expect(executor.pending == 0)
   }
 
-  /// A thread that `afterCalls` has woken may wait again at once. It must not wait for what still runs then, nor for
-  /// `destroy`.
+  /// Work that was given to `afterCalls` may still run, and `destroy` too, when a thread calls `afterCalls` again. The
+  /// new call waits for neither: it returns false, since no call of the host runs.
   @Test func afterCalls_waitsForCallsOnly() {
     let executor = ThreadedExecutor(cap: 2, onChange: { _ in })
     let call = Wait<Int>()

@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  /// Power fails while the disk writes a record: a part of the new bytes is on the disk, in any order of the blocks.
+  /// Power fails while the disk writes a record: only the first bytes of the record are new, or only the last bytes.
   @Test(arguments: JournalTests.keys.indices) func record_writtenOnlyInPart_leavesTheOneBefore(index: Int) {
     let scene = JournalScene(key: JournalTests.keys[index])
     let journal = scene.open()
@@ -103,7 +103,7 @@ import Testing
 
   // MARK: Files that must not be used
 
-  /// - Returns: what is wrong with the journal of a context that opens it now.
+  /// Opens the journal, which must refuse the file. Returns what it reports as wrong.
   private func refusal(_ scene: JournalScene) -> String {
     let journal = scene.open()
     #expect(!journal.keepsRecords && journal.left.isEmpty)

@@ -45,7 +45,7 @@ final class JournalScene {
     journal.end()
   }
 
-  /// The header lines with the tokens that the next context finds.
+  /// Opens the journal as the next context does. Returns the header lines that have the tokens, and the faults.
   func found(at moment: MachineMoment = .now(), key: Secret? = nil) -> (tokens: [String], faults: String) {
     let journal = open(at: moment, key: key)
     defer { journal.end() }
@@ -93,7 +93,7 @@ final class JournalScene {
       let size = max(0, Int(lseek(file, 0, SEEK_END)))
       var all = [UInt8](repeating: 0, count: size)
       pread(file, &all, size, 0)
-      // Looks for the last byte that is not 0, 64 bytes at a time: to look at single bytes, a debug build needs long.
+      // Looks for the last byte that is not 0, 64 bytes at a time. Single bytes would take a debug build long.
       var used = size
       all.withUnsafeBytes { bytes in
         while used > 0, platform_is_zero(bytes.baseAddress.map { $0 + max(0, used - 64) }, min(64, used)) != 0 {

@@ -119,7 +119,7 @@ import Testing
   }
 
   /// A later renewal writes only the token, the end of the lease and the head of the older copy. If another process has
-  /// changed any other byte of this copy, the reader refuses the copy and finds the record before.
+  /// changed any other byte of this copy, the reader refuses the copy and finds the earlier record.
   @Test func renewal_ofACopyThatAnotherProcessChanged_leavesTheOneBefore() throws {
     let memory = RecordMemory()
     #expect(memory.area.keep(record("s1", addresses: "h:443:192.0.2.1"), of: 7))
@@ -142,7 +142,7 @@ import Testing
     }
   }
 
-  /// The host dies while it writes a record: wherever the write stops, the reader finds the record before.
+  /// The host dies while it writes a record: wherever the write stops, the reader finds the earlier record.
   @Test func record_writtenOnlyInPart_leavesTheOneBefore() {
     let memory = RecordMemory()
     let slot = memory.slot(0)
@@ -173,7 +173,7 @@ import Testing
     #expect(memory.read(0) != nil)
   }
 
-  /// A hostile process writes lengths, and makes the checksum agree.
+  /// A hostile process writes a length into a copy. If the length fits, it also writes a checksum that agrees with it.
   @Test(arguments: [0, 1, 39, 48, 400, 500, 512, 1 << 32, UInt64.max]) func copy_withAnyLength_isReadSafely(
     length: UInt64
   ) {
@@ -211,7 +211,7 @@ import Testing
     #expect(memory.area.count == 1)
   }
 
-  /// A copy may still have the end of a longer record, or the beginning of one that does not fit.
+  /// Before `clear`, a copy may have the end of an earlier, longer record. A record that does not fit leaves no bytes.
   @Test func clear_afterRecordsOfOtherLengths_removesAllBytes() {
     let memory = RecordMemory()
     let isEmpty = {

@@ -18,7 +18,7 @@ import Testing
     return policy
   }
 
-  /// The record of a session says how to tear it down with this token.
+  /// Whether the record in a slot has the teardown request of a session, with this token.
   private func holds(_ token: String, in slot: Int = 0) -> Bool {
     guard let found = memory.read(slot) else { return false }
     return found.fields.first == "1 https://head-end/teardown"
@@ -42,7 +42,7 @@ import Testing
     s.finish()
   }
 
-  /// The host may die while the teardown is in flight, and then nobody knows whether the server has read it.
+  /// If the host dies while the teardown is in flight, no process knows whether the server has read it.
   @Test func record_whileTheTeardownIsInFlight_stays() throws {
     let s = try simulation(latency: 800)
     s.addPlayer(1)

@@ -4,7 +4,7 @@ import Testing
 @testable import UsherEngine
 
 @Suite struct ClearKeyLicenseTests {
-  /// The key ids and keys of a licence as base64url, or the words of the fault.
+  /// Reads a licence. Returns for each key the last bytes of key id and key, and their sizes; or the text of the fault.
   private func read(_ text: String) -> [String] {
     var found: [String] = []
     do throws(ClearKeyLicense.Fault) {

@@ -15,8 +15,8 @@ import Testing
       (testDescription, self.open, self.unit, self.close) = (name, open, unit, close)
     }
 
-    /// Whether the library parses a JSON text of at most `size` bytes: `open`, then `unit` as often as it fits, then
-    /// `close`.
+    /// Whether the library parses a JSON text that begins with `open` and ends with `close`. Between the two, `unit` is
+    /// repeated as many times as the limit of `size` bytes allows.
     func isParsed(_ size: Int) -> Bool {
       let units = String(repeating: unit, count: (size - open.utf8.count - close.utf8.count) / unit.utf8.count)
       let text = Array((open + units.dropLast(unit.hasSuffix(",") ? 1 : 0) + close).utf8)

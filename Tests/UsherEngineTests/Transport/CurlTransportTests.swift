@@ -9,7 +9,7 @@ import Testing
 
 /// Tests what the transport reports to the dispatcher, with libcurl and a server on a loopback socket.
 @Suite(.timeLimit(.minutes(1))) struct CurlTransportTests {
-  /// A server that sends these replies, one for each request. After a reply with "Connection: close", it closes the
+  /// A server that sends the given replies, one for each request. After a reply with "Connection: close", it closes the
   /// connection. Each wait for a connection or a request ends after ten seconds.
   private final class Server {
     let port: UInt16
@@ -100,8 +100,8 @@ import Testing
     throw UsherError(.timeout)
   }
 
-  /// The server closes a new connection after its first reply, and says so in the reply. The transport does not report
-  /// that the reply came over a kept connection.
+  /// The server closes a connection after its only reply, and says so in this reply. The transport does not report that
+  /// this reply came over a kept connection. It reports so only for the second and third reply on the next connection.
   @Test func replyOnANewConnection_thatTheServerCloses_isNotOnAKeptOne() throws {
     let server = try Server([Self.lastReply, Self.reply, Self.reply, Self.lastReply])
     let transport = try transport()

@@ -15,7 +15,8 @@ import Testing
 
     static func name(_ host: String) throws -> HostAndPort { try #require(.named(Array(host.utf8), port: 80)) }
 
-    /// A request asks for the addresses of a host, and waits if none is known. Returns whether it got some.
+    /// A request asks for the addresses of a host. Returns whether the table knows them. If a lookup runs, the request
+    /// waits for it.
     @discardableResult
     func ask(_ host: String, now: Int64) throws -> Bool {
       let name = try Self.name(host)
@@ -92,7 +93,7 @@ import Testing
     #expect(try names.running("good.test") == 1)
   }
 
-  /// Requests ask for a hundred names. The table remembers the addresses of the newest, and forgets the oldest.
+  /// Requests ask for a hundred names. The table remembers the addresses of the newest names only.
   @Test func names_moreThanTheTableRemembers_areForgotten() throws {
     let names = Names()
     for number in 0..<100 {

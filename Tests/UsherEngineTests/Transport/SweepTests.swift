@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  /// Does the same as `#expect(value == expected)`. But `value` may call a mutating function, as `#expect` cannot.
+  /// Does the same as `#expect(value == expected)`. But `value` may call a mutating function, which `#expect` refuses.
   private func expect<Value: Equatable>(
     _ value: Value, _ expected: Value, sourceLocation: SourceLocation = #_sourceLocation
   ) {
