@@ -79,7 +79,8 @@ class Given:
         self.timers: list[str] = []
 
     def note(self, name: str, arguments: tuple[Any, ...]) -> None:
-        """Called when a function of the library has succeeded."""
+        """Records the handles that a successful call of the library gave out. After usher_context_close also records
+        whether the context still has a timer."""
         if name == "usher_context_close":
             left = self._abi.Pending(struct_size=ctypes.sizeof(self._abi.Pending))
             if self._library.usher_context_pending(arguments[0], ctypes.byref(left)) == 0:

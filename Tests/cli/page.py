@@ -87,7 +87,7 @@ CASES = (
 
 
 def printed(*arguments: str) -> str:
-    """Returns what a command prints, without what differs from run to run, and its exit code in the last line."""
+    """Returns the output of a command, and its exit code as the last line. Leaves out what differs from run to run."""
     said = io.StringIO()
     before = {name: os.environ.pop(name, None) for name in ("COLUMNS", "FORCE_COLOR")}
     try:

@@ -1,4 +1,4 @@
-"""Tests usher watch: it shows the accounts, sessions and requests of a head-end, and ends well."""
+"""Tests usher watch: it shows the accounts, sessions and requests of a head-end, and restores the terminal."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class WrongServer:
         return 200, {"errorCode": 1003, "message": "cannot tear down"}  # fault: teardown
 
     async def _wait_for_others(self) -> None:
-        """Waits for set-ups that come at the same time, so that all of them have counted before one is inserted."""
+        """Waits for set-ups that come at the same time: all of them count the sessions before one adds its session."""
         self._setups += 1
         self._arrived = time.monotonic()
         await asyncio.sleep(0.03)

@@ -56,7 +56,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def pattern(line: str) -> re.Pattern[str]:
-    """Returns what a line of a `text` block stands for."""
+    """Returns a pattern for the output lines that a line of a `text` block allows."""
     words = [re.sub(r"\d+", r"\\d+", re.escape(word)) for word in re.split(r"\s*…\s*", line.strip())]
     return re.compile(r"\s*" + ".*".join(re.sub(r"(\\ )+", r"\\s+", word) for word in words) + r"\s*")
 

@@ -19,13 +19,13 @@ LATE_MS = 500
 REACHABLE_MS = 1000
 """A session counts as reachable before its lease ended if everything worked for the last second of the lease."""
 NOTICE_MS = 2 * PERIOD_MS + 2000
-"""After this time the host must know that the head-end no longer has its session: the heartbeat of the next period
-shows it, and a lost one is retried until the end of the lease."""
+"""After this time the host must know that the head-end no longer has its session: the library learns it from the reply
+to the next heartbeat, and retries a lost heartbeat until the end of the lease."""
 LOOK_S = 0.2
 
 
 def now_ms() -> int:
-    """The time that this process and the hosts both read."""
+    """Returns the time of the clock that this process and the hosts share, in ms."""
     return time.monotonic_ns() // 1_000_000
 
 
@@ -112,7 +112,7 @@ class Watch:
                 self._active.pop(event["index"], None)
 
     def forgot(self, sessions: list[Session], at_ms: int) -> None:
-        """Called when the head-end has lost its table."""
+        """Records the sessions that the head-end lost with its table at this time."""
         self.forgotten.update({session.id: (session, at_ms) for session in sessions})
 
     def held_by_host(self) -> set[int]:
@@ -202,7 +202,7 @@ def lost_sessions(watch: Watch, calm: Calm) -> Iterator[Lost]:
         started = next((event for event in after if event["type"] == "SESSION_STARTED"), None)
         over = next((event for event in after if event["is_over"]), None)
         if started is None or (over is not None and over["at_ms"] < started["at_ms"]):
-            continue  # the host never got the token of this session, and an event told it so
+            continue  # the library got no token for this session; the set-up may have failed with an event
         if over is not None and over["at_ms"] < end_ms:
             since = over["at_ms"] - 2 * NOTICE_MS
             is_stale = over["code"] == 1006 and not calm.between(since, over["at_ms"])

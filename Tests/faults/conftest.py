@@ -13,7 +13,7 @@ from usher.testing.headend.fixtures import Authority
 
 PAGE_TEST = "test_page.py"
 LONGEST_S = 150
-"""The longest time for a program of a test with the mark `in_world`, on a machine that is busy."""
+"""The time limit of the program of a test with the mark `in_world`. It is long enough for a busy machine."""
 STEP_S = 20
 
 

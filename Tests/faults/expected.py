@@ -53,8 +53,8 @@ def unsent(status: str) -> Row:
 
 def in_flight(status: str) -> Row:
     """The outcomes are those of `unsent`, except for a lasting fault of a heartbeat or renewal. When this fault ends, a
-    try is in flight. The operating system sends the data of this try again (TCP), so the try succeeds. A further
-    keep-alive is due before the test ends, so two of them arrive."""
+    request is in flight. The operating system sends its data again (TCP), so the request succeeds. A further keep-alive
+    is due before the test ends, so two keep-alives arrive."""
     twice = {
         name: cell.replace("RECOVERED;", f"RECOVERED, {again}").replace("1 arrived", "2 arrived")
         for name, again in (("heartbeat lasting", "KEPT_ALIVE;"), ("renewal lasting", "LICENSE, KEPT_ALIVE;"))
@@ -123,8 +123,8 @@ FINE: Row = {
 NOT_LOOKED_AT: Row = {"teardown": "torn down; 1 arrived", "teardown lasting": "torn down; 1 arrived"}
 """The fault is in the body of the reply. For a teardown, the library checks only the HTTP status."""
 
-# After the first try of the teardown, which it executed, the head-end answers the second try with 400 and the code
-# 1006. If the reply to the second try is cut off, the library gets only the status 400, and does not retry.
+# The library sends the teardown twice. The head-end has executed the first request, so it answers the second one with
+# 400 and the code 1006. This reply is cut off too: the library gets only its status 400, and does not retry.
 CUT: Row = {"teardown lasting": "TEARDOWN_ERROR HTTP 400; 2 arrived"}
 
 # The head-end has lost its session table, so it refuses every session token. The library cannot know the reason for the
@@ -167,7 +167,7 @@ EXPECTED: Mapping[str, Row] = {
     **{f"closing {pause_ms}": FINE for pause_ms in (0, 1, 5)},
     "bomb": {**lost("TOO_LARGE 200"), "teardown lasting": "TEARDOWN_ERROR TOO_LARGE 400; 4 arrived"},
     "bad gzip": {**lost("PROTOCOL 200"), **CUT},
-    # Nothing remains of the reply to a teardown, so the library sees an empty reply.
+    # The reply to a teardown is so short that the cut leaves nothing of it, so the library gets an empty reply.
     "cut gzip": {**lost("PROTOCOL 200"), **NOT_LOOKED_AT},
     "utf-16": {**lost("PROTOCOL 200"), **CUT},
     "br": {**lost("PROTOCOL 200"), **CUT},

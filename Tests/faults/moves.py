@@ -157,12 +157,12 @@ class Scene:
             time.sleep(0.02)
 
     def hold_heartbeats(self) -> None:
-        """Waits until a heartbeat of each playback is in flight."""
+        """Makes the head-end hold back its reply to the next heartbeat of each playback. Waits until it holds all."""
         self.headend.faults.add("heartbeat", Fault.stall("after"), times=COUNT)
         self.wait_held()
 
     def begin(self) -> None:
-        """Called when the trouble begins."""
+        """Marks the begin of the trouble: told_since() returns the events after this call."""
         self.before = len(self.told)
 
     def outcome(self) -> str:

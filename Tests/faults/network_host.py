@@ -31,7 +31,7 @@ AGAIN_S = 2.0
 
 
 def now_ms() -> int:
-    """The time that this process and chaos.py both read."""
+    """Returns the time of the clock that this process and chaos.py share, in ms."""
     return time.monotonic_ns() // 1_000_000
 
 

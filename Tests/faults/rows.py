@@ -28,14 +28,14 @@ def found(change: Callable[[World], None], scene: Scene) -> None:
 
 
 def mute(world: World) -> None:
-    """Makes the name server stop answering, and sets the wall clock 120 s ahead. So the known addresses are too old:
-    the library uses them without a new lookup for one minute."""
+    """Makes the name server stop answering, and sets the wall clock 120 s ahead. The library uses a known address for
+    one minute without a new lookup, so after this jump it must look the name up again."""
     world.name_server.is_mute = True
     world.wall_clock(120)
 
 
 def two_addresses(first: str, scene: Scene) -> None:
-    """Makes the name server return two addresses; nobody answers at the first."""
+    """Makes the name server return two addresses: `first`, at which no head-end answers, and the right one."""
     assert scene.world is not None and scene.door is not None
     scene.door.present(scene.authority.server_context())  # closes the open connection
     scene.world.name_server.addresses = [first, "127.0.0.1"]

@@ -94,8 +94,8 @@ class Host:
 
 @contextlib.contextmanager
 def play(step: Callable[[str], None], preload: Path | None = None, grace: float = 4) -> Iterator[tuple[HeadEnd, Host]]:
-    """Waits for the moment when the first heartbeat of every session and one licence request are in flight, and no
-    request is close to its time-out. On a busy machine this may need several attempts."""
+    """Starts a head-end and a host. Yields them when the first heartbeat of every session and one licence request are
+    in flight. If a request is then close to its time-out, as on a busy machine, starts again with new ones."""
     seen: list[dict[str, int]] = []
     for attempt in range(1, ATTEMPTS + 1):
         step(f"attempt {attempt} of {ATTEMPTS}: {COUNT} heartbeats in flight at the same time, none near its time-out")

@@ -168,8 +168,8 @@ class World:
         before = self.near
         run("ip", "address", "add", f"{address}/24", "dev", "near")
         run("ip", "address", "del", f"{before}/24", "dev", "near")
-        # The kernel may have removed the second address together with the first, as its sysctl `promote_secondaries`
-        # says, and with it the entries of the neighbours.
+        # With the first address, the kernel may have removed the second one and the neighbour entries. This depends on
+        # the sysctl `promote_secondaries`.
         run("ip", "address", "replace", f"{address}/24", "dev", "near")
         self._near_up()
         self.near = address

@@ -72,7 +72,7 @@ class Server:
 
 
 def read_request(stream: socket.socket) -> None:
-    """Reads one request up to the end of its headers. The body is short; nobody needs it."""
+    """Reads one request up to the end of its headers. The server does not need the body, which is short."""
     head = b""
     while b"\r\n\r\n" not in head:
         if not (more := stream.recv(4096)):

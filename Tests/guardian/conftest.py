@@ -20,7 +20,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def ending_guardians() -> Iterator[None]:
-    """At the end no guardian runs that did not run before: each one ends when it has nothing left to do."""
+    """After the `with` block, waits until every guardian that started in it has ended. Fails if one does not end."""
     before = guardians()
     yield
     wait_until(lambda: not guardians() - before, "a guardian is left")

@@ -75,7 +75,7 @@ class Area:
         COPY.pack_into(self.data, start, sequence, checksum(sequence, body[: len(body) // 8 * 8]), length)
 
     def expire_in(self, ms: int) -> None:
-        """Lets the lease of the newest record end soon, so that the guardian does not try for long."""
+        """Lets the lease of the newest record end soon, so that the guardian soon stops its attempts."""
         index = self.newest()
         start, sequence, length = self.copy(index)
         struct.pack_into(
@@ -111,7 +111,7 @@ class Area:
             ends = [dice.choice((0, -1, 2**62)) for _ in range(2)]
             numbers = [dice.choice((0, 1, 2**32 - 1)) for _ in range(4)]
             if ends[0] > 0 and numbers[0] == 1:
-                # With a time limit of 1 ms, and a lease that does not end, the guardian would try for ten minutes.
+                # With a time limit of 1 ms, and a lease that does not end, the guardian would send for ten minutes.
                 numbers[0] = 0
             struct.pack_into("<qq4I", self.data, body + 8, *ends, *numbers)
         else:  # a wrong header

@@ -116,7 +116,7 @@ class Host:
         self.process.stdin.flush()
 
     def guardian(self) -> int:
-        """Returns the guardian of this host; there must be no other host that has started since."""
+        """Returns the process id of this host's guardian. No other host may have started after this host."""
         found = guardians() - self.before
         assert len(found) == 1, f"{len(found)} guardians: {found}"
         return found.pop()

@@ -73,7 +73,7 @@ def test_host_whoseChildKeepsTheChannel_isFoundDeadAllTheSame(killing: Killing) 
 
 
 def test_childOfFork_thatExits_leavesTheSessionsOfItsParent(killing: Killing) -> None:
-    """With `close_at_exit_ms`, too: the child runs exit handlers, and tears nothing down."""
+    """The host has set `close_at_exit_ms`. The child runs the host's exit handlers, but they tear nothing down."""
     with killing.playing(ends="child-exits", exit_ms=2000) as host:
         host.proceed()
         host.wait_line("forked")
@@ -144,7 +144,7 @@ def test_serverThatAsksToWait_isAskedAgainAfterThatTime(killing: Killing) -> Non
 
 
 def test_serverThatIsAwayForAMoment_getsTheTeardownLater(killing: Killing) -> None:
-    """Nobody listens when the host dies. The guardian tries again until the server is back."""
+    """No server listens when the host dies. The guardian repeats the teardown until the server is back."""
     with killing.playing() as host:
         killing.headend.stop()
         host.kill()
@@ -178,7 +178,7 @@ def test_livingHost_besideOneThatDies_keepsItsSession(killing: Killing) -> None:
 
 
 def test_context_freed_endsTheGuardian_andThereIsNoSecondTeardown(killing: Killing) -> None:
-    """A child of the host keeps the channel open; the guardian ends with the context all the same."""
+    """A child of the host keeps the channel open. When the host frees the context, the guardian still ends."""
     with killing.playing() as host:
         process = host.guardian()
         host.proceed()
@@ -189,7 +189,8 @@ def test_context_freed_endsTheGuardian_andThereIsNoSecondTeardown(killing: Killi
 
 
 def test_signalsForTheGroupOfTheHost_doNotEndTheGuardian(killing: Killing) -> None:
-    """Ctrl-C and the signals of a service manager reach the guardian before the host has ended."""
+    """The guardian has its own session and process group. It gets the signals of Ctrl-C and of a service manager, and
+    continues until the host has ended."""
     with killing.playing() as host:
         process = host.guardian()
         assert os.getsid(process) != os.getsid(host.process.pid)
@@ -334,8 +335,8 @@ def test_guardian_withDamagedRecords_endsWithoutHarm(killing: Killing) -> None:
 def test_guardian_readsAReplyWhoseFirstHeaderLineIsFolded_andTriesAgain(
     killing: Killing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some versions of libcurl write to freed memory at such a line, if they had a reply on the same handle before. The
-    guardian overwrites all memory that it frees, so it would crash."""
+    """If a handle of libcurl already had a reply, some versions write to freed memory when a folded line comes. All
+    memory that the guardian frees is overwritten here (MALLOC_PERTURB_), so this fault would crash it."""
     monkeypatch.setenv("MALLOC_PERTURB_", "85")
     with killing.playing() as host:
         area = Area.of_host(host.process.pid)
@@ -409,8 +410,8 @@ def test_program_thatEndsWithASession_givesItBack(request: pytest.FixtureRequest
 
 @pytest.mark.parametrize("ends", ["returns", "exits"])
 def test_programThatInitialisedOpenSSLFirst_givesItsSessionBack(secure: Killing, ends: str) -> None:
-    """OpenSSL then frees its memory in an exit handler. The handler of the library must run before. The host's own
-    handlers can use OpenSSL, before the library's handler and after it."""
+    """In such a program OpenSSL frees its memory in an exit handler. The library's handler must run before that one.
+    The host's own handlers can use OpenSSL, before the library's handler and after it."""
     with secure.playing(ends=ends, guardian=0, exit_ms=10000, openssl=1) as host:
         host.proceed()
         assert host.process.wait(20) == 5

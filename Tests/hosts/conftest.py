@@ -163,7 +163,7 @@ def server(head_end: Callable[..., HeadEnd]) -> HeadEnd:
 
 @pytest.fixture
 def start(server: HeadEnd, clips: dict[str, Clip], tmp_path: Path, built: Path) -> Iterator[Start]:
-    """Starts a gateway for the clip `progressive`: start(words…, option=value…)."""
+    """Returns a function that starts a gateway for the clip `progressive`: start(words…, option=value…)."""
     made: list[Gateway] = []
 
     def run(*words: str | Path, content_id: str = clips["progressive"].content.content_id, **options: Any) -> Gateway:

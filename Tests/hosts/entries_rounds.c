@@ -1,11 +1,11 @@
 /*
  * entries_rounds.c - tests the table of hosts/usher/entries.c at its real limits. The argument names the test:
  *
- *   numbers   an old entry is used again, and then as many new entries follow as the table allows
- *   bytes     the same with long URLs: the new entries have as many bytes as the table allows
- *   rounds    playlists with long URLs, one after another; about half of their URLs were added before
+ *   numbers   adds an old entry again, and then as many new entries as the table allows: ENTRIES_MAX / 2
+ *   bytes     does the same with long URLs: the new entries have ENTRIES_BYTES_MAX / 2 bytes
+ *   rounds    adds playlists with long URLs, one after another; about half of their URLs were added before
  *
- * In the first two tests, 100 entries stay. Prints what was lost, if anything.
+ * In the first two tests, 100 entries stay. For each number that does not find its entry, prints a line and fails.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -36,8 +36,9 @@ static int lost(size_t number, size_t name) {
   return 1;
 }
 
-/* Fills the table with entries of this length, uses the oldest one again that still counts as recent, and adds `most`
-   new entries of `new_length` bytes: half of the limits. */
+/* Adds `fill` entries of `length` bytes; the first 100 stay. Then adds the oldest of the last `recent` entries again,
+   which must keep its number. Then adds `most` new entries of `new_length` bytes. Returns 1 if one of these three kinds
+   of entries is lost. */
 static int use_again(size_t length, size_t fill, size_t recent, size_t most, size_t new_length) {
   size_t name = 0;
   for (; name < 100; name++) entries_keep(&entries, add(name, length));
@@ -59,6 +60,8 @@ static size_t below(size_t limit) {
   return (size_t)(state >> 33) % limit;
 }
 
+/* Adds `count` playlists, one after another. Each has as many URLs of `length` bytes as the table allows. Returns 1 if
+   a number does not find its entry at the end of its playlist, or if no entry got its old number again. */
 static int rounds(size_t length, size_t count) {
   size_t size = ENTRIES_BYTES_MAX / 2 / length, names = 0, again = 0, result = 0;
   size_t *named = calloc(size, sizeof *named), *numbers = calloc(size, sizeof *numbers);
@@ -81,7 +84,7 @@ int main(int count, char **words) {
   int result = 2;
   if (strcmp(test, "numbers") == 0) result = use_again(60, ENTRIES_MAX, ENTRIES_MAX / 2 - 1, ENTRIES_MAX / 2, 60);
   else if (strcmp(test, "bytes") == 0)
-    /* 4096 entries of 16 kB are all that the table keeps. The new ones have half of its bytes, but are longer. */
+    /* 4096 entries of 16 kB fill the table. The 128 new entries together have half of the table's bytes. */
     result = use_again(16384, 4096, 2047, 128, 262144);
   else if (strcmp(test, "rounds") == 0) result = rounds(200000, 12);
   entries_clear(&entries);

@@ -72,7 +72,7 @@ static void end(Screen *screen) {
   GstMessage *message = gst_bus_timed_pop_filtered(bus, 10 * GST_SECOND, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
   GError *error = NULL;
   if (message && GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) gst_message_parse_error(message, &error, NULL);
-  /* Go to NULL before reading the pictures: in this state no thread of the pipeline adds another one. */
+  /* Go to NULL before reading the pictures: in this state no thread of the pipeline adds another picture. */
   gst_element_set_state(screen->playbin, GST_STATE_NULL);
   const Hash *hash = &screen->pictures;
   g_print("%s, %u pictures\n", message ? GST_MESSAGE_TYPE_NAME(message) : "nothing", hash->count);

@@ -207,7 +207,7 @@ def test_gatewaySignal_tearsDown(server: HeadEnd, start: Start, film: Path, row:
 @pytest.mark.parametrize("route", ["setup", "license"])
 def test_gatewayMute_isBounded(server: HeadEnd, start: Start, film: Path, row: Row, route: str) -> None:
     """The head-end does not reply; a request for a key gets a message when --timeout has passed. If SIGTERM comes
-    before, the gateway ends at most one second after --quit-timeout, and prints one warning."""
+    earlier than this, the gateway ends at most one second after --quit-timeout, and prints one warning."""
     server.faults.add(route, Fault.stall(), always=True)
     gateway = start(film, timeout=1, quit_timeout=1)
     begin = time.monotonic()

@@ -46,8 +46,8 @@ def test_gatewaySlow_givesTheKeyLater(
 def test_gatewayPlayer_thatSendsNoMore_getsItsKey(
     server: HeadEnd, start: Start, clips: dict[str, Clip], film: Path
 ) -> None:
-    """The player closes only its side of the connection after its request, and the head-end takes a second for the
-    session. The player gets the key."""
+    """After its request the player closes only its sending side of the connection, and the head-end takes a second for
+    its reply to the set-up. The player gets the key."""
     server.faults.add("setup", Fault.delay(1000))
     with http_get(key_url(start(film).url())) as reply:
         reply.shutdown(socket.SHUT_WR)

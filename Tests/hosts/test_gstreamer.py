@@ -277,7 +277,7 @@ def test_launchGetsHangUp_playsOn(room: Room, clips: dict[str, Clip], row: Row) 
     process.send_signal(signal.SIGHUP)
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
-    assert room.count("heartbeat") >= 3  # of 6 s
+    assert room.count("heartbeat") >= 3  # the item is 6 s long
     room.until_ended()
     row("ends", f"{HOST}, gst-launch-1.0", "SIGHUP", "the session: the player plays to the end of the file")
 
@@ -395,7 +395,7 @@ def test_leaksTracer_findsNothing(room: Room, clips: dict[str, Clip], name: str)
     assert not found, found
 
 
-@pytest.mark.parametrize("period_s", [60.0])  # with valgrind, heartbeats would be too late
+@pytest.mark.parametrize("period_s", [60.0])  # under valgrind, heartbeats of a shorter period would be late
 def test_valgrind_findsNothing(room: Room, clips: dict[str, Clip]) -> None:
     """valgrind finds no invalid access and no lost memory in the plug-in's code."""
     clip = clips["cenc"]

@@ -386,7 +386,7 @@ def test_muteFile_obeysCommands(theatre: Theatre, clips: dict[str, Clip], row: R
 
 
 def test_mute_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
-    """mpv says that the server does not answer when the time limit of the plug-in has passed."""
+    """The head-end does not reply; when the plug-in's time limit has passed, mpv says that the server is silent."""
     theatre.server.faults.add("setup", Fault.stall(), always=True)
     player = theatre.play("--idle", clips["progressive"].file, usher={"timeout": 1})
     words = until(lambda: osd(player), "words on the screen")
@@ -399,7 +399,7 @@ CANNOT_PLAY = "says on the screen that it cannot play, then plays the next item"
 
 @pytest.mark.parametrize("fault", [Fault.html_page(), Fault.non_json(), Fault.status(503), Fault.drop()])
 def test_garbage_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Row, fault: Fault) -> None:
-    """mpv says why it does not play when the head-end sends an unusable reply to the set-up; it plays the next item."""
+    """The head-end sends an unusable reply to the set-up; mpv says why it does not play, and plays the next item."""
     theatre.server.faults.add("setup", fault, always=True)
     player = theatre.play("--idle", clips["progressive"].file, clips["preview"].clear, usher={"slate": 1})
     words = until(lambda: osd(player), "words on the screen")
@@ -410,7 +410,7 @@ def test_garbage_isSaidInWords(theatre: Theatre, clips: dict[str, Clip], row: Ro
 
 @pytest.mark.parametrize("fault", [Fault.html_page(), Fault.empty_body(), Fault.status(403), Fault.reply(200, body={})])
 def test_garbage_isNoLicense(theatre: Theatre, clips: dict[str, Clip], row: Row, fault: Fault) -> None:
-    """mpv says why it does not play when the reply to the licence request has no keys; the slot is free again, and mpv
+    """The reply to the licence request has no keys; mpv says why it does not play, the slot is free again, and mpv
     plays the next item."""
     theatre.server.faults.add("license", fault, always=True)
     theatre.give_token(clips["progressive"].content.content_id)
@@ -423,7 +423,7 @@ def test_garbage_isNoLicense(theatre: Theatre, clips: dict[str, Clip], row: Row,
 
 
 def test_slow_playsLater(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
-    """mpv plays an item when the head-end takes two seconds for each reply; mpv meanwhile answers commands at once."""
+    """The head-end takes two seconds for each reply; mpv answers commands at once, and plays the item later."""
     clip = clips["progressive"]
     theatre.give_token(clip.content.content_id)
     theatre.server.faults.add("setup", Fault.delay(2000))
@@ -438,8 +438,8 @@ def test_slow_playsLater(theatre: Theatre, clips: dict[str, Clip], row: Row) -> 
 
 
 def test_death_endsTheItem(theatre: Theatre, clips: dict[str, Clip], row: Row) -> None:
-    """The head-end stops while an item plays; mpv stops the item when the lease of the session has ended, says why, and
-    plays the next item, which is clear."""
+    """The head-end stops while an item plays. When the lease of the session has ended, mpv stops the item, says why,
+    and plays the next item, which is clear."""
     clip = clips["progressive"]
     theatre.give_token(clip.content.content_id)
     following = clips["preview"].clear
@@ -456,7 +456,7 @@ def test_death_endsTheItem(theatre: Theatre, clips: dict[str, Clip], row: Row) -
 
 @pytest.mark.parametrize("limit_s", [1, 3])
 def test_quit_isBounded(theatre: Theatre, clips: dict[str, Clip], row: Row, limit_s: int) -> None:
-    """mpv quits at most one second after usher-quit-timeout when the head-end does not answer the teardown; it prints a
+    """The head-end does not answer the teardown; mpv ends at most one second after usher-quit-timeout, and prints a
     warning."""
     clip = clips["progressive"]
     theatre.give_token(clip.content.content_id)

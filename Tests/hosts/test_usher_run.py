@@ -186,7 +186,7 @@ def test_death_endsThePlayer(runs: Runs, clips: dict[str, Clip], row: Row) -> No
 
 @pytest.mark.parametrize("limit_s", [1, 2])
 def test_teardown_isBounded(runs: Runs, clips: dict[str, Clip], row: Row, limit_s: int) -> None:
-    """`usher run` ends at most one second after --quit-timeout when the head-end does not answer the teardown."""
+    """The head-end does not answer the teardown; `usher run` ends at most one second after --quit-timeout."""
     clip = clips["progressive"]
     runs.server.faults.add("teardown", Fault.stall(), always=True)
     process = runs.start(clip.file, clip.content.content_id, "true", "{clip}", quit_timeout=limit_s)
@@ -200,7 +200,7 @@ def test_teardown_isBounded(runs: Runs, clips: dict[str, Clip], row: Row, limit_
 
 @pytest.mark.quick
 def test_usherRunDies_playerEnds_andTheSlotIsFree(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
-    """The player gets SIGTERM when `usher run` is killed; the guardian tears the session down."""
+    """`usher run` is killed; the player gets SIGTERM, and the guardian tears the session down."""
     clip = clips["progressive"]
     script = "trap 'echo ended; exit 0' TERM; echo ready; while :; do sleep 0.05; done"
     process = runs.start(clip.file, clip.content.content_id, "sh", "-c", script, "{clip}")
@@ -255,8 +255,8 @@ def test_slotWait_isSaidInWords_thenThePlayerStarts(runs: Runs, clips: dict[str,
 
 @pytest.mark.parametrize("route", ["setup", "license"])
 def test_mute_isBounded(runs: Runs, clips: dict[str, Clip], row: Row, route: str) -> None:
-    """The head-end does not reply; `usher run` says so at --timeout. If it gets SIGTERM before, it ends at most one
-    second after --quit-timeout, and prints one warning."""
+    """The head-end does not reply; when --timeout has passed, `usher run` says so. If SIGTERM comes earlier than this,
+    `usher run` ends at most one second after --quit-timeout, and prints one warning."""
     clip = clips["progressive"]
     runs.server.faults.add(route, Fault.stall(), always=True)
     player = ["sh", "-c", "echo started", "{clip}"]

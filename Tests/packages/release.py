@@ -45,7 +45,7 @@ def run(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
 
 
 def prepare(clone: Path, environment: dict[str, str]) -> None:
-    """Clones HEAD. If its version is not released yet, the release cannot be signed; then cuts the release."""
+    """Clones HEAD. If its version is not released yet, checks that it cannot be signed, and then cuts the release."""
     run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
     changelog = clone / "CHANGELOG.md"
     if "(not released yet)" not in changelog.read_text(encoding="utf-8"):

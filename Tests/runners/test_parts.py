@@ -126,14 +126,14 @@ def test_partWhoseNeedFailed_doesNotRun(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_partThatNeedsALaterOne_isRefused(tmp_path: Path) -> None:
-    """In a whole run it would start before the part that it needs."""
+    """In a whole run, such a part would start before the part that it needs."""
     wrong = [part(tmp_path, "user", "true", 0.1, needs=("library",)), part(tmp_path, "library", "true", 0.1)]
     with pytest.raises(ValueError, match="user needs library, which must come before it"):
         parts.run_parts("two parts", wrong, [])
 
 
 def test_summary_hasTheProcessorTimeOfEachPart(tmp_path: Path) -> None:
-    """A part computes in a child process, and another one sleeps."""
+    """A part computes in a child process, and another one sleeps: only the first one uses processor time."""
     compute = f"{sys.executable} -c 'import time\nwhile time.process_time() < 0.5: pass'; echo 'ok - computed'"
     chosen = [part(tmp_path, "computes", compute, 1), part(tmp_path, "sleeps", "sleep 0.5; echo 'ok - slept'", 0.1)]
     counts = run(tmp_path, 2, *chosen)
@@ -143,7 +143,7 @@ def test_summary_hasTheProcessorTimeOfEachPart(tmp_path: Path) -> None:
 @pytest.mark.parametrize("start", ['exec "$@"', 'trap "" INT; exec "$@"'], ids=["usual", "background"])
 def test_interrupt_endsEveryCommand(tmp_path: Path, start: str) -> None:
     """The user presses Ctrl-C while two parts run: the program ends at once, with both commands and their children,
-    although these ignore SIGTERM. A shell starts a program in the background with SIGINT ignored."""
+    although these ignore SIGTERM. In one of two cases the program starts with SIGINT ignored, as in the background."""
     program = tmp_path / "program.py"
     program.write_text(PROGRAM.format(scripts=str(ROOT / "scripts")))
     command = ["sh", "-c", start, "sh", sys.executable, str(program)]

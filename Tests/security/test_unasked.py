@@ -214,7 +214,7 @@ def test_connection_ofAServerThatSendsWhatIsAsked_isKept(stage: Stage, server: K
 
 @pytest.mark.parametrize("size", [5_000, 9_000, 15_000, 40_000])
 def test_connection_ofLongReplies_isKept(stage: Stage, server: KeepingServer, size: int) -> None:
-    """A reply is longer than some of the parts in which libcurl reads it. The rest of a reply is no second reply."""
+    """libcurl reads a long reply in several parts. The library does not take a later part for a second reply."""
     server.pieces = lambda token: [long(token, size)]
     play(stage, server)
     stage.advance(600_000)

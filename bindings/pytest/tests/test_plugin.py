@@ -243,7 +243,7 @@ def test_anotherHeadEnd_testsThatNeedTheOracle_areSkippedWithTheReason(
 ) -> None:
     with HeadEnd(limit=1, control=False) as other:
         file = tmp_path / "token"
-        file.write_text(other.content_token() + "\n", encoding="utf-8")  # editors end the last line
+        file.write_text(other.content_token() + "\n", encoding="utf-8")  # editors end a file with a line end
         where = (f"--usher-headend-url={other.ssm_url}/", f"--usher-license-url={other.license_url('clearkey')}")
         result = run(pytester, FOREIGN, *where, f"--usher-token-file={file}", "--usher-limit=1", "-rs")
         result.assert_outcomes(passed=2, skipped=4)

@@ -326,7 +326,7 @@ def test_command_recordFromATraceAndReplay_exitCodesTellDifferences(
     trace.write_text("\n".join(stage.trace), encoding="utf-8")
     assert main(["record", str(file), "--trace", str(trace)]) == 0
     other = headend_factory()
-    token.write_text(f"{other.content_token()}\n", encoding="utf-8")  # editors end the last line
+    token.write_text(f"{other.content_token()}\n", encoding="utf-8")  # editors end a file with a line end
     against = ["replay", str(file), "--against", other.ssm_url, "--token-file", str(token)]
     against += ["--tolerance", "60000"]  # this machine may be slow
     assert main([*against, "--control", other.control_url]) == 0
@@ -371,7 +371,7 @@ def test_command_recordUntilCtrlC_thenReplayServer_saysWhatIsMissing(headend: He
 def test_command_replayInterrupted_leavesNoSession(
     route: str, cassette: Cassette, headend: HeadEnd, tmp_path: Path
 ) -> None:
-    """Ctrl-C comes while a reply is on its way. The command waits for it, and tears the session down."""
+    """Ctrl-C comes after a request, before its reply. The command waits for the reply, and tears the session down."""
     file, token = tmp_path / "play.cassette", tmp_path / "token"
     write(cassette, file)
     token.write_text(headend.content_token(), encoding="utf-8")

@@ -113,7 +113,7 @@ def test_load_interrupted_leavesNoSession(headend_factory: HeadEndFactory) -> No
 
 
 def test_load_interruptedBeforeTheFirstScreen_saysSo(tmp_path: Path) -> None:
-    """The program of Python that runs Locust never starts a screen; Ctrl-C ends it."""
+    """The child process that runs Locust never starts a screen; Ctrl-C ends the command."""
     (tmp_path / "locust.py").write_text("import time\nprint('ready', flush=True)\ntime.sleep(600)\n", encoding="utf-8")
     command = [sys.executable, "-m", "usher.cli", "load", "http://127.0.0.1:9/T"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}

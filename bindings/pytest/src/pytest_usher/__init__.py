@@ -30,8 +30,8 @@ _HOMES = {
     "Stage": "stage",
     "StageFactory": "stage",
 }
-"""The module of each name. The package loads a module when a program first uses a name: pytest loads the plugin in
-every run, also where no test uses the library."""
+"""The module of each name. pytest loads the plugin in every run, also if no test uses the library. So the package loads
+a module only when a program first uses one of its names."""
 
 __all__ = list(_HOMES)
 

@@ -17,7 +17,7 @@ _SHOWN_ROWS = 40
 
 
 class Expectations:
-    """Checks of one head-end. Each method raises AssertionError if the head-end saw something else.
+    """Checks of one head-end. Each method raises AssertionError if the head-end did not see what the method says.
 
     The parameters ``account`` and ``session`` choose the requests of one account or of one session.
     """

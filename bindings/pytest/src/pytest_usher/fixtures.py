@@ -44,8 +44,8 @@ def headend_settings() -> Mapping[str, Any]:
 def headend_factory(request: pytest.FixtureRequest, headend_settings: Mapping[str, Any]) -> Iterator[HeadEndFactory]:
     """Returns a function that starts reference head-ends, by default with a manual clock and strict token rotation.
 
-    The settings of a head-end are, the later the stronger: these two, ``--usher-tls``, ``headend_settings``, the
-    marker ``usher_headend`` and the arguments of the function.
+    The settings come from five places, and each place overrides those before it: these two defaults, ``--usher-tls``,
+    ``headend_settings``, the marker ``usher_headend`` and the arguments of the function.
     """
     from usher.testing.headend import HeadEnd
 

@@ -1,4 +1,4 @@
-"""Someone else's head-end: its URLs and tokens. A test that needs more than these is skipped."""
+"""A head-end that is not the reference head-end: its URLs and tokens. A test that needs more than these is skipped."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ForeignHeadEnd:
 
     def content_token(self, account: str | None = DEFAULT_ACCOUNT, content_id: str = "content-1", **claims: Any) -> str:
         """Returns a content token of an account. Without ``--usher-token-command`` only the default account has a
-        token. Skips the test if there is no such token, or if the test chooses claims of the token."""
+        token. Skips the test if the account has no token, or if the test chooses claims of the token."""
         if claims:
             self._skip(f"a content token with {', '.join(sorted(claims))}", "its back end chooses the tokens")
         if self.token_command is not None:

@@ -163,7 +163,7 @@ class SessionMachine(RuleBasedStateMachine):
             self.headend.stop()
 
     def _check_rules(self) -> None:
-        # After a fault, late keep-alives are no mistake: the network may have kept the player from its session.
+        # After a fault, a late keep-alive is no mistake of the player: its requests may not have reached the head-end.
         ignored = {*self.ignore, *(("late-beat",) if self._faulty else ())}
         found = self.headend.violations(ignore=ignored)
         if found:

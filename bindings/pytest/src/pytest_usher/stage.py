@@ -25,7 +25,8 @@ KID = bytes.fromhex("00112233445566778899aabbccddeeff")
 KEY = bytes.fromhex("ffeeddccbbaa99887766554433221100")
 ANY = 2**32 - 1
 _SECRET_LENGTH = 8
-"""Shorter texts of a token header also occur by chance, so a check for them would fail without a leak."""
+"""The stage searches the log lines and events for each text of a token header that has at least this length. A shorter
+text can occur there by chance."""
 
 
 class Stage:
@@ -70,8 +71,7 @@ class Stage:
         self.also_catch_up: list[Callable[[], None]] = []
         """Functions that wait until a server in front of the head-end has noticed all closed connections."""
         self.step_ms = 100
-        """While the head-end delays replies until a time of its clock, the stage moves the clocks in steps of this
-        length, in virtual ms."""
+        """The longest step of ``advance()`` while a delayed reply waits for the head-end's clock, in virtual ms."""
         self.pumps = options.get("callbacks") == "pumped"
         self._player: usher.Player | None = None
         self._screens: dict[str, usher.Player] = {}

@@ -84,7 +84,7 @@ def _example(name: str, value: object) -> str:
 
 
 def flag(value: object, name: str) -> int:
-    """Returns 0 or 1 for a bool, or for one of these numbers."""
+    """Returns 0 or 1 for a bool, or for the number 0 or 1."""
     if isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
         return int(value)
     if isinstance(value, int):
@@ -108,7 +108,7 @@ def member(value: object, kind: type[Member], name: str, words: bool = False) ->
 
 
 def text(value: object, name: str) -> str:
-    """Returns a text; an os.PathLike counts as one if the name ends in "_file"."""
+    """Returns a text. If the name ends in "_file", an os.PathLike counts as a text."""
     if isinstance(value, str):
         return value
     if name.endswith("_file") and isinstance(value, os.PathLike):
@@ -265,7 +265,7 @@ def passed(call: Callable[[], Kind], given: Mapping[str, object]) -> Kind:
 
 
 def _file_fault(path: str | os.PathLike[str]) -> str:
-    """Returns why nobody can read a file, such as " (no such file or directory)"."""
+    """Returns why this process cannot read a file, such as " (no such file or directory)"."""
     try:
         mode = os.stat(path).st_mode
     except OSError as error:

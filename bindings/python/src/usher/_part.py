@@ -27,7 +27,7 @@ class Part(ffi.Owner):
     """The library function that frees the handle."""
 
     _free_waits = False
-    """Whether that function may wait for a server."""
+    """Whether ``_free`` may wait for a server."""
 
     def __init__(self, context: Context, handle: Any) -> None:
         self.context = _border.instance(context, Context, "context")

@@ -59,7 +59,7 @@ class Page:
             self.complaints.append(str(params["entry"]["text"]))
 
     async def run(self, expression: str) -> Any:
-        """Returns the value of a JavaScript expression. The browser believes that the user has asked for it."""
+        """Returns the value of a JavaScript expression. The browser runs it as if the user had clicked."""
         answer = await self.call(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True, userGesture=True
         )

@@ -190,7 +190,7 @@ async def stopped_pageSaysSo_andConnectsAgainAfterARestart(page: Page) -> None:
         assert await page.run("document.querySelector('#link-text').innerText") == "Stopped"
         notice = await page.run("document.querySelector('#notice').innerText")
         assert "The head-end was stopped" in notice and "tries to connect again" in notice
-        # It tries to connect again each second. A failed attempt changes nothing that the page says.
+        # The page tries to connect again each second. A failed attempt changes nothing that the page shows.
         await page.until("window.failed >= 2")
         said = await page.run("[document.title, document.querySelector('#link-text').innerText]")
         assert said == ["Stopped · Usher head-end", "Stopped"]

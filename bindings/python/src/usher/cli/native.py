@@ -2,7 +2,8 @@
 
 The C program is called ``usher`` too, and works without Python. Installed together they are one command: this ``usher``
 starts the C program for the commands of the C program, and the C program starts ``python3 -m usher.cli`` for the
-commands in Python. Each starts the other only for commands of the other, so they cannot call each other for ever.
+commands in Python. Each starts the other only for a command that the other implements, so no endless chain of starts is
+possible.
 """
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ def _check(made: Target, needs_sessions: bool) -> None:
 
 
 def check_url(name: str, url: str, allow_http: bool) -> None:
-    """Raises CommandError if a URL is none, or if requests to it would send tokens in clear."""
+    """Raises CommandError if the library does not take this URL, or if requests to it would send tokens in clear."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port

@@ -43,7 +43,7 @@ def _at(value: object, path: str) -> object:
 
 
 def _encoded(text: str) -> bytes:
-    """Returns a text of a JSON reply as bytes. "?" replaces a lone surrogate; neither character is in base64."""
+    """Returns a text of a JSON reply as bytes. "?" replaces a lone surrogate; both are errors in base64."""
     return text.encode(errors="replace")
 
 

@@ -15,7 +15,7 @@ from .statements import WAITING, Statement, needs_session, random_story, stateme
 from .story import Ask, History, Seen, Story, was_refused_first
 
 MOST_SESSIONS = 16
-"""How many sessions the search for the limit sets up at most."""
+"""The highest limit that the search can find. The search sends at most one more set-up than this."""
 SLOT_PAUSES_S = (0.1, 0.3, 0.9)
 """If all slots are taken, the check waits for these times, one after the other, and tries again after each."""
 OF_ANY_REPLY = ("complete", "size", "redirect", "coding", "final", "error-form", "retry-after")
@@ -199,10 +199,10 @@ class Check:
         return history
 
     def _measure_slots(self, limit: int) -> History:
-        """Fills the account, tears one session down, and sets another one up at once. If the head-end refuses this
-        set-up, measures how long after a teardown the slot is free."""
+        """Fills the account, tears one session down, and sets up another session at once. If the head-end refuses this
+        set-up, measures how long after a teardown the slot becomes free."""
         fill = tuple(Ask("setup", number) for number in range(limit))
-        for pause in (0.0, *SLOT_PAUSES_S):  # a session of the previous story may still take its slot
+        for pause in (0.0, *SLOT_PAUSES_S):  # sessions of the previous story may still take slots
             self.player.interrupts.sleep(pause)
             history = self.player.play((*fill, Ask("teardown"), Ask("setup", limit)))
             if self._is_stuck or all(seen.ok for seen in history.seen[:limit]):
@@ -213,7 +213,7 @@ class Check:
         refused = [seen for seen in history.seen if seen.teardowns and not seen.ok]
         if refused:
             self.player.slot_limit = limit
-            for pause in SLOT_PAUSES_S:  # each try ends sessions, so the next one begins after a longer pause
+            for pause in SLOT_PAUSES_S:  # play() ends its sessions, so the next play() needs a longer pause before it
                 self.player.interrupts.sleep(pause)
                 self.player.slot_delay_s = 0.1 + 2 * pause
                 if all(seen.ok for seen in self.player.play(fill).seen):
@@ -267,7 +267,7 @@ class Check:
         return "no request was about it"
 
     def _missing(self, tag: str) -> str:
-        """Returns the option that a statement needs and that was not given; "" if there is none."""
+        """Returns why the options do not allow a check of this statement; "" if they allow it."""
         target = self.target
         if tag == "certificate":
             return "" if target.certificate is not None else "needs --certificate"

@@ -41,7 +41,7 @@ def place(call: KeyCall, target: Target, payload: bytes, rights_url: str, unknow
 
 
 def types(call: KeyCall, target: Target) -> Headers:
-    """Returns the headers that say what a request is."""
+    """Returns the header with the content type of a request."""
     others = {"entitlement": "application/json", "rights": "application/octet-stream"}
     return (("Content-Type", others.get(call, target.spc_form.content_type)),)
 

@@ -43,7 +43,8 @@ def ckc_refused(path: str | None) -> Callable[[History], Judged]:
 
 
 def _replies(history: History, *, unknown: bool) -> Iterator[tuple[Seen, dict[str, Any]]]:
-    """Returns the entitlement requests with their JSON objects; an empty one if the reply has none."""
+    """Yields each entitlement request and the JSON object in its reply, {} if the reply has none. `unknown`: whether to
+    yield only the requests with an unknown content id, or only the others."""
     for seen in history.of("entitlement"):
         if (seen.ask.token == "unknown") == unknown:
             value = seen.exchange.json()

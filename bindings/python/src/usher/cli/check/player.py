@@ -48,12 +48,12 @@ class Player:
     Args:
         target: the head-end.
         payload: the body of licence requests.
-        wait: a function that lets some seconds pass on a manual clock; None: the story really waits.
+        wait: a function that moves a manual clock forward by some seconds; None: the story waits in real time.
 
     Attributes:
-        interrupts: Ctrl-C; while its ``with`` block runs, a story ends between two requests.
+        interrupts: handles Ctrl-C; while its ``with`` block runs, Ctrl-C ends a story only between two requests.
         slot_limit: the limit of the account, if the head-end frees a slot only some time after a teardown.
-        slot_delay_s: this time.
+        slot_delay_s: how long after a teardown the head-end frees the slot.
     """
 
     def __init__(self, target: Target, payload: bytes, wait: Callable[[float], None] | None = None) -> None:
@@ -105,7 +105,7 @@ class Player:
         """Tears down every session of the last story that the head-end may hold."""
         for session in self._sessions.values():
             if not session.ended:
-                for token in reversed(session.tokens):  # a head-end with a fault may know only an older one
+                for token in reversed(session.tokens):  # a wrong head-end may accept only an older token
                     if self._send("teardown", token).succeeded:
                         break
                 self._end(session)
@@ -117,8 +117,8 @@ class Player:
         self._ended_at.append(time.monotonic())
 
     def _rest(self, story: Story) -> None:
-        """If the head-end frees a slot only some time after the teardown, waits until enough slots are free for all
-        sessions of the story."""
+        """If the head-end frees a slot only some time after the teardown, waits until as many slots are free as the
+        story has set-up steps, or until all ``slot_limit`` slots are free."""
         if self.slot_limit is None or not self.slot_delay_s:
             return
         needed = min(self.slot_limit, sum(1 for step in story if isinstance(step, Ask) and step.call == "setup"))

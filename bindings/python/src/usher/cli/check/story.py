@@ -95,11 +95,11 @@ class Seen:
         age: how many tokens of the session are newer than the one in the request; None if the request has none of them.
         from_reply: the call whose reply brought the token.
         ended: whether a teardown of the session had succeeded before.
-        held: how many sessions the head-end had to hold before the request; without those sent together with it.
-        group: the same number for requests that were sent together.
+        held: how many sessions the head-end had to hold before it got this request and those sent together with it.
+        group: the place of the step in the story; requests that were sent together have the same.
         idle: the periods since the session was last kept alive.
-        refusals: how many set-ups the story has seen refused before.
-        teardowns: how many teardowns the story has seen succeed before.
+        refusals: how many set-ups of the story were refused before this request.
+        teardowns: how many teardowns of the story succeeded before this request.
     """
 
     ask: Ask
@@ -139,7 +139,7 @@ class History:
 
 
 def was_refused_first(history: History) -> bool:
-    """Whether the first request was a set-up, and was refused, so that the rest of the story was not played."""
+    """Whether the first request was a set-up that the head-end refused. A patient player then ends the story."""
     first = history.seen[0] if history.seen else None
     return first is not None and first.ask == Ask("setup", first.ask.session) and not first.ok
 

@@ -88,8 +88,8 @@ def _show(feed: Feed, options: argparse.Namespace, out: Output) -> None:
     news: queue.Queue[tuple[str, dict[str, Any]] | Exception] = queue.Queue()
     threading.Thread(target=_follow, args=(feed, news), name="usher-watch", daemon=True).start()
     state, was_there = State(), False
-    on_terminal = out.console.is_terminal and not out.console.is_dumb_terminal  # Live shows nothing on a dumb one
-    # A KeyboardInterrupt that begins inside code that ignores exceptions, such as a finaliser, would be lost.
+    on_terminal = out.console.is_terminal and not out.console.is_dumb_terminal  # Live cannot use a dumb terminal
+    # Code that ignores exceptions, such as a finaliser, would lose a KeyboardInterrupt. Interrupts only notes Ctrl-C.
     with (
         Interrupts() as interrupts,
         Live(console=out.console, auto_refresh=False, screen=True) if on_terminal else nullcontext() as live,
@@ -118,7 +118,7 @@ def _show(feed: Feed, options: argparse.Namespace, out: Output) -> None:
 
 
 def _follow(feed: Feed, news: queue.Queue[tuple[str, dict[str, Any]] | Exception]) -> None:
-    """Passes the events of the feed on, and connects again when it has ended."""
+    """Puts the events of the feed into the queue. When the feed has ended, connects again."""
     while True:
         try:
             for event in feed.events():

@@ -74,7 +74,7 @@ class Exchange:
     timing: Timing = field(default_factory=Timing)
 
     def header(self, name: str) -> str | None:
-        """Returns the first value of a reply header, in any letter case."""
+        """Returns the first value of a reply header. The letter case of the name does not matter."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
     @property
@@ -112,7 +112,7 @@ class Exchange:
             return None
 
     def member(self, name: str) -> Any:
-        """Returns a member of the JSON object in the body, in any letter case; None if there is none."""
+        """Returns a member of the JSON object in the body; None if there is none. The letter case does not matter."""
         value = self.json()
         if not isinstance(value, dict):
             return None

@@ -1,7 +1,7 @@
 """Redaction: no token and no key in what a command prints.
 
-A ``Redactor`` replaces the secrets that it knows by names, such as ``<content token>`` and ``<session token 2>``. What
-it does not know, but what looks like a token or a key, becomes ``<32 characters>``.
+A ``Redactor`` replaces the secrets that it knows by names, such as ``<content token>`` and ``<session token 2>``. It
+replaces an unknown text that looks like a token or a key by its length, such as ``<32 characters>``.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def replay(
         cassette: the cassette.
         ssm_url: the SSM URL of the head-end.
         content_token: returns the content token for a name such as ``C1``.
-        wait: waits until some milliseconds have passed; a caller with a manual clock moves it instead.
+        wait: a function that waits for some milliseconds; with a manual clock, the function moves the clock instead.
         token_header: the header that carries the tokens.
         ca_file: the certificate authority of the head-end; None: those of the system.
         tolerance_ms: by how much the time until a reply may differ from the time in the cassette. None: the function

@@ -78,7 +78,7 @@ class ReplayServer(LocalServer):
             return not self._left
 
     def differences(self) -> list[str]:
-        """Returns what the player has done otherwise than the cassette, each as one sentence."""
+        """Returns the differences between the player's requests and the cassette, each as one sentence."""
         with self._lock:
             missing = [f"{number} ({one.operation})" for number, one in self._left]
             if not missing:
@@ -128,7 +128,7 @@ class ReplayServer(LocalServer):
         return chosen
 
     def _compare_time(self, number: int, operation: str, tokens: tuple[str, ...], chosen: Exchange | None) -> None:
-        """Compares the time since the session's request before this one, and keeps the time of this one."""
+        """Compares the time since the session's previous request with the cassette, and stores the present time."""
         now, sessions = self._now_ms(), sessions_of(tokens)
         recorded = self._intervals.get(number)
         for session in sessions & self._last_ms.keys():
@@ -161,7 +161,7 @@ class ReplayServer(LocalServer):
 
 
 def token_for(name: str) -> str:
-    """Returns the token that a replay sends for a name. It is no secret: it opens nothing."""
+    """Returns the made-up token that a replay sends for a name. It is no secret: no head-end accepts it."""
     return f"replayed-{name.replace('#', '-')}"
 
 

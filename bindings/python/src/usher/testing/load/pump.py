@@ -11,7 +11,7 @@ from gevent.socket import wait_read  # type: ignore[import-untyped]
 import usher
 
 _EVERY_S = 0.02
-"""The loop handles the callbacks of this time together, so that it wakes up less often."""
+"""The loop collects the callbacks that become due within this time, so that it wakes up less often."""
 _SLACK_MS = 50
 _CLOSE_MS = 60_000
 
@@ -33,7 +33,7 @@ class Pump:
         self._pumping = gevent.spawn(self._run)
 
     def _run(self) -> None:
-        """Pumps when callbacks are due. It is a greenlet and no callback of the loop, because observers may block."""
+        """Pumps when callbacks are due. Runs as a greenlet, not as a callback of the loop: observers may block."""
         descriptor = self.context.pump_fd
         while True:
             wait_read(descriptor)
@@ -45,8 +45,8 @@ class Pump:
             self._closed.set()
 
     def close(self) -> int:
-        """Closes all playbacks and frees the context. Greenlets run meanwhile. Returns how many sessions were still
-        held when the time limit of a minute had passed."""
+        """Closes all playbacks and frees the context. Other greenlets run meanwhile. Returns how many sessions are
+        still held when all playbacks are closed, or when the time limit of a minute has passed."""
         self.context.begin_close(_CLOSE_MS)
         self._closed.wait(_CLOSE_MS / 1000 + 5)
         left = self.context.metrics().sessions_held

@@ -157,7 +157,7 @@ def _on_start(environment: Any, **_: Any) -> None:
     global _worker
     if not isinstance(environment.runner, MasterRunner):
         _worker = Worker(environment)
-        if not isinstance(environment.runner, WorkerRunner):  # a worker reports to its master anyway
+        if not isinstance(environment.runner, WorkerRunner):  # a worker notes its cost in _on_report()
             gevent.spawn(_note_often)
 
 

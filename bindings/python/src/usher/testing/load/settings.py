@@ -26,7 +26,7 @@ class Settings:
         limit: ``maxSessions`` in tokens for the reference head-end.
         hold_s: how long a playback lasts, in seconds; 0: until the end of the test.
         pause_s: the pause between two playbacks of one screen, in seconds.
-        late_ms: a heartbeat that is later counts as late.
+        late_ms: a heartbeat counts as late if it comes this many ms after its time, or later.
         late_most: how many late heartbeats the test may have.
         errors_most: how many errors the test may have. A refusal for the limit is no error.
         setup_p99_ms: the longest 99th percentile of the set-ups, ms; 0: no limit.

@@ -63,8 +63,8 @@ class Pace:
         piece_bytes: the size of a piece.
         variation_bytes: how much larger or smaller a piece may be; the size is random.
         gap_us: microseconds between two pieces.
-        bytes_per_ms: the speed; the head-end sends a piece when it would have gone through a line of this speed. None:
-            no limit.
+        bytes_per_ms: the speed; the head-end sends a piece when a line of this speed would have delivered the piece.
+            None: no limit.
     """
 
     piece_bytes: int

@@ -15,10 +15,10 @@ from aiohttp.http_exceptions import HttpProcessingError
 log = logging.getLogger("usher.testing.headend")
 
 SHUTDOWN_S = 0.05
-"""How long the server waits for requests that it handles when it stops."""
+"""When the server stops, it waits this long for the requests that it still handles."""
 _CANCELS = "handler_cancellation" in inspect.signature(web.Server.__init__).parameters
-"""Whether this is aiohttp 3.9 or later. An earlier aiohttp, as in Debian 12, does not end the handler of a request when
-the client has gone: the journal then says so only after the reply."""
+"""Whether this is aiohttp 3.9 or later. If the client disconnects, an earlier aiohttp, as in Debian 12, does not end
+the handler of the request; so the journal shows only after the reply that the client has gone."""
 RUNNER_OPTIONS: dict[str, Any] = {"handler_cancellation": True, "shutdown_timeout": SHUTDOWN_S} if _CANCELS else {}
 SITE_OPTIONS: dict[str, Any] = {} if _CANCELS else {"shutdown_timeout": SHUTDOWN_S}
 
@@ -33,7 +33,7 @@ class _RequestHandler(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        if isinstance(exc, ConnectionError):  # the client has gone: nobody can get a reply, and the journal says so
+        if isinstance(exc, ConnectionError):  # the client has disconnected: no reply is possible; see the journal
             log.debug("the client %s left before the end of the reply", request.remote)
             raise exc
         if not isinstance(exc, HttpProcessingError):

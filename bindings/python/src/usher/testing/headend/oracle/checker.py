@@ -52,7 +52,7 @@ def find(
       time counts from the reply that opened the session: the reply to set-up, or with SSP V2 to the first licence
       request.
     - ``space-after-comma``: there is a space next to a comma in the authorisation header.
-    - ``content-token-on-keep-alive``: a heartbeat, renewal or teardown that carries a content token.
+    - ``content-token-on-keep-alive``: a heartbeat, renewal or teardown carries a content token.
 
     Args:
         entries: the journal.
