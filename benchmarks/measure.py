@@ -38,9 +38,9 @@ class Run:
         return [str(self.programs / name), *map(str, options)]
 
     def c_for_small_differences(self, name: str, *options: object) -> list[str]:
-        """Does the same as `c`, for programs whose figures differ by little. It makes malloc() of glibc keep its
-        memory. Otherwise malloc() gives memory back to the system after some bursts of requests, more often in one run
-        than in another, which costs up to 5 % of a heartbeat."""
+        """Returns the command of `c`, for programs whose figures differ by little: malloc() of glibc keeps its memory.
+        Without this, malloc() gives memory back to the system after some bursts of requests, in one run more often
+        than in another. This costs up to 5 % of a heartbeat."""
         return ["env", f"MALLOC_TRIM_THRESHOLD_={2**30}", *self.c(name, *options)]
 
 
@@ -94,9 +94,9 @@ def interleaved(programs: Sequence[Program], repetitions: int) -> None:
 
 
 def in_turns(programs: Sequence[Program], turns: int, rounds: int) -> None:
-    """Runs the programs at the same time, with `--turns`, and gives each its turns of `rounds` rounds: a, b, c, b, c, a
-    .... A turn takes some hundredths of a second. So other work on the machine affects all programs, and differences of
-    one per cent can be seen. Each program must have started and warmed up before it answers its first turn."""
+    """Starts all programs with `--turns`, and lets one at a time play a turn of `rounds` rounds: a, b, c, b, c, a ....
+    A turn takes some hundredths of a second. So other work on the machine affects all programs, and differences of one
+    per cent can be seen. A program answers its first turn only after it has started and warmed up."""
     more = ["--turns", str(rounds), "--rounds", str(turns * rounds)]
     with contextlib.ExitStack() as ending:
         running = []

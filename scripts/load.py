@@ -4,8 +4,8 @@ It starts Redis and the head-end, each on free ports of loopback, and runs two t
 
 1. Screens hold one playback each. No heartbeat may be more than 500 ms late, and no request may fail.
 2. Screens on four processes share accounts with a limit of two, while Redis is killed and started again. No account
-   may ever hold a third session, and no session that a screen holds may get lost. The oracle is the log that Redis
-   writes of each change (its append-only file): it has every session that began and ended, in order.
+   may ever hold a third session, and no screen may lose its session. To check this, the script reads the log in which
+   Redis writes each change (its append-only file): it has every session that began and ended, in order.
 """
 
 from __future__ import annotations

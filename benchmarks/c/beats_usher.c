@@ -1,8 +1,8 @@
 /*
  * beats_usher.c - heartbeats of libusher, with one playback per session. All heartbeats are due at once, on the manual
  * clock. Variant 0: no observer. Variant 1: an observer on callback threads receives each KEPT_ALIVE. Variant 2: the
- * same, pumped. Variant 3: no observer, and the journal is encrypted. With --journal the other variants have a journal
- * in clear. Variant 4: no observer, but a guardian. SPDX-License-Identifier: Apache-2.0
+ * observer runs in a pump. Variant 3: no observer. Variant 4: no observer, but a guardian. With --journal the context
+ * has a journal, which is encrypted in variant 3 and in clear in all others. SPDX-License-Identifier: Apache-2.0
  */
 #include "host.h"
 #include <stdatomic.h>

@@ -22,7 +22,7 @@ typedef struct bench_options {
   int pace; /* heartbeats per second, at equal intervals; 0: as many as possible */
   int spread; /* the program spreads the set-ups over this many seconds */
   int ahead; /* 1: libusher opens its connections before the first play */
-  int prepare; /* 1: the content token comes from a callback that takes 50 ms; 2: and libusher prepares the next item */
+  int prepare; /* 1: the content token comes from a callback that takes 50 ms; 2: libusher also prepares each item */
   int at_once; /* 1: a zap of libusher does not wait for the teardown */
   int turns; /* the rounds of one turn; the program waits before each turn (bench_await_turn()). 0: no turns */
 } bench_options;
@@ -47,7 +47,7 @@ bench_clock bench_now(void);
 void bench_add(bench_clock *sum, bench_clock start);
 
 /** Waits for the turn of this program: one byte on the standard input. The CPU time since `start` counts for the turn,
-    because other threads may work while this one waits. The real time of the wait does not. */
+    because other threads may work while this thread waits. The real time of the wait does not count. */
 void bench_await_turn(bench_clock *start);
 
 /** Prints the result as one line of JSON. */

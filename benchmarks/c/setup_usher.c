@@ -1,9 +1,9 @@
 /*
  * setup_usher.c - set-up, licence, zap and close with libusher. Measures the time from the host's call to the result,
- * on the real clock. The variants are those of setup_easy.c, but variant 4 is a zap: the new playback replaces the
- * earlier one. Variants 3 and 5 make a new context, and so new connections; with --ahead the library opens them before
- * the measurement. With --at-once a zap does not wait for the teardown. With --prepare the content token comes from a
- * callback that takes 50 ms; with --prepare 2 the host prepares the next item before the measurement.
+ * on the real clock. The variants are those of setup_easy.c, but variant 4 is a zap with SSP V2: the new playback
+ * replaces the earlier one. Variants 3 and 5 make a new context, and so new connections; with --ahead this happens
+ * before the measurement. With --at-once a zap does not wait for the teardown. With --prepare the content token comes
+ * from a callback that takes 50 ms; with --prepare 2 the host prepares the next item before the measurement.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "host.h"

@@ -1,5 +1,5 @@
 /*
- * fragments.h - finds out whether a file is a fragmented MP4.
+ * fragments.h - finds out whether a URI names a local MP4 file without fragments.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

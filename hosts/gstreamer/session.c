@@ -32,8 +32,8 @@ struct UsherSession {
      keys, so that elements can decrypt the last samples of this item. failed: the session has ended with an error,
      which it has posted or keeps in `unposted`. */
   gboolean closed, replaced, failed;
-  /* Those users that have received a sample. decodebin may suppress the error messages of an element that has not yet
-     received one. So if no user has received a sample, the error waits in `unposted` until a user receives one. */
+  /* Those users that have received a sample. decodebin may suppress the error messages of an element that has received
+     no sample yet. So if no user has received a sample, the error stays in `unposted` until a user receives one. */
   GList *streams;
   UsherFailure *unposted;
 };

@@ -33,7 +33,7 @@ typedef enum {
  *
  * @param element  the decryptor.
  * @param asked    its settings; copied.
- * @param wrong the reason why its settings cannot be used; NULL: they can.
+ * @param wrong    the reason why its settings cannot be used; NULL if they can be used.
  * @param group    the group id of its stream; 0: unknown.
  */
 UsherSession *usher_session_join(GstElement *element, const UsherSettings *asked, const GError *wrong, guint group);

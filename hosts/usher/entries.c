@@ -25,7 +25,7 @@ static void free_entry(void *entry) {
   free(entry);
 }
 
-/* Removes an entry that no list names. */
+/* Removes and frees an entry that is no longer in the list of `oldest` and `newest`. */
 static void drop(struct entries *entries, struct served *entry) {
   struct served **known = tfind(entry, &entries->by_content, compare_content);
   if (known && *known == entry) tdelete(entry, &entries->by_content, compare_content);
@@ -43,8 +43,8 @@ static void make_room(struct entries *entries, size_t bytes) {
   }
 }
 
-/* Whether the entry stays valid while ENTRIES_MAX / 2 entries with ENTRIES_BYTES_MAX / 2 bytes are added: it stays, or
-   fewer entries with fewer bytes were added since. */
+/* Whether the entry stays valid while ENTRIES_MAX / 2 further entries with ENTRIES_BYTES_MAX / 2 bytes are added: its
+   `stays` is true, or fewer entries than that, with fewer bytes, were added after it. */
 static bool is_recent(const struct entries *entries, const struct served *entry) {
   return entry->stays || (entries->next_number - entry->number < ENTRIES_MAX / 2 &&
                              entries->added_bytes - entry->begin < ENTRIES_BYTES_MAX / 2);

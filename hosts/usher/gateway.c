@@ -190,8 +190,8 @@ static bool want(struct gateway *gateway, const uint8_t key_id[16]) {
   return true;
 }
 
-/* Whether the player has closed its connection. A player that has only ended its own sending may still read the reply.
-   During a wait for a slot, which may be long, such a connection counts as closed, too. */
+/* Whether the player has closed its connection. If the player has only ended its own sending, it may still read the
+   reply; such a connection counts as closed only during a wait for a slot, which may be long. */
 static bool is_closed(struct gateway *gateway, int connection) {
   struct pollfd end = {connection, gateway->waits_for_slot ? POLLRDHUP : 0, 0}; /* poll() always reports a reset */
   return poll(&end, 1, 0) > 0;
@@ -201,7 +201,7 @@ static bool is_closed(struct gateway *gateway, int connection) {
    the connection. */
 static bool await(struct gateway *gateway, uint64_t playback, int connection) {
   uint64_t ticket = ++gateway->ticket;
-  /* The time limit is long enough for two licence requests: another one may be in flight already. */
+  /* The time limit is long enough for two licence requests: an earlier request may still be in flight. */
   int64_t end_ms =
       gateway_now_ms() + gateway->options.common.slot_wait_s * 1000 + 2 * gateway_timeout_ms(gateway) + 2000;
   bool is_gone = false;

@@ -49,8 +49,8 @@ const char *common_take(struct common_options *options, int option, const char *
 /* @return NULL, or which option is missing. */
 const char *common_missing(const struct common_options *options);
 
-/* Opens the context of `session`, whose callbacks the caller has set. libusher writes to `words` why it refuses an
-   option, also later; so `words` must live until session_close(). @return NULL, or why this failed. */
+/* Opens the context of `session`; the caller has set the callbacks of `session`. If libusher refuses an option now or
+   later, `words` gets the reason; so `words` must live until session_close(). @return NULL, or why this failed. */
 const char *common_open(const struct common_options *options, struct session *session, char words[WORDS_MAX]);
 
 /* Reads the token file, sets up the session and requests its first licence. `words`: as for common_open(); it must be
@@ -58,7 +58,8 @@ const char *common_open(const struct common_options *options, struct session *se
 const char *common_play(const struct common_options *options, struct session *session, const uint8_t *key_ids,
     size_t count, char words[WORDS_MAX]);
 
-/* @return NULL if `status` is USHER_OK, otherwise `words`, or if they are empty the text of the status. */
+/* @return why a call failed with `status`: `words`; if `words` is empty, the text of the status. NULL if `status` is
+   USHER_OK. */
 const char *common_why(int32_t status, const char *words);
 
 /* Reads a number from 0 to `most`. @return false if the text is anything else. */

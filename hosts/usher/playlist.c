@@ -52,7 +52,7 @@ static void on_key(const usher_protection *found, void *user_data) {
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 struct rewriting {
-  struct entries *entries; /* NULL: only count the URIs */
+  struct entries *entries; /* NULL: add no entries; each URI gets the number 0 */
   const char *url, *secret;
   const uint8_t *default_key_id;
   FILE *out;
@@ -157,8 +157,8 @@ static char *rewrite(
 
 char *playlist_rewrite(
     struct entries *entries, const char *url, const char *text, const char *secret, const uint8_t *default_key_id) {
-  /* First only count the URIs. A playlist that is refused must add nothing: players ask for it again and again, and its
-     entries would replace those of other playlists. */
+  /* First rewrite the playlist without adding entries, only to find out whether it is refused. A refused playlist must
+     add nothing: players ask for it again and again, and its entries would replace those of other playlists. */
   char *counted = rewrite(NULL, url, text, secret, default_key_id);
   free(counted);
   return counted ? rewrite(entries, url, text, secret, default_key_id) : NULL;

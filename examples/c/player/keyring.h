@@ -25,9 +25,9 @@ struct keyring {
 bool keyring_add(struct keyring *ring, const uint8_t kid[KEY_SIZE]);
 /** Sets the key of an id. @return false if the id is not in the ring. */
 bool keyring_set(struct keyring *ring, const uint8_t kid[KEY_SIZE], const uint8_t key[KEY_SIZE]);
-/** The key of an id, or NULL if it is not known. */
+/** Returns the key of an id; NULL if the key is not known. */
 const uint8_t *keyring_find(const struct keyring *ring, const uint8_t *kid, size_t kid_size);
-/** How many ids have no key yet. */
+/** Returns how many ids have no key yet. */
 size_t keyring_missing(const struct keyring *ring);
 void keyring_wipe(struct keyring *ring);
 
