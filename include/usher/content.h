@@ -171,8 +171,8 @@ typedef int64_t (*usher_read_fn)(uint64_t offset, uint8_t *buffer, size_t size, 
  *                      longer; 256 bytes are always enough. NULL: no message.
  * @param message_size  the length of `message` in bytes.
  * @return USHER_OK, also for a file without encryption; USHER_E_CALLBACK if `read` failed; USHER_E_PROTOCOL if this is
- *         no MP4 file, or if a box is malformed; USHER_E_TOO_LARGE for a file with too many boxes;
- *         USHER_E_INVALID_ARGUMENT.
+ *         no MP4 file, or if a box is malformed; USHER_E_TOO_LARGE for a file with too many boxes, with more than 256
+ *         encrypted tracks, or with pssh boxes of more than 256 KiB in all; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_read_mp4(
@@ -224,13 +224,13 @@ USHER_API int32_t usher_content_id(const uint8_t *url, size_t url_size, int32_t 
 
 /**
  * Rewrites a playlist for a demuxer that refuses a scheme. In each EXT-X-KEY and EXT-X-SESSION-KEY line whose URI has
- * that scheme, it replaces the URI by `uri_prefix` followed by a number. The first URI in the playlist has the number
- * 0, the next different one 1, and so on; equal URIs get the same number. All other bytes stay as they are.
+ * that scheme, it replaces the URI by `uri_prefix` followed by a number. The first URI with that scheme gets the number
+ * 0, the next different URI gets 1, and so on; equal URIs get the same number. All other bytes stay as they are.
  *
  * @param playlist       text, up to 1 MiB. Not NULL.
  * @param playlist_size  its length in bytes.
  * @param scheme         the scheme to replace. NULL: "skd".
- * @param uri_prefix     e.g. "http://127.0.0.1:8000/key/"; no '"' or control characters. Not NULL.
+ * @param uri_prefix     e.g. "http://127.0.0.1:8000/key/"; no '"', blanks or control characters. Not NULL.
  * @param buffer         receives the rewritten playlist; NULL to ask for its length.
  * @param size           as in usher_content_id().
  * @return USHER_OK; USHER_E_TOO_LARGE if the buffer is too small or NULL; USHER_E_INVALID_ARGUMENT.

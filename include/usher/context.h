@@ -224,7 +224,7 @@ USHER_API int32_t usher_context_new(const usher_context_options *options, usher_
  * until all are closed. It also waits for replies that may still bring a session token, and then tears down the session
  * of that token. As soon as this call has begun, the context starts no new playback and accepts no new request. A
  * second call waits again, with its own time limit. A later usher_context_free() waits for the servers' replies at most
- * until the time limit of the last close has passed.
+ * until the time limit of the last usher_context_close() or usher_context_begin_close() has passed.
  *
  * @param context     the context to close.
  * @param timeout_ms  longest wait on the context's clock, ms (another thread must move a manual clock meanwhile). 0:

@@ -161,7 +161,8 @@ typedef struct usher_error {
   int32_t tls_fault;
 } usher_error;
 
-/** The same error in the numbers of other players, for hosts that migrate. */
+/** The numbers that the React Native player, the Android player and the Apple SDK use for the same error. Hosts that
+    migrate from them need these numbers. */
 typedef struct usher_legacy_codes {
   /** React Native player: 6001 set-up, 6002 teardown, 6003 heartbeat, 6004 too many sessions, 50xx licences; 0: no
       number fits. */
@@ -187,7 +188,8 @@ typedef struct usher_explanation {
   const char *advice;
   /** 1: the code is in the table that `source` names; 0: the words describe only the kind of error. */
   int32_t known;
-  /** The table that has the code, e.g. "SSM error codes". Never NULL. */
+  /** The table that has the code, e.g. "SSM error codes"; if `known` is 0, a text that begins with "library status".
+      Never NULL. */
   const char *source;
 } usher_explanation;
 
@@ -228,7 +230,7 @@ USHER_API const char *usher_origin_name(int32_t origin);
 USHER_API const char *usher_operation_name(int32_t operation);
 
 /**
- * Translates an error into the numbers of other players.
+ * Translates an error into the numbers of the React Native player, the Android player and the Apple SDK.
  *
  * @param error  from an event or a response; the function ignores its message. Not NULL.
  * @param out    filled. Not NULL.

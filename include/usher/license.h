@@ -121,8 +121,9 @@ typedef void (*usher_license_fn)(
  * @param fn         receives the answer, exactly once: USHER_OK with data, or USHER_E_CLOSED, USHER_E_REPLACED,
  *                   USHER_E_TIMEOUT, the reason why set-up failed (e.g. USHER_E_LIMIT), USHER_E_SESSION if the session
  *                   ended after set-up (the library then does not send the request), USHER_E_STATE (no URL for this
- *                   kind of request), USHER_E_SYSTEM, USHER_E_NO_TOKEN, USHER_E_REFUSED, USHER_E_HTTP,
- *                   USHER_E_TRANSPORT, USHER_E_TLS, USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT. Not NULL.
+ *                   kind of request), USHER_E_CALLBACK or USHER_E_DECLINED (from a hook or a licence callback),
+ *                   USHER_E_SYSTEM, USHER_E_NO_TOKEN, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT, USHER_E_TLS,
+ *                   USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT. Not NULL.
  * @param user_data  passed to `fn`.
  * @param destroy    last call for `user_data`: after `fn`, or if this function fails. May be NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, or USHER_E_CLOSED if the playback is closed.

@@ -274,9 +274,9 @@ USHER_API int32_t usher_context_add_loader(
 USHER_API int32_t usher_complete_server(usher_completion completion, const char *url, const char *headers);
 
 /**
- * Answers a server callback: the library asks an entitlement server, and the SPC goes to the URL in its reply if
- * `allowed_hosts` lists that URL's host. If you answer the `server` callback with this function, and the loader has a
- * `token_url` callback, the library calls `token_url` first.
+ * Answers a server callback: the library asks an entitlement server. If `allowed_hosts` lists the host of the URL in
+ * the server's reply, the SPC goes to that URL. If you answer the `server` callback with this function, and the loader
+ * has a `token_url` callback, the library calls `token_url` first.
  *
  * @param completion   the id that the callback received.
  * @param entitlement  copied before return. NULL: all defaults.
@@ -344,7 +344,7 @@ USHER_API int32_t usher_playback_get_resource(
  *
  * @param playback  the playback that made it.
  * @param id        from usher_playback_load_resource().
- * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_STATE if the request has ended already.
+ * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_STATE if the id is unknown, or the request has ended already.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_playback_cancel_load(usher_playback *playback, uint64_t id);

@@ -39,7 +39,7 @@ typedef struct usher_metrics {
   /** All other requests that the library sent: for certificates, for entitlements, to key servers, and those of
       usher_delegate_connect_ahead(). */
   uint64_t others_sent;
-  /** Heartbeats, renewals and teardowns that the library repeated, because the one before had no good reply. The
+  /** Heartbeats, renewals and teardowns that the library repeated, because the earlier request had no good reply. The
       counters of requests above include them. */
   uint64_t retries;
   /** Keep-alives that succeeded: heartbeats and renewals, each with USHER_EVENT_KEPT_ALIVE. */

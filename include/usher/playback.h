@@ -135,9 +135,9 @@ USHER_API int32_t usher_playback_suspend(usher_playback *playback);
 
 /**
  * Tells the library that the host shows the item again after usher_playback_suspend(). If a keep-alive became due
- * meanwhile, the library sends it at once. Until the server replies, the session is doubtful
- * (USHER_EVENT_SESSION_DOUBTFUL); if the keep-alive fails,
- * USHER_EVENT_HEARTBEAT_ERROR follows.
+ * meanwhile, the library sends it at once. If it is then at least one second late, and at least a tenth of the period,
+ * the session is doubtful (USHER_EVENT_SESSION_DOUBTFUL) until the server replies. If the keep-alive and its retries
+ * fail, USHER_EVENT_HEARTBEAT_ERROR follows.
  *
  * @param playback  the playback.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.

@@ -122,14 +122,14 @@ USHER_API int32_t usher_player_play(usher_player *player, const usher_playback_o
  *
  * If usher_player_play() then plays the same item, the playback has the content token. If the token callback has not
  * answered yet, the playback waits for this answer, and does not ask again; if it answered NULL or too late, the
- * playback asks again. The item is the same if `delegate`, `content_token`, `content_id` and `clear` are the same. A
- * play of another item drops the prepared item, and so does a failed call of usher_player_play(). Each player has at
- * most one prepared item: a second call for another item replaces it; a second call for the same item begins `keep_ms`
- * again, and does not ask the token callback again.
+ * playback asks again. The item is the same if `delegate`, `content_token`, `content_id` and `clear` are the same. If
+ * usher_player_play() plays another item, or fails, the library drops the prepared item. Each player has at most one
+ * prepared item: a second call for another item replaces it; a second call for the same item begins `keep_ms` again,
+ * and does not ask the token callback again.
  *
- * No event reports a prepared item, and a failure of its preparation changes nothing for a later play. The token
- * callback gets the handle that usher_player_play() will return for the item, and the `tag` of this call. When the
- * library drops the item, this handle becomes invalid; usher_playback_close() with it drops the item.
+ * No event reports a prepared item. If its preparation fails, this changes nothing for a later usher_player_play(). The
+ * token callback gets the handle that usher_player_play() will return for the item, and the `tag` of this call. When
+ * the library drops the item, this handle becomes invalid; usher_playback_close() with this handle drops the item.
  *
  * @param player   the screen that will play the item.
  * @param options  as for usher_player_play(), copied before return; the library ignores `payload` and `renewed`. Not

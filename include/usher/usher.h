@@ -13,7 +13,7 @@
  *   context   one independent instance of the library: its I/O thread, connections, timers and observers
  *   delegate  says how to ask for licences: default, common (hooks), SSP (SSM v1), SSP V2, multi-instance, customer SSM
  *   loader    gets FairPlay keys for `skd:` URLs
- *   player    one screen. It plays one playback at a time. Starting the next one while one plays is a zap
+ *   player    one screen. It plays one playback at a time. Starting the next playback while another plays is a zap
  *   playback  one item that plays. It has at most one SSM session, and the item's licences. Close it when the item ends
  *   event     what the library reports to you: session started, set-up error, heartbeat error, licence, closed ...
  *

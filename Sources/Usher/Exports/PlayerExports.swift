@@ -34,7 +34,7 @@ public func usher_player_play(
       if waits { try refuseInCallbacks() }
       pumps = waits && context.engine.calls.pump?.mayPumpHere == true
       // Without a content token, set-up may wait until the host supplies one. Only this thread could run the host's
-      // code, and it is about to block.
+      // code, but this thread is about to wait for set-up.
       if pumps, !isTokenKnown(item) { throw UsherError(.wouldDeadlock) }
     }
     let (screen, playback, handle) = (chosen.screen, chosen.prepared.object, chosen.prepared.handle)
@@ -79,14 +79,14 @@ private struct ChosenItem {
   let given: usher_playback_options
   let screen: PlayerObject
   let item: PlaybackItem
-  /// The playback of the item, prepared before or new.
+  /// The playback of the item: the prepared playback if it is of this item, otherwise a new one.
   let prepared: PreparedPlayback
   let host: HostPlayback
   let reference: HostReference
 }
 
-/// Reads the options of an item. Takes the prepared playback of the player if it is of this item; otherwise drops it
-/// and makes a new playback.
+/// Reads the options of an item. If the prepared playback of the player is of this item, takes this playback; otherwise
+/// drops it and makes a new playback.
 /// - Parameter check: throws if the library must refuse the item.
 @inline(never)
 private func choose(
@@ -112,7 +112,7 @@ private func choose(
     reference: reference)
 }
 
-/// The item that the host describes.
+/// Returns the item that the host's options describe.
 private func playbackItem(
   _ given: usher_playback_options, _ context: ContextObject
 ) throws(UsherError) -> PlaybackItem {

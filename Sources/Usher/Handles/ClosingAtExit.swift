@@ -6,8 +6,8 @@ internal import UsherEngine
 enum ClosingAtExit {
   nonisolated(unsafe) private static let monitor = Monitor()
   nonisolated(unsafe) private static var engines: [Engine] = []
-  /// Registers the exit handler, once per process. Exit handlers run in reverse order. Call this after libcurl was
-  /// initialised, so that this handler runs before OpenSSL frees its memory.
+  /// Registers the exit handler, once per process. The handler that was registered last runs first. So call this after
+  /// libcurl was initialised: then this handler runs before OpenSSL frees its memory.
   private static let isRegistered = platform_at_exit { _ in closeAll() } != 0
 
   /// - Returns: false if the system has no memory for the exit handler.

@@ -128,7 +128,8 @@ func borrow<Object: HandleObject>(_ handle: OpaquePointer?, as kind: Object.Type
   return object
 }
 
-/// Removes a handle from the table and returns its object; nil for NULL. Throws if it is stale or of another kind.
+/// Removes a handle from the table and returns its object; nil for NULL. Throws if the handle is stale or of another
+/// kind.
 func release<Object: HandleObject>(_ handle: OpaquePointer?, as kind: Object.Type) throws(UsherError) -> Object? {
   guard let handle else { return nil }
   let value = UInt(bitPattern: handle)

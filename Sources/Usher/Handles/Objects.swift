@@ -69,8 +69,8 @@ final class ContextObject: HandleObject {
     return monitor.locked { loaders.first { equalIgnoringCase($0.options.scheme, url[..<colon]) } }
   }
 
-  /// Returns a delegate that sends no requests, for an item that has no delegate, in a context that has none. The item
-  /// must be clear, or the context must have a loader; otherwise returns nil.
+  /// Returns a delegate that sends no requests, for an item if neither the item nor the context has a delegate. The
+  /// item must be clear, or the context must have a loader; otherwise returns nil.
   func withoutRequests(isClear: Bool) -> LicenseDelegate? {
     guard isClear || monitor.locked({ !loaders.isEmpty }) else { return nil }
     var policy = SSPPolicy()
@@ -141,11 +141,12 @@ final class LoaderObject: ContextPart {
 
 final class PlayerObject: ContextPart {
   let shared: PlayerShared
-  /// How long a stop waits for the teardown, in milliseconds; 0 if the newest item's delegate is not synchronous.
+  /// How long `usher_player_stop` waits for the teardown, in milliseconds; 0 if the newest item's delegate is not
+  /// synchronous.
   let teardownWait = Atomic<UInt64>(0)
   private let monitor = Monitor()
   private var prepared: PreparedPlayback?
-  /// How long a stop on the calling thread waits: as `teardownWait`, but 0 inside callbacks.
+  /// How long `usher_player_stop` waits if the calling thread calls it now: `teardownWait`, but 0 inside callbacks.
   var longestWait: Milliseconds { isCallbackThread() ? 0 : teardownWait.load(ordering: .relaxed) }
 
   init(context: ContextObject, shared: PlayerShared) {
@@ -219,12 +220,13 @@ final class PlaybackObject: ContextPart {
 
   var engine: Engine { context.engine }
   var id: PlaybackID { shared.id }
-  /// How long a close on the calling thread waits, in milliseconds.
+  /// How long `usher_playback_close` waits if the calling thread calls it now, in milliseconds. 0 inside callbacks, and
+  /// if the delegate is not synchronous.
   var longestWait: Milliseconds { delegate.isSync && !isCallbackThread() ? delegate.policy.teardownTimeout : 0 }
 }
 
-/// The answer that the host gets behind a handle: of a blocking request, of the token map, or of a hook's built-in
-/// behaviour.
+/// An answer that the host reads through a handle. The answer comes from a blocking request, from the token map, or
+/// from the built-in behaviour of a hook.
 final class ResponseObject: HandleObject {
   /// The context with which the handle becomes stale; nil if the handle stays valid until the host frees it.
   let context: ContextObject?

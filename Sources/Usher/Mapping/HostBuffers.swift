@@ -1,8 +1,8 @@
 internal import CUsher
 internal import UsherCore
 
-/// Runs `body` and returns the status for the host. If `body` fails, also writes the reason to the host's buffer: the
-/// words that `body` has set or, if it has set none, the message of the status.
+/// Runs `body` and returns the status for the host. If `body` fails, writes the reason to the host's buffer: the words
+/// that `body` has set or, if it has set none, the message of the status. Otherwise the buffer gets an empty text.
 func report(
   to message: UnsafeMutablePointer<CChar>?, _ size: Int, _ body: (inout [UInt8]) throws(UsherError) -> Void
 ) -> Int32 {

@@ -26,8 +26,8 @@ func readable<Options: GrowingStruct>(_ pointer: UnsafePointer<Options>?) -> Uns
   isReadable(pointer, first: Options.firstSize, known: MemoryLayout<Options>.size) ? pointer : nil
 }
 
-/// Writes a result into the host's struct, as many fields as it has. Its `struct_size` then says how many bytes the
-/// library wrote.
+/// Writes a result into the host's struct, but only the fields that the host's struct has. Sets the `struct_size` of
+/// the host's struct to the number of bytes that the library wrote.
 func fill<Result: GrowingStruct>(_ out: UnsafeMutablePointer<Result>, _ result: Result) throws(UsherError) {
   let target = UnsafeMutableRawPointer(out)
   let count = min(try sizeOfStruct(target, first: Result.firstSize), MemoryLayout<Result>.size)

@@ -35,7 +35,7 @@ func token(_ text: UnsafePointer<CChar>?, _ field: StaticText) throws(UsherError
   return secret
 }
 
-/// Reads a text of up to 64 kB; returns nil for NULL.
+/// Reads a text of up to 64 KiB; returns nil for NULL.
 func secretText(_ text: UnsafePointer<CChar>?, _ field: StaticText) throws(UsherError) -> Secret? {
   guard let text else { return nil }
   let count = platform_strnlen(text, (1 << 16) + 1)
@@ -51,7 +51,7 @@ func headerValue(_ text: UnsafePointer<CChar>?, _ field: StaticText) throws(Ushe
   return text.pointee == 0 ? Secret([]) : try token(text, field)
 }
 
-/// Reads a content or asset identifier of up to 64 kB; returns an empty array for NULL.
+/// Reads a content or asset identifier of up to 64 KiB; returns an empty array for NULL.
 @inline(never)
 func identifier(_ pointer: UnsafePointer<UInt8>?, _ count: Int, _ field: StaticText) throws(UsherError) -> [UInt8] {
   guard count >= 0, count <= 1 << 16, pointer != nil || count == 0 else {
@@ -60,7 +60,7 @@ func identifier(_ pointer: UnsafePointer<UInt8>?, _ count: Int, _ field: StaticT
   return Array(UnsafeBufferPointer(start: pointer, count: pointer == nil ? 0 : count))
 }
 
-/// Reads a content or asset identifier of 1 byte to 64 kB.
+/// Reads a content or asset identifier of 1 byte to 64 KiB.
 func neededIdentifier(
   _ pointer: UnsafePointer<UInt8>?, _ count: Int, _ field: StaticText
 ) throws(UsherError) -> [UInt8] {
@@ -100,7 +100,7 @@ private func isSchemeByte(_ byte: UInt8) -> Bool {
   return isDigit(byte) || (small >= 0x61 && small <= 0x7A) || byte == 0x2B || byte == 0x2D || byte == 0x2E
 }
 
-/// Converts the mode of a close; nil means the default of the delegate.
+/// Converts a closing mode (`USHER_CLOSE_…`); nil means the default of the delegate.
 func closeMode(_ mode: Int32) throws(UsherError) -> SSMSession.Ending? {
   switch mode {
   case USHER_CLOSE_DEFAULT: return nil

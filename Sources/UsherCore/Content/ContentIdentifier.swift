@@ -4,7 +4,7 @@ package enum ContentIdentifier: UInt8, Sendable, CaseIterable {
   /// The text between the scheme and the query, percent-decoded (`AssetID.text`). If this text is base64 of a JSON
   /// object: that JSON object.
   case decodedJSON
-  /// The same text. If it is base64: the bytes that it encodes.
+  /// The same text as for `decodedJSON`. If this text is base64: the decoded bytes.
   case decodedBase64
   /// The text after the scheme, up to the first `/`, `?` or `#`, without user and port, percent-decoded.
   case hostOnly

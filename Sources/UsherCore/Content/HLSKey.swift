@@ -5,7 +5,7 @@ package struct HLSKey: Equatable, Sendable {
   package enum Failure: Error, Equatable, Sendable {
     /// The playlist has more than `mostBytes`.
     case tooLong
-    /// A replacement URI has bytes that a quoted string cannot have.
+    /// A replacement URI is empty, or has a blank, a `"` or a control character.
     case badReplacement
   }
 
@@ -18,7 +18,7 @@ package struct HLSKey: Equatable, Sendable {
   package let keyFormat: [UInt8]
   /// The value of `KEYFORMATVERSIONS`, unchanged; empty if the line has none.
   package let keyFormatVersions: [UInt8]
-  /// The initialisation vector, 16 bytes; nil if the line has none.
+  /// The initialisation vector, 16 bytes; nil if the line has no valid one.
   package let iv: [UInt8]?
   package let keyID: UUIDBytes?
   /// Whether the key applies to the whole presentation: the line is an `EXT-X-SESSION-KEY` of the multivariant

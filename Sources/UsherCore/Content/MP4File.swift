@@ -11,7 +11,7 @@ package final class MP4File {
     case unreadable
     /// This is no MP4 file, or a box is malformed.
     case malformed
-    /// The file has more boxes than allowed.
+    /// The file has more boxes, protected tracks or `pssh` data than allowed.
     case tooLarge
   }
 
@@ -26,7 +26,7 @@ package final class MP4File {
 
   package static var windowSize: Int { 4096 }
   package static var mostBoxes: Int { 1 << 15 }
-  /// The limit for all `pssh` boxes together. A short box counts as 1 KiB.
+  /// The limit for all `pssh` boxes together. A box that is shorter than 1 KiB counts as 1 KiB.
   package static var mostPSSHBytes: Int { 1 << 18 }
   /// The reader looks for the first fragment of each protected track, in at most this many fragments.
   package static var mostFragments: Int { 8 }
@@ -118,7 +118,7 @@ package final class MP4File {
 
   /// Visits the boxes inside a box.
   /// - Parameters:
-  ///   - offset: the number of bytes in the outer box before its first inner box.
+  ///   - offset: the number of bytes between the header of the outer box and its first inner box.
   private func children(_ box: Part, from offset: UInt64) throws(Fault) {
     if depth > MP4File.mostDepth { throw fail("boxes are nested too deeply") }
     depth &+= 1
@@ -230,7 +230,7 @@ package final class MP4File {
     found.keyIDs.appendOnce(id)
   }
 
-  /// Reads the key ids of the sample groups of type `seig`, which give groups of samples other keys.
+  /// Reads the key ids of the sample groups of type `seig`: keys that replace the default key for groups of samples.
   private func sampleGroups(_ box: Part) throws(Fault) {
     var at = box.body
     func next(_ count: Int) throws(Fault) -> UInt64 {
@@ -326,7 +326,7 @@ package final class MP4File {
     return number
   }
 
-  /// Returns bytes of the file, fewer than `count` if the file ends before. They are valid until the next call.
+  /// Returns `count` bytes of the file; if the file ends earlier, fewer. The bytes are valid until the next call.
   @inline(never)
   private func bytes(_ at: UInt64, _ count: Int) throws(Fault) -> UnsafeBufferPointer<UInt8> {
     if at > MP4File.mostOffset { return UnsafeBufferPointer(start: nil, count: 0) }
@@ -340,7 +340,7 @@ package final class MP4File {
       rebasing: UnsafeBufferPointer(window)[skipped..<(skipped &+ min(count, windowCount &- skipped))])
   }
 
-  /// Reads at least `count` bytes into the window, fewer if the file ends before.
+  /// Reads at least `count` bytes into the window; if the file ends earlier, fewer.
   private func fill(_ at: UInt64, _ count: Int) throws(Fault) {
     (windowStart, windowCount) = (at, 0)
     while windowCount < count {

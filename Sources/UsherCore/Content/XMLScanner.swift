@@ -154,8 +154,8 @@ struct XMLScanner {
     }
   }
 
-  /// Moves behind the next `word`. If the rest of the text does not contain it, moves to the end of the text and
-  /// returns false.
+  /// Moves to the first byte after the next `word`. If the rest of the text does not contain this word, moves to the
+  /// end of the text and returns false.
   private mutating func skip(past word: StaticString, from start: Int) -> Bool {
     let found = word.withUTF8Buffer { word in firstIndex(of: Array(word), in: xml, from: start) }
     at = found.map { $0 + word.utf8CodeUnitCount } ?? xml.count

@@ -31,7 +31,7 @@ package func explanation(
     }
     if let known { return Explanation(summary: known.0, advice: known.1, isKnown: true, source: source) }
   }
-  // A 407 has its own words, although its status is `.transport`: a proxy has refused CONNECT.
+  // If a proxy refuses CONNECT with 407, the status is `.transport`. But this case has the words for 407.
   let words =
     status == .http || httpStatus == 407
     ? httpWords(httpStatus)

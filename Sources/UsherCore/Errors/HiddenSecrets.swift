@@ -2,8 +2,8 @@
 /// of a proxy. A server may repeat these secrets in its texts. So the library passes each text of a server to `cleaned`
 /// before the text becomes a message; `cleaned` removes each part of a secret.
 ///
-/// A part of a secret is a run of 8 of its letters or digits. If the secret has fewer, the whole secret is one part. A
-/// search ignores letter case. It compares only letters and digits, and skips all other characters;
+/// A part of a secret is a run of 8 of its letters or digits. If the secret has fewer than 8, the whole secret is one
+/// part. A search ignores letter case. It compares only letters and digits, and skips all other characters;
 /// `SecretSearch.Compared` has two more kinds of search.
 package final class HiddenSecrets {
   private var words: [Secret] = []
@@ -32,7 +32,7 @@ package final class HiddenSecrets {
 
   /// Adds the secrets of a header line, which ends in NUL. They are the value, and the part of the value after its last
   /// blank, such as the token in "Bearer token". From "Basic credentials" it also adds the decoded name and password.
-  /// It adds nothing from headers that only describe a body, such as `Content-Type`.
+  /// It adds nothing from `Content-Type` and `SOAPAction`, nor from an `Accept` without digits.
   package func addHeader(_ line: Secret) {
     line.withBytes { bytes in
       guard let colon = bytes.firstIndex(of: 0x3A) else { return }

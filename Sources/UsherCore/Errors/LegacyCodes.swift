@@ -1,4 +1,5 @@
-/// The numbers that other players use for an error, for hosts that migrate from them.
+/// The numbers that the React Native player, the Android player and the Apple SDK use for an error. Hosts that migrate
+/// from them need these numbers.
 package struct LegacyCodes: Equatable, Sendable {
   /// The unified code of the React Native player; 0 if it has no number for this error.
   package let reactNative: Int32

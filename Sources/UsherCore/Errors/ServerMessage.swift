@@ -59,7 +59,7 @@ extension HiddenSecrets {
         }
         end += 1
       }
-      // Keep an error code of Windows, such as 0x8004C600: it looks like a token, but is none.
+      // Keep an error code of Windows, such as 0x8004C600: it looks like a token, but it is not secret.
       let isErrorCode = end - start == 10 && text[start] == 0x30 && text[start + 1] | 0x20 == 0x78
       if isMarked || (end - start >= 8 && changes * 4 > end - start && !isErrorCode) {
         for at in start..<end { marks[at] = true }
@@ -94,7 +94,7 @@ private enum CharacterKind {
   }
 }
 
-/// Returns whether the text has an escape that begins with `\` or `%`, an entity, or a tag.
+/// Returns whether the text has an escape sequence that begins with `\` or `%`, or an entity or a tag of XML or HTML.
 private func hasCodedCharacter(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
   for at in 0..<text.count {
     let next = at + 1 < text.count ? lowercased(text[at + 1]) : 0
@@ -136,9 +136,10 @@ private func visible(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8] {
 
 /// Returns whether a message may show a character. The character must not be a control character, change the direction
 /// of writing, or be invisible (Default_Ignorable_Code_Point and format characters of Unicode 15, and the empty braille
-/// pattern). Nor may it be in one of the blocks with other forms of Latin letters and digits: the raised and lowered
-/// letters of Phonetic Extensions, Superscripts and Subscripts, Enclosed Alphanumerics and their supplement,
-/// Mathematical Alphanumeric Symbols. A message may show such forms from other blocks, e.g. the raised digit U+00B2.
+/// pattern). Nor may it be in one of these blocks with special forms of Latin letters and digits: the raised and
+/// lowered letters of Phonetic Extensions, Superscripts and Subscripts, Enclosed Alphanumerics and their supplement,
+/// Mathematical Alphanumeric Symbols. A message may show special forms from all other blocks, e.g. the raised digit
+/// U+00B2.
 private func isVisible(_ scalar: UInt32) -> Bool {
   switch scalar {
   case 0..<0x20, 0x7F..<0xA0, 0xAD, 0x034F, 0x0600...0x0605, 0x061C, 0x06DD, 0x070F, 0x0890, 0x0891, 0x08E2,

@@ -42,7 +42,7 @@ package struct UsherError: Error, Equatable, Sendable {
     set { set(4, newValue) }
   }
 
-  /// How long the server asks the host to wait before it tries again, in milliseconds; 0: the server did not say.
+  /// How long the server asks the client to wait before a retry, in milliseconds; 0: the server did not say.
   package var retryAfter: UInt32 { UInt32(truncatingIfNeeded: details >> 32) }
   /// Why there was no secure connection.
   package var tlsFault: TLSFault { TLSFault(rawValue: UInt8(truncatingIfNeeded: details >> 8)) ?? .none }

@@ -22,7 +22,7 @@ package struct FPSRequestFormat: Sendable {
 
   package enum Failure: Error, Equatable, Sendable {
     case emptyPayload
-    /// A field has no name. In JSON also: a field is not UTF-8.
+    /// A field has no name. In JSON this error also means that a field is not UTF-8.
     case badField
   }
 

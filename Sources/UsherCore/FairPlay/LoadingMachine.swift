@@ -24,8 +24,8 @@ package struct LoadingMachine<Server> {
   package enum Decision {
     /// Send the SPC to this server.
     case keyServer(Server)
-    /// Ask this entitlement server for the key server's URL. nil: ask the one in the loader's options or in the
-    /// content's URL.
+    /// Ask this entitlement server for the key server's URL. nil: ask the entitlement server in the loader's options or
+    /// in the content's URL.
     case entitlement(Server?)
     /// Do what the loader would do if the host had no such callback.
     case builtin
@@ -66,7 +66,7 @@ package struct LoadingMachine<Server> {
     /// The host cancelled the loading request, or the playback closed.
     case cancelled
 
-    /// Whether the engine also reports the end with an event. It calls the completion in any case.
+    /// Whether the engine also reports the end with an event. The engine calls the completion in any case.
     package var isReported: Bool { self != .cancelled }
   }
 

@@ -11,7 +11,7 @@ package struct ItemNotices {
   /// What the viewer knows. In the comment of each phase, the line with the arrow lists every phase that may follow.
   /// `ItemNoticesTests` has the same lists, and tries all orders of five events.
   enum Phase: UInt8 {
-    /// The viewer knows nothing yet. Or the outage that the viewer knows of is over, but the item has no licence yet.
+    /// Either the viewer knows nothing yet; or an outage that the viewer knows of is over, but the item has no licence.
     /// → waiting, ready, refused, ended
     case starting
     /// The library waits for a slot: before the item plays, or because another session must replace the item's session.
@@ -103,7 +103,8 @@ package struct ItemNotices {
   }
 
   package mutating func sessionEnded(left: Bool) -> Notice? {
-    // If the teardown failed, an earlier notice has reported that, so this event causes no notice.
+    // If the teardown failed, this event causes no notice: the notice `ended` has come already (from `teardownFailed`)
+    // or comes when the playback has closed.
     guard slot != .unconfirmed else { return nil }
     slot = left ? .left : .free
     return phase == .ended && !left ? .tornDown : nil

@@ -74,7 +74,7 @@ extension PlaybackMachine {
   }
 
   /// - Parameters:
-  ///   - ownTeardowns: whether this context was tearing down other sessions at the same server.
+  ///   - ownTeardowns: whether this context is tearing down, or has just torn down, other sessions at the same server.
   ///   - queueDelay: how long the request waited in the request queue before it was sent.
   package mutating func ssmReplied(
     _ request: RequestID, _ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: SSMSession.OwnTeardowns,
@@ -115,7 +115,7 @@ extension PlaybackMachine {
     perform(session.networkChanged(now: now), now: now)
   }
 
-  /// Whether a close tears the session down or leaves it to expire, if the host did not choose.
+  /// If the host did not choose, this function decides whether closing tears the session down or leaves it to expire.
   package func ending(isZap: Bool) -> SSMSession.Ending {
     isZap ? (policy.zapTearsDown ? .teardown : .leave) : (policy.leavesByDefault ? .leave : .teardown)
   }
@@ -138,7 +138,8 @@ extension PlaybackMachine {
     guard policy.hasSSM else {
       return actions + [.nextMayStart] + reportClosed(orphanPossible: false) + endWithoutSession(now: now)
     }
-    // The old session, which a new one should have replaced, is closing already; the player waits until it has ended.
+    // The old session, which a new one should have replaced, is closing already. The player waits until the old session
+    // has ended.
     if wasReplacing {
       // The old session may have returned `nextMayStart` already. The playback did not pass this action on, because it
       // wanted to start its next session, and not the player's next item.

@@ -89,7 +89,7 @@ package struct PlaybackMachine {
     /// Whether the request is for the content that plays, and not for additional content.
     let isForPlayingItem: Bool
     private(set) var phase = Phase.waiting
-    /// Whether the host gave the content token of this request after it made the request.
+    /// Whether the request carries, or will carry, a content token that the host gives after it made the request.
     var hasFreshToken = false
     /// The server's refusal. The machine keeps the refusal while it waits for other replies, because the refusal does
     /// not count if one of these replies has replaced the session token.
@@ -121,8 +121,8 @@ package struct PlaybackMachine {
     mutating func replyArrived(_ request: RequestID) { move(to: .inFlight(request, .reading)) }
     /// Called when the request must be sent once more.
     mutating func returned() { move(to: .waiting) }
-    /// Called when the playback has, or will get, a new content token. The request uses it; a request for another item
-    /// keeps its own token.
+    /// Called when the playback has, or will get, a new content token. The request uses this token; but a request for
+    /// additional content keeps its own token.
     mutating func usesNewestContentToken() {
       hasFreshToken = true
       if isForPlayingItem { ownToken = nil }
@@ -151,7 +151,7 @@ package struct PlaybackMachine {
   var licenses: [LicenseRequest] = []
   var contentToken: ContentToken
   private(set) var hasTokenCallback: Bool
-  /// Whether the server may hold a session of this playback whose token the library never received. It may be the
+  /// Whether the server may hold a session of this playback whose token the library never received. This can be the
   /// present session or an earlier one.
   var mayHaveOrphan = false
   /// Whether the host has received a licence. If so, a later request that is not a renewal is for another output or for
@@ -159,7 +159,7 @@ package struct PlaybackMachine {
   var hasLicense = false
   /// The reply with which the server denied set-up because of the content token.
   var setupDenial: Shared<WireFailure>?
-  /// How many content tokens the playback has had so far.
+  /// How many content tokens the playback has received since it was made. The number identifies the present token.
   var contentGeneration: UInt32 = 0
   /// The key system of the last licence request. A renewal asks the host for a payload of this key system.
   var lastKeySystem: KeySystem?
@@ -316,7 +316,7 @@ package struct PlaybackMachine {
   }
 
   private mutating func tokenMissing(now: Milliseconds) -> [Action] {
-    // The playback was only prepared: its start asks again.
+    // The playback was only prepared. When it starts, it asks the callback again.
     if isWaiting {
       contentToken = .none
       return []
@@ -350,7 +350,7 @@ package struct PlaybackMachine {
     return actions + startReplacement(now: now)
   }
 
-  /// Starts the new session if the old one, which it replaces, has finished.
+  /// If the old session has finished, starts the new session that replaces it.
   mutating func startReplacement(now: Milliseconds) -> [Action] {
     guard isReplacing, session.isFinished else { return [] }
     lifecycle.replaced()

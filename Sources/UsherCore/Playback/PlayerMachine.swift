@@ -14,8 +14,8 @@ package struct PlayerMachine<Item: Equatable> {
   package init() {}
 
   /// Called when the host plays an item; if another item plays, this is a zap.
-  /// - Parameter waits: whether the item waits until the other one has ended. If not, it starts at once, after the
-  ///   action that closes the other item.
+  /// - Parameter waits: whether the new item waits until the playing item has ended. If not, the new item starts at
+  ///   once, after the action that closes the playing item.
   package mutating func play(_ item: Item, waits: Bool = true) -> [Action] {
     guard let playing = current else {
       current = item

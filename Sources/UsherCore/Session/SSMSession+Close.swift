@@ -28,11 +28,11 @@ extension SSMSession {
   /// Whether the host left the session at the head-end.
   package var isLeft: Bool { stage == .left }
 
-  /// Whether `tearDownLeft` can tear the session down: it has the session's token, or a reply in flight may bring it.
+  /// Whether `tearDownLeft` can tear the session down: the session has its token, or a reply in flight may bring one.
   package var mayTearDownLeft: Bool { token != nil || awaitsReply }
 
-  /// Tears down the session that an earlier close left at the head-end. Sends nothing if the server has answered that
-  /// it does not know the session. Does nothing if no session was left.
+  /// Tears down the session that an earlier `close` left at the head-end. If the server has answered that it does not
+  /// know the session, sends nothing. If no session was left, does nothing.
   package mutating func tearDownLeft(now: Milliseconds) -> [Action] {
     guard isLeft, mayTearDownLeft else { return [] }
     lifecycle.reopened()
@@ -107,7 +107,7 @@ extension SSMSession {
     return hasFreedSlot ? [.cancelTimer, send] : [.cancelTimer, send, .setTimer(teardown.until)]
   }
 
-  /// Whether the teardown in flight repeats one that failed.
+  /// Whether the teardown request in flight repeats a request that failed.
   package var isTeardownRetry: Bool {
     if case .tearingDown(_, let teardown) = lifecycle.phase { return teardown.attempts > 1 }
     return false
@@ -130,8 +130,8 @@ extension SSMSession {
     }
   }
 
-  /// Sets the timer for the next teardown request; or for `teardown.until`, if that comes first and the slot does not
-  /// yet count as free. At `teardown.until` the session that waits for this slot may start.
+  /// Sets the timer for the next teardown request. But if `teardown.until` is earlier, and the slot does not yet count
+  /// as free, sets the timer for `teardown.until`: then the session that waits for this slot may start.
   private func timer(_ teardown: Teardown, retryAt at: Milliseconds) -> Action {
     .setTimer(hasFreedSlot ? at : min(at, teardown.until))
   }

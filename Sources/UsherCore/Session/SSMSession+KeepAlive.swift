@@ -278,7 +278,8 @@ extension SSMSession {
     }
   }
 
-  /// Called with the period in the reply to a renewal. Such a reply changes the period only in customer SSM.
+  /// Called with the period in the reply to a licence request that carried the session token. Such a reply changes the
+  /// period only in customer SSM.
   package mutating func periodChanged(_ field: PeriodField, now: Milliseconds) -> [Action] {
     guard policy.opening == .customer, isActive else { return [] }
     if field.isZero, schedule != nil {

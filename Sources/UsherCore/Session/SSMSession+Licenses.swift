@@ -19,8 +19,9 @@ extension SSMSession {
     take(newToken, inReplyTo: carried)
   }
 
-  /// Called when the server denied a licence request that carried the token of `carried`. Returns whether the session
-  /// has another token with which the request may be sent once more.
+  /// Called when the server denied a licence request that carried the token of `carried`. If this is the newest token,
+  /// and the session has another one that it has not tried, the session now uses that one. Returns true if so: the
+  /// request may be sent once more.
   package mutating func licenseDenied(_ carried: UInt32) -> Bool {
     isActive && carried == tokenGeneration && newest.useOther()
   }

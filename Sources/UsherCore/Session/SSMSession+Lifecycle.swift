@@ -62,12 +62,12 @@ extension SSMSession {
     let left: Bool
     /// The set-up request that is still in flight.
     var setup: RequestID?
-    /// The generation of the token in the last teardown, if at least one of its requests failed.
+    /// The generation of the token in the last teardown; nil if no request of this teardown failed.
     let failedTeardown: UInt32?
   }
 
   /// A session returns the actions `nextMayStart` and `ended` in this order, each once (`ended` twice after
-  /// `reopened`). This value says which of them it has returned last.
+  /// `reopened`). This value says which of them the session has returned last.
   enum Reported: UInt8 { case nothing, nextMayStart, ended }
 
   /// Holds the phase, and has the only methods that change it. Each method is named for what happened.
@@ -109,7 +109,8 @@ extension SSMSession {
     /// Called when the host asks to tear down a session that it left: the session then returns `ended` a second time.
     mutating func reopened() { reported = .nextMayStart }
 
-    /// Called when the set-up request was answered: a session that is closing or has ended no longer waits for it.
+    /// Called when the set-up request was answered: a session that is closing or has ended then stops waiting for this
+    /// reply.
     mutating func setupReplied() {
       switch phase {
       case .closing(_, let until): phase = .closing(setup: nil, until: until)
@@ -138,7 +139,7 @@ extension SSMSession {
       }
     }
 
-    /// The generation of the token in the last teardown, if at least one of its requests failed.
+    /// The generation of the token in the last teardown; nil if no request of this teardown failed.
     var failedTeardown: UInt32? {
       switch phase {
       case .tearingDown(_, let teardown): return teardown.attempts > 1 ? teardown.generation : nil

@@ -1,5 +1,5 @@
 extension SSMSession {
-  /// What another process needs to tear the session down if the host dies now.
+  /// If the host dies now, another process needs these values to tear the session down.
   package struct Recoverable {
     /// The newest session token, or the token of the teardown that is in flight.
     package let token: Secret
@@ -7,8 +7,8 @@ extension SSMSession {
     package let extendedAt: Milliseconds?
   }
 
-  /// The state that another process needs. nil if the server holds nothing that this process could give back, or if the
-  /// host left the session at the server.
+  /// The values that another process would need. nil if the server holds no session that the other process could tear
+  /// down, or if the host left the session at the server.
   mutating func recoverable() -> Recoverable? {
     switch stage {
     case .pending, .left, .ended: return nil

@@ -46,8 +46,8 @@ extension SSMSession {
     return max(soonest, min(max(denser, now.adding(asked)), max(end, now.adding(least))))
   }
 
-  /// The time-out of the keep-alive that is sent at `now`. A retry gets half of the lease that is left, so that a
-  /// connection that hangs does not use all of it.
+  /// The time-out of the keep-alive that is sent at `now`. For a retry it is at most half of the lease that is left, so
+  /// that a connection that hangs does not use the whole rest of the lease. This limit is never below 0.3 s.
   package func keepAliveTimeout(now: Milliseconds) -> Milliseconds {
     let usual = policy.keepAliveTimeout ?? max(1000, period.permille(375))
     guard let schedule, isRetry, !isInOutage else { return usual }

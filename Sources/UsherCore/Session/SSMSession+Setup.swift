@@ -29,7 +29,7 @@ extension SSMSession {
     case underWay
   }
 
-  /// - Parameter ownTeardowns: the state of this context's other teardowns when the reply arrived.
+  /// - Parameter ownTeardowns: when the reply arrived, the state of the teardowns of this context's other sessions.
   package mutating func setupReplied(
     _ request: RequestID, _ outcome: SSMOutcome, ownTeardowns: OwnTeardowns, now: Milliseconds
   ) -> [Action] {
@@ -86,8 +86,8 @@ extension SSMSession {
     return actions
   }
 
-  /// Returns the action that reports a period below the policy's limit; no action if the session uses the server's
-  /// period.
+  /// If the server's period is below the policy's limit, returns the action that reports this; otherwise returns no
+  /// action.
   func periodRaised(_ field: PeriodField) -> [Action] {
     policy.periodBelowMin(field).map { [.periodRaised(asked: $0)] } ?? []
   }
@@ -148,15 +148,15 @@ extension SSMSession {
     now >= at ? sendSetup(again: false) : [.setTimer(at)]
   }
 
-  /// Called when the context's other teardowns, which were in flight when the server refused set-up, have ended or take
-  /// too long: the session tries set-up once more.
+  /// Called when the teardowns of the context's other sessions have ended or take too long. If the session waits for
+  /// these teardowns, it sends set-up once more.
   package mutating func ownTeardownsEnded() -> [Action] {
     guard waitsForOwnTeardowns else { return [] }
     return [.cancelTimer] + sendSetup(again: true)
   }
 
   /// Called when the server denied set-up because of its content token. The owner then asks for another token and
-  /// starts the session again.
+  /// starts the session again. Returns false if the session no longer waits for the reply to `request`.
   mutating func setupWithdrawn(_ request: RequestID) -> Bool {
     guard case .settingUp(request, _) = lifecycle.phase else { return false }
     lifecycle.setupBroughtNothing(again: false)

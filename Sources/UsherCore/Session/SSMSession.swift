@@ -94,8 +94,8 @@ package struct SSMSession {
   var health = Health.good
   /// The time at which the oldest unanswered keep-alive was due; nil if all are answered.
   var owedSince: Milliseconds?
-  /// The present wait for a slot, which begins at the first refusal after which the session waits; nil before this
-  /// refusal, and after the session was set up.
+  /// The present wait for a slot, which begins at the first refusal after which the session waits. nil before this
+  /// refusal, after the session was set up, and after `endSlotWait()`.
   var slotWait: SlotWait?
   /// Whether keep-alives pause because the host is suspended. This is separate from `beat`, which keeps its state
   /// during the pause: when the host resumes, the beat continues from that state.
@@ -164,8 +164,8 @@ package struct SSMSession {
 
   /// Whether licence requests with the session token may be sent now. They wait while a keep-alive is in flight,
   /// because its reply may replace the token. If the server has refused a keep-alive, the licence replies in flight
-  /// decide whether the session fails. Until they arrive, new licence requests wait too; otherwise they could delay
-  /// this decision for ever.
+  /// decide whether the session fails. Until these replies arrive, new licence requests wait too; otherwise the new
+  /// requests could delay this decision for ever.
   package var isReady: Bool {
     guard isActive else { return false }
     switch beat {

@@ -51,14 +51,14 @@ package struct SSPPolicy: Sendable {
   /// Whether set-up starts only with the first licence request, because that request names the content.
   package var startsWithLicense = false
   package var suspend = Suspend.keep
-  /// The period of the session if the licence reply that opens it has none; 0: no keep-alives.
+  /// The period of an SSP V2 session if the licence reply that opens it has no usable period; 0: no keep-alives.
   package var periodFallback: Milliseconds = 60_000
   /// Whether a zap tears the session down, even if a stop of the player would leave the session to expire.
   package var zapTearsDown = true
   /// Whether a zap to an item of this delegate starts the item at once, while the teardown of the other item's session
   /// is in flight.
   package var zapsAtOnce = false
-  /// Whether closing leaves the session to expire if the host does not say what to do.
+  /// If the host closes a playback without saying how: whether the session is left to expire.
   package var leavesByDefault = false
 
   package init() {}

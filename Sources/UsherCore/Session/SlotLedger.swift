@@ -2,8 +2,8 @@
 package typealias PlaybackID = UInt64
 
 /// Records which playbacks of a context are tearing their sessions down, and which set-ups wait for those teardowns. If
-/// the head-end refuses a set-up because the account has too many sessions, the library sends the set-up once more when
-/// the context's other teardowns at that head-end have ended.
+/// the head-end refuses a set-up because the account has too many sessions, the library waits until the context's
+/// teardowns of other sessions at that head-end have ended, and sends the set-up once more.
 package struct SlotLedger {
   /// The server that holds a session. Two delegates with the same teardown server have the same head-end.
   package struct HeadEnd: Equatable {
@@ -57,8 +57,8 @@ package struct SlotLedger {
     return mark == earlier ? .none : .ended
   }
 
-  /// Returns the playbacks whose set-up the engine may send again, oldest first: no other teardown of the context is in
-  /// flight at their head-end.
+  /// Returns the playbacks whose set-up the engine may send again, oldest first. At the head-end of such a playback, no
+  /// other playback of the context is tearing its session down.
   package var readyToRetry: [PlaybackID] {
     guard !waiting.isEmpty else { return [] }
     return waiting.filter { !hasTeardown(besides: $0.key, at: $0.value) }.map { $0.key }.sorted()

@@ -38,7 +38,7 @@ package func firstIndex(of needle: [UInt8], in hay: UnsafeBufferPointer<UInt8>, 
   return nil
 }
 
-/// Whether the bytes can be a header value: at most 64 kB, at least one character that is not a blank, and no control
+/// Whether the bytes can be a header value: at most 64 KiB, at least one character that is not a blank, and no control
 /// characters except the tab.
 package func isHeaderSafe(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
   if bytes.count > 1 << 16 || !bytes.contains(where: { $0 > 0x20 }) { return false }

@@ -8,7 +8,7 @@
 package final class TokenMap {
   package enum SetResult: Equatable, Sendable {
     case added
-    /// The token was set. The map was full, so it removed its oldest entry without a pin.
+    /// The token was set. The map was full, so it removed the oldest of the entries that have no pin.
     case addedByPruning
     case replaced
     /// The token was not set: the map has as many entries as `bound` allows, and all are pinned.
@@ -51,7 +51,7 @@ package final class TokenMap {
     return table.count
   }
 
-  /// The number of entries for which memory is allocated. It grows until `clear()`.
+  /// The number of entries for which memory is allocated. Only `clear()` makes this number smaller.
   package var capacity: Int { table.capacity }
 
   package func get(_ key: UnsafeBufferPointer<UInt8>, now: Milliseconds) -> Secret? {
@@ -110,7 +110,7 @@ package final class TokenMap {
     return Pin(index: UInt32(truncatingIfNeeded: index), serial: table.entries[index].serial)
   }
 
-  /// Ends a pin. Call it once for each pin; it does nothing if the entry was removed meanwhile.
+  /// Ends a pin. Call this method once for each pin. If the entry was removed meanwhile, the call does nothing.
   package func unpin(_ pin: Pin) {
     guard let index = entry(of: pin), table.entries[index].pins > 0 else { return }
     table.entries[index].pins -= 1

@@ -82,7 +82,7 @@ struct TokenTable {
     }
   }
 
-  /// Returns whether the entry's key equals the one at `base`, which has the same length.
+  /// Returns whether the entry's key equals the key at `base`, which has the same length.
   private static func holds(_ line: inout Line, _ base: UnsafePointer<UInt8>) -> Bool {
     let count = Int(line.keyCount)
     if let key = line.longKey { return sameBytes(UnsafeRawPointer(key), UnsafeRawPointer(base), count: count) }

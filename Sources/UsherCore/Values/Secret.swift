@@ -78,6 +78,6 @@ func wipe<Element: BitwiseCopyable>(_ elements: inout [Element]) {
   elements.withUnsafeMutableBytes { wipe($0.bindMemory(to: UInt8.self)) }
 }
 
-/// Hides the function from the optimiser, which must therefore keep the writes to `memory`.
+/// Does nothing. The optimiser cannot look into this function, so it must keep the writes to `memory`.
 @inline(never) @_optimize(none)
 private func keepWrites(to memory: UnsafeMutableRawPointer?) {}

@@ -1,6 +1,6 @@
 #if !hasFeature(Embedded)
   /// Records the phase transitions of the machines, in the checked build. `make model` compares them with the comments
-  /// that list each phase's successors. The class must be Sendable, because the machines that hold a log are.
+  /// that list each phase's successors. The class must be Sendable, because the machines that hold a log are Sendable.
   /// `@unchecked` is safe, because only one thread uses a machine and its log.
   package final class TransitionLog: @unchecked Sendable {
     package struct Transition: Hashable {

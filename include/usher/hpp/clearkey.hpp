@@ -16,7 +16,7 @@
 namespace usher {
 inline namespace USHER_HPP_FORM {
 
-/** One key of a Clear Key licence. The destructor overwrites it. */
+/** One key of a Clear Key licence. The destructor overwrites `key`. */
 struct clear_key {
   std::array<uint8_t, 16> key_id{}, key{};
 

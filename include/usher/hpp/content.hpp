@@ -97,7 +97,7 @@ struct file_protection {
   /** The whole file: all key ids, the scheme of the first encrypted track, all pssh boxes as init data. If there are
       neither key ids nor a scheme, the file is not encrypted. */
   protection whole;
-  /** The encrypted tracks. The first key id of a track is its default key id. */
+  /** The encrypted tracks. If a track is encrypted by default, its first key id is the default one. */
   std::vector<protection> tracks;
   /** The pssh boxes, without duplicates. */
   std::vector<protection> pssh;
@@ -143,7 +143,7 @@ inline outcome<file_protection> read_mp4(const file_reader &read) {
 inline outcome<std::vector<protection>> read_hls_keys(bytes_view playlist) {
   return detail::read(usher_read_hls_keys, playlist);
 }
-/** usher_read_dash_protection(): each ContentProtection element. */
+/** Calls usher_read_dash_protection(). @return each ContentProtection element. */
 inline outcome<std::vector<protection>> read_dash_protection(bytes_view manifest) {
   return detail::read(usher_read_dash_protection, manifest);
 }

@@ -73,7 +73,7 @@ struct context_options {
   std::optional<std::string> guardian_path;
 };
 
-/** usher_pending. */
+/** The fields of usher_pending. */
 struct pending {
   uint32_t transfers = 0, callbacks = 0, queued = 0;
   /** No value: no timer. */

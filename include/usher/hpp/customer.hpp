@@ -126,14 +126,14 @@ private:
   std::function<void(customer_call)> call_;
 };
 
-/** usher_customer_callbacks. */
+/** The fields of usher_customer_callbacks. */
 struct customer_callbacks {
   /** Gets licences and renewals. Required. */
   customer_license_callback license;
   customer_call_callback heartbeat, teardown;
 };
 
-/** usher_customer_options. */
+/** The fields of usher_customer_options. Zero or an empty function means the default. */
 struct customer_options {
   /** For playback::get_certificate(). The library reads these bytes only while it makes the delegate. */
   bytes_view certificate;

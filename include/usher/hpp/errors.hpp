@@ -24,7 +24,7 @@
 namespace usher {
 
 namespace words {
-/** The status and the text of the last call that the library refused on this thread. message_of() takes them away. */
+/** The status and the text of the last call that the library refused on this thread. message_of() clears them. */
 struct refusal {
   int32_t status = USHER_OK;
   std::string text;
@@ -92,7 +92,7 @@ inline usher_explanation explain(const error_detail &e) noexcept {
   return words;
 }
 
-/** Calls usher_error_legacy_codes(). @return the numbers that other players use for this error. */
+/** Calls usher_error_legacy_codes(). @return the numbers that other players and SDKs use for this error. */
 inline usher_legacy_codes legacy_codes(const error_detail &e) noexcept {
   usher_legacy_codes codes = {0, 0, 0, 0, 0};
   const usher_error raw = words::raw_error(e);

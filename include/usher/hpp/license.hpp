@@ -17,7 +17,7 @@ inline namespace USHER_HPP_FORM {
 
 class playback_ref;
 
-/** usher_license_request. */
+/** The fields of usher_license_request. */
 struct license_request {
   /** key_system::... Required. */
   std::string key_system;

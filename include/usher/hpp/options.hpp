@@ -45,7 +45,7 @@ struct ssp_options {
   bool zap_without_waiting = false;
 };
 
-/** usher_ssp_v2_options. */
+/** The fields of usher_ssp_v2_options. No value or zero means the default. */
 struct ssp_v2_options {
   ssp_options ssp;
   bool teardown_on_close = false, leave_on_zap = false;
@@ -54,7 +54,7 @@ struct ssp_v2_options {
   milliseconds period_default{0};
 };
 
-/** usher_default_options. */
+/** The fields of usher_default_options. No value or zero means the default. */
 struct default_options {
   /** Required, except for a common delegate with a licence URL hook. */
   std::optional<std::string> license_url;

@@ -118,8 +118,8 @@ public:
     int32_t s = usher_playback_get_resource(handle_, url.data(), url.size(), detail::ms32(timeout), &out);
     return detail::answered(s, out, kept_);
   }
-  /** Calls usher_playback_cancel_load(). Fails with USHER_E_STATE if the request has ended already. In callbacks:
-      yes. */
+  /** Calls usher_playback_cancel_load(). Fails with USHER_E_STATE if the id is unknown, or the request has ended
+      already. In callbacks: yes. */
   outcome<void> cancel_load(uint64_t id) const { return detail::done(usher_playback_cancel_load(handle_, id)); }
 
 protected:

@@ -16,7 +16,7 @@
 namespace usher {
 inline namespace USHER_HPP_FORM {
 
-/** usher_playback_options. */
+/** The fields of usher_playback_options. No value or zero means the default. */
 struct playback_options {
   /** nullptr: the context's delegate. */
   const usher::delegate *delegate = nullptr;
