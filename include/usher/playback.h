@@ -97,9 +97,9 @@ USHER_API int32_t usher_playback_free(usher_playback *playback);
 USHER_API int32_t usher_playback_wait_session(usher_playback *playback, uint32_t timeout_ms, usher_response **out);
 
 /**
- * Waits until a playback is closed, and in threaded mode until its observers have received USHER_EVENT_PLAYBACK_CLOSED.
- * In pumped mode this event may still wait for usher_context_pump() when the function returns. The function does not
- * close the playback.
+ * Waits until a playback is closed, and in threaded mode until all its callbacks have returned, also that with
+ * USHER_EVENT_PLAYBACK_CLOSED. In pumped mode this event may still wait for usher_context_pump() when the function
+ * returns. The function does not close the playback.
  *
  * @param playback    the playback.
  * @param timeout_ms  longest wait on the context's clock, ms; USHER_OFF: no limit.
