@@ -338,11 +338,11 @@ def test_host_of64Descriptors_plays600ScreensAndOpensItsOwnFiles(real: Callable[
 
 
 def test_host_of1024Descriptors_twoSlowServers_failsNothing(real: Callable[..., HeadEnd]) -> None:
-    """If two servers need 300 ms for each set-up, every screen of a host with at most 1,024 descriptors gets its
+    """If two servers need 1.5 s for each set-up, every screen of a host with at most 1,024 descriptors gets its
     session, and the host can open its files."""
     slow = [real(), real()]
     for headend in slow:
-        headend.faults.add("setup", Fault.delay(300), always=True)
+        headend.faults.add("setup", Fault.delay(1_500), always=True)
     found = host(1024, 1_000, *slow)
     assert found["events"] == dict.fromkeys(SUCCESS, 1_000)
     assert found["failed"] == [] and found["most"] <= 600
