@@ -11,9 +11,9 @@
 enum {
   ACTIVE_MOST = 256, /* the most requests in flight at the same time */
   CONNECTIONS_MOST = 64, /* more connections need more time for their TLS handshakes than they save */
-  FIRST_PAUSE_MS = 200, /* before a request is repeated; the pauses double */
+  FIRST_PAUSE_MS = 200, /* the first pause before a retry; each later pause is twice as long */
   LONGEST_PAUSE_MS = 5000,
-  LONGEST_RUN_MS = 600000 /* then the guardian gives up, for example if this machine stays offline */
+  LONGEST_RUN_MS = 600000 /* after this time the guardian gives up, for example if this machine stays offline */
 };
 
 /* The teardown of one session. */
@@ -22,7 +22,7 @@ struct task {
   struct request request; /* `easy` is NULL before the first attempt, and after the last one */
   bool is_active; /* the request is in flight */
   bool is_over;
-  uint32_t attempts; /* those that have ended and may have reached the server */
+  uint32_t attempts; /* attempts that have ended and may have reached the server */
   uint32_t failures; /* failed attempts of all kinds */
   int64_t due_ms;
 };

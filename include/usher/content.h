@@ -32,7 +32,7 @@ extern "C" {
 #define USHER_CONTENT_ID_SSP 6
 
 /* part */
-/** One box, line or element: from all functions except usher_read_mp4(). */
+/** From all functions except usher_read_mp4(): one box, line or element. */
 #define USHER_PART_ELEMENT 0
 /** From usher_read_mp4(): the whole file. */
 #define USHER_PART_FILE 1

@@ -186,7 +186,7 @@ typedef struct usher_ssp_options {
   /** How long the library waits for a slot, ms, if the server refuses set-up because the account has too many sessions
       (code 1007). The library reports USHER_EVENT_WAITING_FOR_SLOT once, and repeats the set-up after 1 s, 2 s, 4 s and
       then every 5 s. If the server asks for a longer pause (`Retry-After`), the library waits for that pause. The last
-      try comes when `slot_wait_ms` has passed; if the server's pause would end later, set-up fails at once.
+      request goes out when `slot_wait_ms` has passed; if the server's pause would end later, set-up fails at once.
       USHER_EVENT_SESSION_STARTED or USHER_EVENT_SETUP_ERROR follows; a close or a zap ends the wait. Licence requests
       wait too: if the `timeout_ms` of a request passes during this wait, the request's time limit begins again. Default
       0: the refusal fails set-up at once. */
@@ -345,9 +345,9 @@ USHER_API int32_t usher_delegate_set_token_callback(
  * those of a customer SSM delegate, and a licence server whose URL comes from a hook.
  *
  * @param delegate  the delegate whose servers the host will need.
- * @param keep_ms   how long the library keeps the connections ready, ms on the context's clock, counted from this call;
- *                  also after usher_delegate_free(). A later call for the same server replaces this time. 0: the
- *                  library opens the connections once, and does not keep them ready.
+ * @param keep_ms   how long the library keeps the connections ready, ms on the context's clock, counted from this call.
+ *                  usher_delegate_free() does not end this time. A later call for the same server replaces it. 0:
+ *                  the library opens the connections once, and does not keep them ready.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, or USHER_E_CLOSED after usher_context_close() began.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

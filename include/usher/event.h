@@ -39,7 +39,7 @@ extern "C" {
     had ended it. If the teardown failed, USHER_EVENT_TEARDOWN_ERROR comes first. With customer SSM and no teardown
     callback, `left` is 1, because the session is still active at your servers. */
 #define USHER_EVENT_SESSION_ENDED 9
-/** A licence arrived: the first one or a renewal. */
+/** A licence arrived: the first one, a further one, or a renewal. */
 #define USHER_EVENT_LICENSE 10
 /** A licence request failed or could not be sent. The library does not report this event for requests that a close or a
     zap ended. */
@@ -59,8 +59,9 @@ extern "C" {
     this fact, and set `device_registered` of usher_loader_options when the program starts again. */
 #define USHER_EVENT_DEVICE_REGISTERED 14
 /** The close that usher_context_begin_close() began has ended. `error.status` is USHER_OK if all playbacks are closed,
-    or USHER_E_TIMEOUT if the time limit has passed; usher_context_free() then closes the other playbacks. The event
-    belongs to no playback. After this event, observers on other threads may still receive events of playbacks. */
+    or USHER_E_TIMEOUT if the time limit has passed; usher_context_free() then closes the
+    playbacks that are still open. The event belongs to no playback. After this event, observers on other threads may
+    still receive events of playbacks. */
 #define USHER_EVENT_CONTEXT_CLOSED 15
 /** The server refused set-up because the account has too many sessions, and the library repeats the set-up (option
     `slot_wait_ms` of the delegate). `error` describes the refusal, with `must_stop` = 0. SESSION_STARTED or SETUP_ERROR

@@ -48,7 +48,7 @@ extern "C" {
 /* spc_urlencode */
 /** Percent-code the values of a form. */
 #define USHER_URLENCODE_VALUE 0
-/** Percent-code nothing. */
+/** Percent-code nothing of the SPC. The library percent-codes the content identifier (`content_id_field`) anyway. */
 #define USHER_URLENCODE_NONE 1
 /** Percent-code the whole form, including '=' and '&'. */
 #define USHER_URLENCODE_WHOLE 2
@@ -124,7 +124,7 @@ typedef struct usher_server_request {
   const uint8_t *entitlement_id;
   /** Its length in bytes; 0: the URL has none. */
   size_t entitlement_id_size;
-  /** The entitlement server that the library would ask; NULL: the library knows none, or the host is not on the
+  /** The entitlement server that the library would ask; NULL: the library knows none, or its host is not on the
       allow-list. */
   const char *entitlement_url;
   /** The token that the library would ask for: USHER_TOKEN_TIME_BASED, _REGISTRATION or _DEVICE_BOUND. */
@@ -297,7 +297,7 @@ USHER_API int32_t usher_complete_entitlement(usher_completion completion, const 
 USHER_API int32_t usher_loader_free(usher_loader *loader);
 
 /**
- * Loads the resource of a URL, the CKC, if a loader is registered for the URL's scheme. The library gets the
+ * If a loader is registered for the URL's scheme, loads the resource of the URL: the CKC. The library gets the
  * certificate, asks the host for the SPC, and gets the CKC from the key server. USHER_OK means that the library handles
  * the request: `fn` then runs exactly once, with the CKC or with an error.
  *

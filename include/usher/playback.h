@@ -52,10 +52,10 @@ extern "C" {
  * to expire. When this teardown has ended, USHER_EVENT_SESSION_ENDED follows again, now with `left` = 0. If the
  * teardown failed, or no reply brought the session token, USHER_EVENT_TEARDOWN_ERROR comes first.
  *
- * Returns at once. With a sync delegate (option `sync_setup_teardown`) this function waits until the playback is
- * closed, at most `teardown_timeout_ms`. If the call tears down a session that was left to expire, the function waits
- * until that teardown has ended. It returns USHER_OK even if that time has passed: closing then continues in the
- * background.
+ * With most delegates this function returns at once. With a sync delegate (option `sync_setup_teardown`) it waits until
+ * the playback is closed, at most `teardown_timeout_ms`. If the call tears down a session that was left to expire,
+ * the function waits until that teardown has ended. If `teardown_timeout_ms` passes first, it returns USHER_OK too, and
+ * closing continues in the background.
  *
  * @param playback  the playback to close.
  * @param mode      USHER_CLOSE_...
@@ -97,9 +97,9 @@ USHER_API int32_t usher_playback_free(usher_playback *playback);
 USHER_API int32_t usher_playback_wait_session(usher_playback *playback, uint32_t timeout_ms, usher_response **out);
 
 /**
- * Waits until a playback is closed, and in threaded mode until all its callbacks have returned, also that with
- * USHER_EVENT_PLAYBACK_CLOSED. In pumped mode this event may still wait for usher_context_pump() when the function
- * returns. The function does not close the playback.
+ * Waits until a playback is closed, and in threaded mode until all its callbacks have returned, including those that
+ * receive USHER_EVENT_PLAYBACK_CLOSED. In pumped mode this event may still wait for usher_context_pump() when the
+ * function returns. The function does not close the playback.
  *
  * @param playback    the playback.
  * @param timeout_ms  longest wait on the context's clock, ms; USHER_OFF: no limit.

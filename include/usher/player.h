@@ -92,11 +92,11 @@ USHER_API int32_t usher_player_new(usher_context *context, usher_player **out);
  * reports the result. If the player gets a newer item before this one could start, the library closes this one with
  * USHER_E_REPLACED.
  *
- * Returns at once. With a sync delegate (option `sync_setup_teardown`) this function first waits for set-up as
- * usher_playback_wait_session() does, and returns USHER_OK whether set-up succeeded or failed. It does not wait if the
- * first licence request begins the set-up (SSP V2; a multi-instance delegate without `content_id` and `content_token`).
- * On the pumping thread it runs callbacks while it waits, as usher_context_pump() does. Before the first pump, this
- * function treats the thread that made the context as the pumping thread.
+ * With most delegates this function returns at once. With a sync delegate (option `sync_setup_teardown`) it first waits
+ * for set-up as usher_playback_wait_session() does, and returns USHER_OK whether set-up succeeded or failed. It does
+ * not wait if the first licence request begins the set-up (SSP V2; a multi-instance delegate without `content_id` and
+ * `content_token`). On the pumping thread it runs callbacks while it waits, as usher_context_pump() does. Before the
+ * first pump, this function treats the thread that made the context as the pumping thread.
  *
  * @param player   the screen that plays the item.
  * @param options  copied before return. Not NULL.

@@ -26,9 +26,9 @@
  * context::take_exception() returns it; the wrapper refuses a question that the callback has not answered.
  *
  * ANSWER LATER
- * token_request, payload_request, hook_request, headers_request, customer_request, customer_call and spc_request are
- * move-only; each answers one question, from any thread. If you destroy such an object without an answer, it refuses
- * the question. The data of the question lives as long as the object.
+ * token_request, payload_request, hook_request, headers_request, customer_request, customer_call, spc_request and
+ * server_request are move-only; each answers one question, from any thread. If you destroy such an object without an
+ * answer, it refuses the question. The data of the question lives as long as the object.
  *
  * HOOKS
  * Hooks are functions (delegate_hooks), or the virtual functions of a class derived from common_delegate.

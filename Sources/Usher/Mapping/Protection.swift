@@ -21,7 +21,7 @@ struct Protection {
 
   private init() {}
 
-  /// The whole file.
+  /// Describes the whole file.
   private init(_ file: FileProtection) {
     self.init()
     if let first = file.tracks.first { self = Protection(first) }

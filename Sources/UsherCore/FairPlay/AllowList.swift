@@ -1,7 +1,7 @@
 /// The hosts to which the library may send requests if the URL comes from content (`skd:` URL, playlist, manifest).
 ///
 /// A pattern is `host`, `host:port` or `host:*`. The host of a pattern is a name, `*.` with a name after it, or an
-/// address literal exactly as URLs write it. `*.` matches every name below the name, but not the name itself. A pattern
+/// address literal exactly as URLs write it. `*.name` matches every name below `name`, but not `name` itself. A pattern
 /// without a port means the default port of the scheme. The list reads URLs more strictly than libcurl: it refuses any
 /// text that libcurl could read as another host.
 package struct AllowList: Sendable {

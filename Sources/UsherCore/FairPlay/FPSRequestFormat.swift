@@ -11,8 +11,8 @@ package struct FPSRequestFormat: Sendable {
     case json
   }
 
-  /// Which parts of a form are percent-encoded, besides the names and values of `fields`, which always are. Key servers
-  /// differ in this.
+  /// Which parts of a form are percent-encoded; key servers differ in this. The names and values of `fields` are
+  /// percent-encoded in every case.
   package enum URLEncoding: UInt8, Sendable, CaseIterable {
     /// `value`: the base64 text of the payload.
     case value, none

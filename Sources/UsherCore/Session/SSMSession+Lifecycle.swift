@@ -7,7 +7,8 @@ extension SSMSession {
     /// second time for this reason, and the host still waits for the licence, the session waits for a slot or fails.
     /// → settingUp, failed, ended
     case idle(again: Bool)
-    /// The set-up request, or the licence request that opens the session, is in flight. `again`: it is the second try.
+    /// The set-up request, or the licence request that opens the session, is in flight. `again`: this request is the
+    /// second one.
     /// → idle, settingUp, contested, awaitingSlot, active, failed, closing, ended
     case settingUp(RequestID, again: Bool)
     /// The server refused set-up because the account has too many sessions, while this context is tearing other

@@ -118,9 +118,9 @@ extension SSMSession {
     return fail(error)
   }
 
-  /// Plans the next try of a set-up that the server refused because the account has too many sessions. Returns nil in
-  /// three cases: the host does not want to wait, the time limit for the wait has passed, or the server asks for a
-  /// pause that ends after this limit.
+  /// Plans the next set-up request after a refusal because the account has too many sessions. Returns nil in three
+  /// cases: the host does not want to wait, the time limit for the wait has passed, or the server asks for a pause that
+  /// ends after this limit.
   private mutating func awaitSlot(_ refusal: UsherError, now: Milliseconds) -> [Action]? {
     let until = slotWait?.until ?? now.adding(policy.slotWait)
     let soonest = now.adding(Milliseconds(refusal.retryAfter))
@@ -140,7 +140,7 @@ extension SSMSession {
   }
 
   private static var firstSlotPause: Milliseconds { 1000 }
-  /// The longest pause between two tries to get a slot, unless the server asks for a longer one.
+  /// The longest pause between two set-up requests that wait for a slot, unless the server asks for a longer one.
   private static var longestSlotPause: Milliseconds { 5000 }
 
   /// Called when the timer has fired while the session waits for a slot.

@@ -199,7 +199,7 @@ package struct SSMSession {
     return false
   }
 
-  /// Whether the session repeats its set-up until a slot is free. False after the last try was sent.
+  /// Whether the session repeats its set-up until a slot is free. False after the last request was sent.
   package func awaitsSlot(now: Milliseconds) -> Bool { stage == .pending && now < (slotWait?.until ?? 0) }
 
   /// Why the session failed; nil if it did not.

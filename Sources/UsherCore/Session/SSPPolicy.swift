@@ -55,8 +55,8 @@ package struct SSPPolicy: Sendable {
   package var periodFallback: Milliseconds = 60_000
   /// Whether a zap tears the session down, even if a stop of the player would leave the session to expire.
   package var zapTearsDown = true
-  /// Whether a zap to an item of this delegate starts the item at once, while the teardown of the other item's session
-  /// is in flight.
+  /// Whether a zap to an item of this delegate starts the item at once, while the teardown of the earlier item's
+  /// session is in flight.
   package var zapsAtOnce = false
   /// If the host closes a playback without saying how: whether the session is left to expire.
   package var leavesByDefault = false

@@ -7,7 +7,7 @@ struct TokenTable {
     var setAt: Milliseconds
   }
 
-  /// The part of an entry that a look-up reads: one cache line, which contains the key unless it is long.
+  /// The part of an entry that a look-up reads: one cache line, with the key or the address of a long key.
   private struct Line {
     /// nil: the entry is free.
     var token: Secret?

@@ -41,7 +41,7 @@ final class JournalFile {
     platform_fd_close(descriptor)
   }
 
-  /// "the journal cannot be opened: Permission denied"
+  /// Returns a text such as "the journal cannot be opened: Permission denied".
   static func reason(_ what: StaticString, _ fault: Int32) -> String {
     var line = LogLine(what)
     line.add(": ")

@@ -11,7 +11,7 @@ struct InterruptionWatch {
     /// have ended.
     case stopped(Milliseconds)
   }
-  /// A shorter time is not an interruption.
+  /// A time below this number of milliseconds does not count as an interruption.
   private static var least: Int64 { 1000 }
   private var sleptBefore = platform_slept_ms()
 

@@ -242,8 +242,8 @@ extension Engine {
     return sync { self.closing.openCount }
   }
 
-  /// Any thread, after `beginClosing`: does the same, at most until an instant of real time (monotonic milliseconds).
-  /// It does not run callbacks, and does not wait for them.
+  /// Any thread, after `beginClosing`: waits as `waitUntilClosed(atMost:)` does, but at most until an instant of real
+  /// time (monotonic milliseconds). It does not run callbacks, and does not wait for them.
   package func waitUntilClosed(until instant: Int64) {
     let wait = Wait<Status>()
     submit { self.closing.add(wait) }

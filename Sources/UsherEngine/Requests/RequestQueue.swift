@@ -198,9 +198,9 @@ struct RequestQueue {
     queue.limit = max(queue.limit, min(queue.limit + 2, most, Int(clamping: pace / Self.share)))
   }
 
-  /// For how many seconds a connection to the origin may have been idle before a request uses it, as the origin has
-  /// said. Two seconds less than the origin keeps it: libcurl counts whole seconds, and the origin's time began before
-  /// its reply arrived. nil: the origin has not said it.
+  /// For how many seconds a connection to the origin may have been idle before a request uses it; nil: the origin has
+  /// not said how long it keeps an idle connection. The result is two seconds less than that time (at most
+  /// `longestIdleSeconds`): libcurl counts whole seconds, and the origin's time began before its reply arrived.
   mutating func usableIdleSeconds(_ origin: [UInt8]) -> Int? {
     find(origin)?.idleSeconds.map { min(max($0 - 2, 0), HTTPRequest.longestIdleSeconds) }
   }

@@ -6,7 +6,7 @@ final class NameLookup {
   let name: HostAndPort
   /// The value of `NameTable.generation` when the lookup began.
   let generation: UInt32
-  /// In monotonic milliseconds.
+  /// When the lookup began, in monotonic milliseconds.
   let startedAt: Int64
   /// Whether the lookup counts as slow; only `NameTable` uses this property.
   var isSlow: Bool

@@ -14,7 +14,7 @@ struct NameTable {
     let id: TransferID
     let request: HTTPRequest
     let isFresh: Bool
-    /// In monotonic milliseconds.
+    /// When the request has waited too long, in monotonic milliseconds.
     let deadline: Int64
     /// The addresses that the lookup found; nil: it failed, or has not ended.
     fileprivate(set) var addresses: [UInt8]?

@@ -296,8 +296,8 @@ public:
 
   /* -- testing.h: virtual time. In callbacks: no. -- */
 
-  /** Calls usher_context_advance(). Fails with USHER_E_TIMEOUT if the clock stopped at a timer and a request or
-      callback was still running. */
+  /** Calls usher_context_advance(). Fails with USHER_E_TIMEOUT if a request or callback was still under way at a
+      timer or at the end; the clock has advanced nevertheless. */
   outcome<void> advance(milliseconds by, milliseconds settle = milliseconds(0)) const {
     return detail::done(usher_context_advance(handle_, detail::ms64(by), detail::ms32(settle)));
   }

@@ -70,7 +70,8 @@ public:
   bytes_view content_id() const noexcept { return content_id_.view(); }
   /** The content identifier for an entitlement server. Empty: the URL has none. */
   bytes_view entitlement_id() const noexcept { return entitlement_id_.view(); }
-  /** The entitlement server that the library would ask. Empty: the library knows none. */
+  /** The entitlement server that the library would ask. Empty: the library knows none, or
+      its host is not on the allow-list. */
   const std::string &entitlement_url() const noexcept { return entitlement_url_; }
   /** The token that the library would ask for. */
   usher::token_kind token_kind() const noexcept { return token_kind_; }

@@ -220,10 +220,10 @@ class SSPOptions(TypedDict, total=False):
     slot_wait_ms: How long the library waits for a slot, ms, if the server refuses set-up because the account has too
         many sessions (code 1007). The library reports EventType.WAITING_FOR_SLOT once, and repeats the set-up after 1
         s, 2 s, 4 s and then every 5 s. If the server asks for a longer pause (`Retry-After`), the library waits for
-        that pause. The last try comes when `slot_wait_ms` has passed; if the server's pause would end later, set-up
-        fails at once. EventType.SESSION_STARTED or EventType.SETUP_ERROR follows; a close or a zap ends the wait.
-        Licence requests wait too: if the `timeout_ms` of a request passes during this wait, the request's time limit
-        begins again. Default 0: the refusal fails set-up at once.
+        that pause. The last request goes out when `slot_wait_ms` has passed; if the server's pause would end later,
+        set-up fails at once. EventType.SESSION_STARTED or EventType.SETUP_ERROR follows; a close or a zap ends the
+        wait. Licence requests wait too: if the `timeout_ms` of a request passes during this wait, the request's time
+        limit begins again. Default 0: the refusal fails set-up at once.
     zap_without_waiting: True: a zap to an item of this delegate does not wait for the teardown of the earlier item's
         session: the teardown and the set-up (SSP V2: the licence request that opens the session) go out at the same
         time, the teardown first. So the next licence comes one round trip earlier, but for a moment both sessions may

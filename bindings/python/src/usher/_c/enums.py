@@ -174,7 +174,7 @@ class EventType(OpenIntEnum):
     server had ended it. If the teardown failed, TEARDOWN_ERROR comes first. With customer SSM and no teardown callback,
     `left` is 1, because the session is still active at your servers."""
     LICENSE = 10
-    """A licence arrived: the first one or a renewal."""
+    """A licence arrived: the first one, a further one, or a renewal."""
     LICENSE_ERROR = 11
     """A licence request failed or could not be sent. The library does not report this event for requests that a close
     or a zap ended."""
@@ -193,8 +193,8 @@ class EventType(OpenIntEnum):
     this fact, and set `device_registered` of ``LoaderOptions`` when the program starts again."""
     CONTEXT_CLOSED = 15
     """The close that Context.begin_close() began has ended. `error.status` is Status.OK if all playbacks are closed, or
-    Status.TIMEOUT if the time limit has passed; Context.close() then closes the other playbacks. The event belongs to
-    no playback. After this event, observers on other threads may still receive events of playbacks."""
+    Status.TIMEOUT if the time limit has passed; Context.close() then closes the playbacks that are still open. The
+    event belongs to no playback. After this event, observers on other threads may still receive events of playbacks."""
     WAITING_FOR_SLOT = 16
     """The server refused set-up because the account has too many sessions, and the library repeats the set-up (option
     `slot_wait_ms` of the delegate). `error` describes the refusal, with `must_stop` = 0. SESSION_STARTED or SETUP_ERROR
@@ -473,7 +473,7 @@ class Part(OpenIntEnum):
     """Which part of the content a protection is about. In C: USHER_PART_*."""
 
     ELEMENT = 0
-    """One box, line or element: from all functions except read_mp4()."""
+    """From all functions except read_mp4(): one box, line or element."""
     FILE = 1
     """From read_mp4(): the whole file."""
     TRACK = 2
@@ -521,7 +521,7 @@ class URLEncode(OpenIntEnum):
     VALUE = 0
     """Percent-code the values of a form."""
     NONE = 1
-    """Percent-code nothing."""
+    """Percent-code nothing of the SPC. The library percent-codes the content identifier (`content_id_field`) anyway."""
     WHOLE = 2
     """Percent-code the whole form, including '=' and '&'."""
 
