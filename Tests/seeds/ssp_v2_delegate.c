@@ -123,7 +123,7 @@ int main(int argc, char **argv) {
     if (is(&next, "background")) usher_context_suspend(me.drm_manager); /* S1:40 */
     if (is(&next, "foreground")) usher_context_resume(me.drm_manager); /* S1:42 */
     if (is(&next, "picture-in-picture")) printf("the SSM service as normal\n"); /* S1:44: nothing to do */
-    /* Seed S1, line 12: this is what the page describes after "When the playback stops". */
+    /* Seed S1, line 12. In the page, the sentence that begins with "When the playback stops" describes these calls. */
     if (is(&next, "stop") || is(&next, "zap")) {
       usher_player_stop(me.player, USHER_CLOSE_DEFAULT);
       printf("stopped\n");

@@ -1,4 +1,4 @@
-"""Parts that the Python programs share: the same command line and line of results as in the C programs."""
+"""Parts that the Python programs share. Their options, and the line with the results, are those of the C programs."""
 
 from __future__ import annotations
 
