@@ -103,8 +103,8 @@ class Given:
 
 @pytest.fixture(autouse=True)
 def same_resources(lib: Any, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Waits until the process has the same resources as before the story; fails if it still has more after some
-    time."""
+    """After each test, waits until the process has the same resources as before the test; fails if the process still
+    has more after some time."""
     record = request.config.stash.get(RECORD, None)
     given = Given() if record is not None else None
     if record is not None:

@@ -205,8 +205,8 @@ struct Setting {
   var freeReplies = 0
   /// Whether the host has a licence hook, which answers some time after the reply has arrived.
   var hasHook = false
-  /// Whether the head-end also accepts the token before the newest one. Then it can issue two tokens in reply to two
-  /// requests with the same token.
+  /// Whether the head-end also accepts the token before the newest one. If so, the head-end can issue two tokens in
+  /// reply to two requests with the same token.
   var acceptsPrevious = false
   /// Whether another item plays on the player when the search begins.
   var startsLate = false

@@ -3,7 +3,7 @@ import TestSupport
 @testable import UsherCore
 @testable import UsherEngine
 
-/// The delegates of one story: one delegate of each kind, and each delegate has another random policy.
+/// The delegates of one story: one delegate of each kind. Each delegate has its own random policy.
 extension World {
   func prepare(_ engine: Engine) {
     for kind in Kind.allCases { delegates.append(delegate(kind, engine)) }

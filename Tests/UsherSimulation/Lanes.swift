@@ -80,7 +80,7 @@ final class Lanes: CallbackExecutor {
     if ended.isEmpty { return }
     blocked.removeAll { $0.until <= now }
     for one in ended {
-      callEnded(one.lane)  // only a call blocks
+      callEnded(one.lane)  // the job that blocked was a call; other jobs never block
       requeue(one.lane)
     }
   }

@@ -127,8 +127,8 @@ enum Reasons {
         }
       }
     }
-    // If a run reached all cells of a reason, the reason is out of date. A long run may reach all cells of a rare
-    // reason.
+    // If a run reached all cells of a reason, the reason is out of date. Exception: a run of more than 500 stories may
+    // reach all cells of a rare reason.
     for reason in all where !(reason.isRare && coverage.stories > 500) {
       let isAllReached = reason.phases.allSatisfy { phase in reason.inputs.allSatisfy { coverage.count(phase, $0) > 0 }
       }

@@ -5,7 +5,7 @@ struct Shrink {
   private let rule: String
   private let most: Int
 
-  /// - Parameter most: how many stories this search may play.
+  /// - Parameter most: the search plays at most this many stories.
   init(_ story: Story, rule: String, most: Int = 3000) {
     self.story = story
     self.rule = rule

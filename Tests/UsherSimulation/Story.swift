@@ -80,7 +80,8 @@ private struct Writer {
     addLateness()
   }
 
-  /// Adds the items of one player. It plays each item for a long time; before some of them it zaps through several.
+  /// Adds the items of one player. The player plays some items for a long time; before some of these, it zaps through
+  /// several others.
   private mutating func addPlayer(_ player: UInt64) {
     var at = dice.upTo(hour / 4)
     while at < end {

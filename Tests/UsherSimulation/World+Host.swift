@@ -141,7 +141,7 @@ extension World {
     later.add(now + delay) { [self] in if play.timesClosed == 0 { license(play, isRenewal: true, timeout: nil) } }
   }
 
-  /// After an error that stops playback, the viewer often plays the same item again.
+  /// After an error that stops playback: in three of four cases plays the same item again, as a viewer does.
   private func tryAgain(_ play: Play) {
     let chance = mixed(story.seed, play.id, 0xA6A1)
     guard chance % 4 != 0, !isDraining, play.timesClosed == 0 else { return }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # headers.sh [INCLUDE]: each header alone compiles as C99 and C++11 (usher.hpp and its parts: C++17 and C++20) without a
-# warning, and includes no system headers but stddef.h and stdint.h.
+# warning, and includes no system headers except stddef.h and stdint.h.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tell.sh"

@@ -3,8 +3,8 @@
  *   old_host LICENSE_URL SSM_URL TOKEN KEY_ID [LIBUSHER]
  * With -DBY_TABLE the program is not linked with libusher: it loads LIBUSHER and calls the functions of the table.
  * With -DOLDER_LIBRARY the library may be older than the headers. The program uses only what the headers of the oldest
- * recorded release have, and every kind of structure that crosses the border: options, results, events and notices. The
- * context has a manual clock, so the program never waits for a heartbeat.
+ * recorded release have. It uses every kind of structure that host and library pass to each other: options, results,
+ * events and notices. The context has a manual clock, so the program never waits for a heartbeat.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -35,7 +35,7 @@ static void observer(const usher_event *event, void *user_data) {
   if (event->type == USHER_EVENT_SESSION_ENDED && !event->left) add(&it->ended, 1);
 }
 
-/* OTVCustomerSSMDelegate(certificate:), then setCallback(_:), then setLicenseDelegate(_:). */
+/* Makes the calls of an SDK host: OTVCustomerSSMDelegate(certificate:), setCallback(_:), setLicenseDelegate(_:). */
 static void customer(int32_t renew_type) {
   struct callback it;
   usher_context *context = new_context(USHER_CALLBACKS_THREADED);
@@ -88,7 +88,7 @@ static void wrong_callbacks(void) {
   usher_context_free(context);
 }
 
-/* "To use multiple players for clear streams, simply create two players." */
+/* The SDKs say: "To use multiple players for clear streams, simply create two players." */
 static void clear_streams(void) {
   usher_context *context = new_context(USHER_CALLBACKS_THREADED);
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
@@ -105,7 +105,7 @@ static void clear_streams(void) {
   usher_context_free(context);
 }
 
-/* "When the playback stops, Application will need to teardown the session specifically." */
+/* The SDKs say: "When the playback stops, Application will need to teardown the session specifically." */
 static void stop_then_teardown(int by_player) {
   struct callback it;
   usher_context *context = new_context(USHER_CALLBACKS_THREADED);
@@ -144,7 +144,8 @@ static void stop_then_teardown(int by_player) {
   usher_context_free(context);
 }
 
-/* "Setting syncSSMSetupTeardown to true blocks the main thread while the network requests are being made." */
+/* The SDKs say: "Setting syncSSMSetupTeardown to true blocks the main thread while the network requests are being
+   made." */
 static void sync_main_thread(int32_t callbacks) {
   static const char *const names[] = {"close", "free", "stop", "free of the player"};
   usher_context *context = new_context(callbacks);

@@ -387,7 +387,7 @@ static void many_time_outs(void) {
   answers(USHER_OK, usher_context_free(context), "usher_context_free");
 }
 
-/* If libcurl has no memory to split a URL, the library does not report that the URL is bad. */
+/* If libcurl has no memory to split a URL, the call returns USHER_E_SYSTEM, not the status for a bad URL. */
 static void urls_without_memory(void) {
   usher_context *context = opened();
   usher_default_options options = USHER_DEFAULT_OPTIONS_INIT;

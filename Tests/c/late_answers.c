@@ -5,7 +5,8 @@
  * then the `destroy` of the playback's options. This `destroy` frees the memory that every callback reads, so
  * AddressSanitizer reports a later callback.
  *
- * In one of 20 rounds the host makes a separate context, and ends it with usher_context_close or usher_context_free.
+ * After these rounds the host makes more contexts, one for every 20 playbacks. It ends each of them with
+ * usher_context_close or usher_context_free while a question is open.
  *
  * USHER_TEST_ROUNDS sets the number of playbacks (default: 5,000).
  *
@@ -36,11 +37,12 @@ enum kind {
 static const char *const kind_names[] = {"content identifier", "certificate", "headers", "licence URL", "licence body",
     "token", "SPC", "server", "payload", "customer's licence", "customer's heartbeat", "customer's teardown",
     "token URL", "built-in", "licence"};
-/* In customer SSM the host may have set up a session, so the library accepts the answer after the close, too. */
+/* @return whether the library accepts an answer after the close: in customer SSM, since the host may have set up a
+   session. */
 static int stays_open(enum kind kind) {
   return kind == CUSTOMER_LICENSE || kind == CUSTOMER_HEARTBEAT || kind == CUSTOMER_TEARDOWN;
 }
-/* These questions need a session, so the host first gets a licence. */
+/* @return whether the library asks this question only during a session. If so, the host first gets a licence. */
 static int needs_session(enum kind kind) {
   return kind == PAYLOAD || kind == CUSTOMER_HEARTBEAT || kind == CUSTOMER_TEARDOWN;
 }

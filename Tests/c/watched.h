@@ -32,7 +32,7 @@ static void called(void *user_data) {
 }
 static void on_destroy(void *user_data) { add(&((struct watched *)user_data)->destroyed, 1); }
 
-/* Makes a claim: a call that the library refused destroyed its user_data at most once, after `calls` callbacks. */
+/* Makes a claim: the library refused a call, and destroyed its user_data at most once, after `calls` callbacks. */
 static int at_return, after_return;
 static void refused_after(int calls, struct watched *w, int32_t wanted, int32_t found, const char *what) {
   int destroyed = get(&w->destroyed);

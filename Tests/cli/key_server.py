@@ -1,8 +1,8 @@
 """FairPlay key servers, written only to test ``usher check``: a key server, an entitlement server and ExpressPlay in
-one program, after docs/protocol.md. It shares no code with the reference head-end.
+one program. They follow docs/protocol.md, and share no code with the reference head-end.
 
-``KeyServer()`` is right; ``KeyServer(FAULTS)`` breaks the statements that it is given. It takes SPCs in one form only,
-``KeyServer(form="json")``. Standard library only.
+``KeyServer()`` is right; ``KeyServer(FAULTS)`` breaks the statements that it is given. A server takes SPCs in one
+form only: ``KeyServer(form="json")`` takes JSON. Standard library only.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ FAULTS = frozenset(
 )
 """The statements that the server can break."""
 FORMS = ("raw", "form", "form-plain", "form-whole", "base64", "json")
-"""The forms in which a client may send an SPC. The bodies of three of them are `name=value` pairs: with ``form`` the
-values are percent-coded, with ``form-plain`` nothing is, and with ``form-whole`` the whole body is."""
+"""The forms in which a client may send an SPC. The bodies of three of them are `name=value` pairs. What is
+percent-coded: each value (``form``), nothing (``form-plain``), or the whole body (``form-whole``)."""
 _TYPES = {"raw": "application/octet-stream", "base64": "text/plain", "json": "application/json"}
 _NO_RIGHT = -2018
 

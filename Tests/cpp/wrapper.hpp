@@ -16,7 +16,7 @@
 
 using namespace std::chrono_literals;
 
-/* The tests in the other files. @return how many of their claims failed. */
+/* Each function runs the tests in the file of its name. @return how many of their claims failed. */
 int delegates();
 int customer();
 int contents();

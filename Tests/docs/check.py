@@ -66,7 +66,7 @@ def quotes() -> None:
 
 
 def pieces_of(block: str) -> list[list[str]]:
-    """Splits a quote at each line that is only an ellipsis. Returns the parts, each as a list of lines not indented."""
+    """Splits a quote at each line `/* ... */`. Returns the parts, each as a list of lines without indentation."""
     parts = re.split(r"^[ ]*/\* \.\.\. \*/\n", block, flags=re.M)
     return [[line.strip() for line in part.splitlines()] for part in parts]
 

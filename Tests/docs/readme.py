@@ -1,4 +1,4 @@
-"""Makes a guide of README: its blocks in C and Python become programs that run. guides.py tests it like a guide."""
+"""Makes a guide of README: its blocks in C and Python become programs that run. guides.py tests this guide too."""
 
 from __future__ import annotations
 

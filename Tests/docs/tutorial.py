@@ -4,9 +4,9 @@
     tutorial.py
 
 Takes the programs in `sh` from the page and from the parts that it includes, and runs them in the folder of the
-repository, without `make build`. Instead of /tmp/usher and port 8090 they use a temporary folder and a free port. Then
-the head-end must have seen the requests of one playback, in order, and must hold no session. A code block that no test
-runs is a failure. Prints one line per claim, "ok - ..." or "not ok - ...". Standard library only.
+repository, without `make build`. Instead of /tmp/usher and port 8090 they use a temporary folder and a free port. At
+the end the head-end must have seen the requests of one playback, in order, and hold no session. A code block that no
+test runs is a failure. Prints one line per claim, "ok - ..." or "not ok - ...". Standard library only.
 """
 
 from __future__ import annotations

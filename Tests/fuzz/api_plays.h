@@ -223,8 +223,8 @@ static void write_contents(struct program *p) {
 #define KIND_OF_usher_response RESPONSES
 #define KIND_OF_usher_loader LOADERS
 static __attribute__((unused)) struct watch *watch_once(struct watch **w, int function) {
-  /* If the call passes no `destroy`, nobody destroys this user_data, so it may be lost. If the call passes a `destroy`,
-     it calls destroy_of(), which sets `may_be_lost` to 0. */
+  /* If the call passes no `destroy`, the library does not destroy this user_data, so the user_data may be lost. If the
+     call passes a `destroy`, it calls destroy_of(), which sets `may_be_lost` to 0. */
   if (!*w) *w = watch(function, 0), (*w)->may_be_lost = 1;
   return *w;
 }

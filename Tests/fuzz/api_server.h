@@ -95,7 +95,7 @@ static size_t answer_request(const char *request, char *reply, size_t room) {
   return size;
 }
 
-/* @return 0: the connection has ended. */
+/* Reads from a connection and replies to each complete request. @return 0 if the connection must be closed, else 1. */
 static int serve(struct connection *c) {
   char reply[2048], *end, *length;
   size_t whole, size, sent = 0;

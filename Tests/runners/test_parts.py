@@ -86,8 +86,8 @@ def test_partThatWaits_runsBesideThoseThatCompute(tmp_path: Path, capsys: pytest
 
 @pytest.mark.parametrize(("cores", "most"), [(2.0, 2), (1.0, 1)])
 def test_parts_neverNeedMoreCoresThanThereAre(tmp_path: Path, cores: float, most: int) -> None:
-    """Four parts need one core each, and one needs more than the machine has: with two cores, at most two parts run at
-    the same time, and two do; with one core, they run one after the other."""
+    """Four parts need one core each, and a fifth needs more than the machine has. With two cores, never more than two
+    parts run at the same time, but at some moment two do. With one core, the parts run one after the other."""
     names = ("a", "b", "c", "d", "e")
     chosen = [part(tmp_path, name, COUNTS.format(me=name), 8 if name == "c" else 1) for name in names]
     assert all(count.passed == 1 for count in run(tmp_path, cores, *chosen).values())
@@ -109,8 +109,8 @@ def test_partAlone_runsAfterThoseBeforeIt_andBesideNone(tmp_path: Path) -> None:
 
 
 def test_partWhoseNeedFailed_doesNotRun(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A part fails: its failure and its last lines are printed, the part that needs it does not run, and a third part
-    does."""
+    """A part fails: its failure and the last lines of its log are printed. The part that needs it does not run; a third
+    part runs."""
     chosen = [
         part(tmp_path, "bad", "echo 'not ok - a claim'; exit 1", 0.1),
         part(tmp_path, "after", "echo 'ok - never'", 0.1, needs=("bad",)),
@@ -126,7 +126,7 @@ def test_partWhoseNeedFailed_doesNotRun(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_partThatNeedsALaterOne_isRefused(tmp_path: Path) -> None:
-    """In a whole run, such a part would start before the part that it needs."""
+    """A part that comes before the part that it needs is refused: in a whole run it would start too early."""
     wrong = [part(tmp_path, "user", "true", 0.1, needs=("library",)), part(tmp_path, "library", "true", 0.1)]
     with pytest.raises(ValueError, match="user needs library, which must come before it"):
         parts.run_parts("two parts", wrong, [])

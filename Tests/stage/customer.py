@@ -1,4 +1,4 @@
-"""Shared by the stories of customer SSM: a delegate that records its calls, and two answers."""
+"""Parts that the stories of customer SSM share: a delegate that records its calls, and two answers."""
 
 from __future__ import annotations
 

@@ -47,5 +47,5 @@ def played(stage: Stage, tokens: Any, token: str | None = FRESH, **options: Any)
 
 
 def sent_tokens(stage: Stage, route: str) -> list[str]:
-    """Returns the content token of each request."""
+    """Returns the content token of each request to the route."""
     return [(entry.header(HEADER) or "").split(",")[0] for entry in stage.sent(route)]

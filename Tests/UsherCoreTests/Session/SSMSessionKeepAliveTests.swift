@@ -154,7 +154,7 @@ import Testing
   }
 
   /// The server does not answer. An attempt is in flight at every moment of the last second of the lease, and for
-  /// 300 ms after the lease. Each attempt in that second opens more connections until one is established.
+  /// 300 ms after its end. Each attempt in that second opens more connections until one is established.
   @Test(arguments: [5, 60] as [Double])
   func timeOuts_inTheLastSecondOfTheLease_areFollowedByTheNextAttemptAtOnce(period: Double) {
     var s = SessionDriver.beating(period: period)

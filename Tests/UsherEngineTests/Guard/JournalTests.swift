@@ -5,7 +5,7 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-/// A journal as the next process finds it, after the process that wrote it has died.
+/// Tests what a process finds in a journal if the process that wrote the journal has died.
 @Suite struct JournalTests {
   static let keys: [Secret?] = [nil, JournalScene.someKey]
 
@@ -69,8 +69,8 @@ import Testing
     #expect(scene.found().tokens == ["t: s9"])
   }
 
-  /// A write that fails may leave half a record in a copy. Then only the other copy is whole, so the next write must
-  /// not change it.
+  /// A record has two copies. A write that fails may leave half a record in one of them, so that only the other copy is
+  /// whole. The next write must not change the whole copy.
   @Test func record_afterAWriteThatFailed_isWrittenToTheSameCopy() {
     let scene = JournalScene()
     let journal = scene.open()

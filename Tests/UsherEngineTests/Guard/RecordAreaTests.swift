@@ -173,7 +173,7 @@ import Testing
     #expect(memory.read(0) != nil)
   }
 
-  /// A hostile process writes a length into a copy. If the length fits, it also writes a checksum that agrees with it.
+  /// A hostile process writes a length into a copy. If the length fits, the process also writes a right checksum.
   @Test(arguments: [0, 1, 39, 48, 400, 500, 512, 1 << 32, UInt64.max]) func copy_withAnyLength_isReadSafely(
     length: UInt64
   ) {
@@ -211,7 +211,8 @@ import Testing
     #expect(memory.area.count == 1)
   }
 
-  /// Before `clear`, a copy may have the end of an earlier, longer record. A record that does not fit leaves no bytes.
+  /// `clear` also removes the end of an earlier, longer record from a copy. If a record does not fit, `keep` leaves no
+  /// bytes of it.
   @Test func clear_afterRecordsOfOtherLengths_removesAllBytes() {
     let memory = RecordMemory()
     let isEmpty = {

@@ -42,7 +42,8 @@ import Testing
     s.finish()
   }
 
-  /// If the host dies while the teardown is in flight, no process knows whether the server has read it.
+  /// If the host dies while the teardown is in flight, no process knows whether the server has read the teardown.
+  /// Therefore the record stays until the reply arrives.
   @Test func record_whileTheTeardownIsInFlight_stays() throws {
     let s = try simulation(latency: 800)
     s.addPlayer(1)

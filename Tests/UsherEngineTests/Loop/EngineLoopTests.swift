@@ -26,7 +26,7 @@ import Testing
 
   // MARK: After the end
 
-  /// Another thread of the host ends the engine while this thread calls it.
+  /// Calls the engine after its end, as a thread does if another thread of the host has just ended the engine.
   @Test func calls_afterTheEnd_reachNeitherTheTransportNorANewObserver() throws {
     let s = try simulation()
     s.addPlayer(1)

@@ -197,7 +197,7 @@ import Testing
     network.setLatency(100_000_000)
     s.license(1)
     network.setLatency(0)
-    // The licence request that the test made before has the only permit.
+    // The first licence request still has the only permit.
     s.license(2)
     s.play(3, on: 3, delegate)
     s.close(2)

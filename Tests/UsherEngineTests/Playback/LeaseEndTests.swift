@@ -31,7 +31,7 @@ import Testing
   }
 
   /// If the network comes back in the last second of the lease, the library opens a connection within 50 ms. From the
-  /// beginning of this second it opens at most 36 connections, and none of them later than a second after the lease.
+  /// beginning of this second it opens at most 36 connections. It opens none later than a second after the lease's end.
   @Test func silentNetwork_inTheLastSecondOfTheLease_isTriedEvery50Milliseconds() throws {
     let s = try silence()
     s.run(until: Self.leaseEnd + 2000)

@@ -3,7 +3,7 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-/// The dispatcher queues some of the failed requests again. These tests check which ones.
+/// Tests which of the failed requests the dispatcher queues again.
 @Suite struct RequestDispatcherTests {
   /// A transport that counts how often each request was started, and never completes a request.
   private final class CountingTransport: Transport {

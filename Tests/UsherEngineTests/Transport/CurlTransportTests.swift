@@ -54,7 +54,7 @@ import Testing
       }
     }
 
-    /// Returns false if the connection ends before a whole request. The requests have no body.
+    /// Reads one request, which has no body. Returns false if the connection ends before the whole request has arrived.
     private static func readRequest(_ connection: Int32) -> Bool {
       var text = ""
       var bytes = [UInt8](repeating: 0, count: 4096)
@@ -101,7 +101,8 @@ import Testing
   }
 
   /// The server closes a connection after its only reply, and says so in this reply. The transport does not report that
-  /// this reply came over a kept connection. It reports so only for the second and third reply on the next connection.
+  /// this reply came over a kept connection. It reports a kept connection only for the second and third reply on the
+  /// next connection.
   @Test func replyOnANewConnection_thatTheServerCloses_isNotOnAKeptOne() throws {
     let server = try Server([Self.lastReply, Self.reply, Self.reply, Self.lastReply])
     let transport = try transport()
