@@ -31,7 +31,7 @@ package final class Journal: RecordKeeper {
   private var slots = RecordSlots(count: JournalFile.slotCount)
   /// How many bytes of each copy of the page are in use.
   private var used = [Int](repeating: 0, count: 2 * JournalFile.slotCount)
-  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: JournalFile.copySize, alignment: 8)
+  let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: JournalFile.copySize, alignment: 8)
   /// The newest record of each slot, not encrypted; nil: the slot has none. `renew` overwrites the token in
   /// these bytes, which no other object has.
   private var records = [Secret?](repeating: nil, count: JournalFile.slotCount)
@@ -56,6 +56,7 @@ package final class Journal: RecordKeeper {
 
   deinit {
     end()
+    wipeBuffer()
     buffer.deallocate()
   }
 
@@ -93,7 +94,7 @@ package final class Journal: RecordKeeper {
   package func keep(_ record: RecoveryRecord, of playback: PlaybackID) -> Bool {
     guard page != nil, let write = slots.next(of: playback) else { return false }
     guard let length = record.write(playback, into: body) else {
-      wipe(buffer.bindMemory(to: UInt8.self))
+      wipeBuffer()
       // The other copy may have a record with an old token. Clear both copies, so that no later start uses this token.
       clear(playback)
       return false
@@ -122,13 +123,16 @@ package final class Journal: RecordKeeper {
     UnsafeMutableRawBufferPointer(rebasing: buffer[MemoryLayout<usher_journal_copy>.size...])
   }
 
+  @inline(never)
+  private func wipeBuffer() { wipe(buffer.bindMemory(to: UInt8.self)) }
+
   /// Seals the record in `buffer`, and writes it to the file.
   /// - Returns: false if the file does not have this record.
   private func seal(_ write: RecordSlots.Write, _ length: Int, of playback: PlaybackID) -> Bool {
     guard let page, let file, let cipher,
       cipher.seal(buffer, slot: write.slot, sequence: write.sequence, length: length)
     else {
-      wipe(buffer.bindMemory(to: UInt8.self))
+      wipeBuffer()
       // The other copy may have a record with an old token. Clear both copies, so that no later start uses this token.
       clear(playback)
       return false
@@ -266,8 +270,8 @@ package final class Journal: RecordKeeper {
       let body = UnsafeRawBufferPointer(rebasing: buffer[head..<(head &+ found.length)])
       newest = Secret(body.bindMemory(to: UInt8.self))
       sequence = found.sequence
-      wipe(buffer.bindMemory(to: UInt8.self))
     }
+    wipeBuffer()
     if isUsed, newest == nil { isDamaged = true }
     return newest
   }

@@ -18,6 +18,20 @@ import Testing
     #expect(scene.found().tokens == ["t: s3"])
   }
 
+  /// The last slot of the page has two copies of a record. The journal reads, and decrypts, the older one last.
+  @Test(arguments: keys.indices) func journal_thatHasReadAllRecords_hasNoneInItsBuffer(index: Int) {
+    let scene = JournalScene(key: Self.keys[index])
+    let dead = scene.open()
+    for playback in 1...UInt64(JournalFile.slotCount) {
+      for token in ["s1", "s2"] { #expect(dead.keep(scene.record(token), of: playback)) }
+    }
+    dead.end()
+    let journal = scene.open()
+    defer { journal.end() }
+    #expect(journal.left.count == JournalFile.slotCount)
+    #expect(journal.buffer.allSatisfy { $0 == 0 })
+  }
+
   @Test func record_isReadAsTheRequestThatItsWriterMade() throws {
     let scene = JournalScene(key: JournalScene.someKey)
     scene.die(with: "s1")
