@@ -57,7 +57,8 @@ typedef struct usher_record_copy {
 typedef struct usher_record {
   /* The number of the playback in its context. */
   uint64_t playback;
-  /* After this instant the library assumes that the server has ended the session: on CLOCK_BOOTTIME, and since 1970. */
+  /* The instant after which the library assumes that the server has ended the session: first on CLOCK_BOOTTIME, then in
+   * milliseconds since 1970. */
   int64_t expires_boot_ms;
   int64_t expires_wall_ms;
   /* The time limit of one teardown request, and the time limit for making a connection. */

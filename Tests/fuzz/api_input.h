@@ -74,7 +74,8 @@ static void *pass(struct program *p, const void *bytes, size_t size) {
 static void step_over(struct program *p) {
   while (p->passed_count) free(p->passed[--p->passed_count]);
 }
-/* Returns bytes of the input, in memory of exactly this size. */
+/* Returns bytes of the input and sets `size`; the memory has exactly these bytes. Sometimes it returns a content id
+ * instead; seldom it returns NULL, or sets a `size` that is not the size of the memory. */
 static const uint8_t *some_bytes(struct program *p, size_t *size) {
   uint8_t bytes[64];
   size_t index, count = below(p, sizeof bytes);

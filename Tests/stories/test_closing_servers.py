@@ -77,6 +77,8 @@ class ClosingHandler(socketserver.BaseRequestHandler):
         missing = int(lengths[0]) - len(body) if lengths else 0
         while missing > 0:
             more = source.recv(missing)
+            if not more:
+                return b""
             data, missing = data + more, missing - len(more)
         return data
 

@@ -240,8 +240,8 @@ final class TurnWatchdog {
   }
 
   /// Returns how many bytes the I/O thread may have read from one connection since `before`, if the server sends only
-  /// replies. The result depends on the bytes that libcurl has passed on since then. TLS and chunks need less than one
-  /// more byte for each byte of a body, unless the server sends the body in pieces of a few bytes.
+  /// replies. The result depends on the bytes that libcurl has passed on since then. What TLS and
+  /// chunks add is shorter than the body, unless the server sends the body in pieces of a few bytes.
   private func allowed(since before: PassedOn) -> UInt64 {
     let now = passedOn()
     return Self.bytesMost &+ min(now.header &- before.header, Self.headerBytesMost) &+ 2 &* (now.body &- before.body)

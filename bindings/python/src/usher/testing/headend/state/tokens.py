@@ -103,8 +103,8 @@ class TokenPart:
 
     @property
     def account(self) -> str | None:
-        """The owner of the token: the account; if the token names no account, the device; if it names no device either,
-        the token itself."""
+        """The owner of the token: the account; if the token names no account, the device. If a content token names
+        neither, its owner is a name made from a hash of the token; for other tokens None."""
         if self.kind == "content":
             device = self.claims.get("device")
             device = device if isinstance(device, Mapping) else {}
