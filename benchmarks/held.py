@@ -44,8 +44,8 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 
 def lateness_by_server(log: Iterable[str], period_s: int, until: float) -> list[float]:
-    """Returns how late each heartbeat was, in milliseconds: its time minus its due time, which is the time of the
-    set-up plus n periods.
+    """Returns how late each heartbeat was, in milliseconds: its time minus its due time. The due time of
+    heartbeat n is the time of the set-up plus n periods.
 
     Each reply has a new token, and the next request of the session carries this token, so the function can follow the
     requests of one session.

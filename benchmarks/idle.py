@@ -1,4 +1,4 @@
-"""Measures how often a context wakes up that holds one playback."""
+"""Measures how often a context that holds one playback wakes up."""
 
 from __future__ import annotations
 

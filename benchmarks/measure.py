@@ -38,9 +38,9 @@ class Run:
         return [str(self.programs / name), *map(str, options)]
 
     def c_for_small_differences(self, name: str, *options: object) -> list[str]:
-        """Returns the command of `c`, for programs whose figures differ by little: malloc() of glibc keeps its memory.
-        Without this, malloc() gives memory back to the system after some bursts of requests, in one run more often
-        than in another. This costs up to 5 % of a heartbeat."""
+        """Returns the command of `c`, with a setting that makes malloc() of glibc keep its memory. Use this method for
+        programs whose figures differ by little. Without the setting, malloc() gives memory back to the system
+        after some bursts of requests, in one run more often than in another. This costs up to 5 % of a heartbeat."""
         return ["env", f"MALLOC_TRIM_THRESHOLD_={2**30}", *self.c(name, *options)]
 
 

@@ -110,7 +110,7 @@ class Output:
         self.say(f"\n{self.bold(title)}\n{text}\n")
 
     def progress(self, text: Callable[[], str]) -> None:
-        """Prints the progress if it is time to; calls `text` only then. Call this method often while you wait."""
+        """If a progress line is due, calls `text` and prints the progress. Call this method often while you wait."""
         if self._now() - self._printed_s < (REDRAW_S if self._shown else QUIET_S):
             return
         line = next(folded(f"   … {text()}", WIDTH - 1))

@@ -420,7 +420,7 @@ def all_parts() -> list[Part]:
         "--only",
         "late_answers",
         "--patience",
-        "30",  # a program hangs if it makes no new claim for 60 s, times 30
+        "30",  # a program counts as hanging after 30 times 60 s without a new claim
         "--show",
         timeout_s=3700,
         rounds=LATE_ANSWERS,

@@ -73,7 +73,7 @@ static void collect(loop *me) {
   }
 }
 
-/** Sends a heartbeat for each session from `first` until before `last`. */
+/** Sends a heartbeat for each session from `first` to `last` - 1. */
 static void beat(loop *me, slot *slots, int in_flight, int first, int last) {
   struct epoll_event ready[64];
   int left;

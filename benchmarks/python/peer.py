@@ -64,7 +64,7 @@ def read() -> Options:
 
 class Stopwatch:
     """Measures the CPU time of this process with all its threads, the real time, and how many times a thread has gone
-    to sleep: from the last start() on, or, if running() was called, only inside running()."""
+    to sleep. If running() has added to the sum, print() prints this sum, otherwise the figures since start()."""
 
     def __init__(self) -> None:
         self._sum: tuple[int, ...] | None = None

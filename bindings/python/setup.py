@@ -1,7 +1,7 @@
 """Bundles libusher.so: `pip install ./bindings/python` and `pip wheel` build it from the checkout, which needs Swift 6.
 The source distribution has the sources of the library in its folder `native`, and builds it in the same way.
 
-They run scripts/build-library, or bundle the library that the environment variable USHER_PREBUILT names. With
+These builds run scripts/build-library, or bundle the library that the environment variable USHER_PREBUILT names. With
 USHER_PREBUILT=none the wheel has no library and fits every platform; it has the reference head-end, and uses a libusher
 that the system has installed. An editable install builds no library: it uses the library that USHER_LIBRARY names. A
 wheel with a library works with every Python 3 of its platform, since ctypes loads the library. libcurl and json-c come
@@ -100,7 +100,7 @@ class SourceWithLibrary(sdist):
 
 
 class PlatformWheel(bdist_wheel):
-    """The bdist_wheel command, for a wheel that fits this platform (or any, without a library) and every Python 3."""
+    """The bdist_wheel command, for every Python 3: with a library for this platform, without one for any platform."""
 
     def get_tag(self) -> tuple[str, str, str]:
         return ("py3", "none", "any" if WITHOUT_LIBRARY else super().get_tag()[2])

@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
   if (!status) status = usher_response_get(response, &licence);
   int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status))
                       : clip_play(argv[1], licence.data, licence.data_size, playback);
-  /* usher_context_free() frees everything in the context. After it, no hook uses `mine` any more. */
+  /* usher_context_free() frees everything in the context. After this call, no hook uses `mine` any more. */
   usher_context_free(context);
   return failed != 0;
 }

@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
   if (!status) status = usher_response_get(response, &licence);
   int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status))
                       : clip_play(argv[2], licence.data, licence.data_size, playback);
-  /* usher_context_free() waits for the answer of the teardown callback. After it, no code of the plug-in runs. */
+  /* usher_context_free() waits for the answer of the teardown callback. After this call, the plug-in runs no code. */
   usher_context_free(context);
   dlclose(plug_in);
   return failed != 0;

@@ -19,8 +19,9 @@ static int interrupted(void *user_data) {
 
 static bool is_web(const char *url) { return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0; }
 
-/* @return the name that libavformat opens: "file:" and a path, or the URL itself. Returns NULL for another kind of URL.
-   Also returns NULL for a pipe or a device: the player would not get the bytes that this program has read. */
+/* @return the name that libavformat opens: "file:" and a path, or the URL itself. Returns NULL if the scheme of the URL
+   is not file, http or https. Also returns NULL for a pipe or a device, because the player would not
+   get the bytes that this program has read. */
 static char *name_for_libavformat(const char *url) {
   bool is_file = strncmp(url, "file://", 7) == 0;
   if (is_web(url)) return strdup(url);

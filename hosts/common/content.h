@@ -13,7 +13,7 @@
 
 enum content_kind {
   CONTENT_OTHER, /* another kind of file: the player decides what to do with it */
-  CONTENT_NOT_OPENED, /* a pipe, a device or a URL of another scheme: the player decides; `why` has the reason */
+  CONTENT_NOT_OPENED, /* a pipe, a device, or a URL of an unknown scheme: the player decides; `why` has the reason */
   CONTENT_UNREADABLE, /* `why` has the reason */
   CONTENT_CLEAR,
   CONTENT_MP4, /* encrypted: progressive or fragmented MP4 */

@@ -47,7 +47,7 @@ void usher_host_unref(UsherHost *host);
 UsherHost *usher_host_get(GstElement *top, const UsherSettings *settings, int32_t *status);
 
 /** Returns why libusher has refused a call of this thread since the last call of this function: "setting: reason".
- * Returns NULL if it has refused none, or if the context is the application's own. Free the result. */
+ * Returns NULL if it has refused no call, or if the context is the application's own. Free the result. */
 gchar *usher_host_take_refusal(void);
 
 /** Posts an element message on the bus of the top element. Takes ownership of `structure`. */

@@ -118,7 +118,7 @@ static const UsherSetting *find(const gchar *name) {
   return NULL;
 }
 
-/* Adds a number after it has checked its limits; the property system has not checked this number. */
+/* Sets a number that `to` does not have. First checks its limits, since the property system has not checked them. */
 static gboolean add_number(
     UsherSettings *to, const UsherSetting *setting, gint64 number, const gchar *where, GError **error) {
   if (number < setting->min || number > setting->max)

@@ -44,7 +44,8 @@ static void make_room(struct entries *entries, size_t bytes) {
 }
 
 /* Whether the entry stays valid while ENTRIES_MAX / 2 further entries with ENTRIES_BYTES_MAX / 2 bytes are added: its
-   `stays` is true, or fewer entries than that, with fewer bytes, were added after it. */
+   `stays` is true, or fewer entries than ENTRIES_MAX / 2, with fewer bytes than
+   ENTRIES_BYTES_MAX / 2, were added after it. */
 static bool is_recent(const struct entries *entries, const struct served *entry) {
   return entry->stays || (entries->next_number - entry->number < ENTRIES_MAX / 2 &&
                              entries->added_bytes - entry->begin < ENTRIES_BYTES_MAX / 2);

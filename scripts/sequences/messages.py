@@ -118,7 +118,7 @@ class Scene:
                 if entry.status != line.get("http_status"):
                     raise ValueError(f"the head-end sent {entry.status}, the library got {line}")
                 step = self._reply(entry, library)
-                if line["request"] != self._newest:  # without the name, the reply would seem to belong to another one
+                if line["request"] != self._newest:  # without the name, the reply would seem to answer another request
                     step = replace(step, detail=", ".join([f"to {entry.route}", *filter(None, [step.detail])]))
                 self.steps.append(step)
 
@@ -147,7 +147,7 @@ class Scene:
         return entry
 
     def _session_token(self, session: str | None, number: int | None) -> str:
-        """Names a session token: A1 is the first token of the first session, B2 the second one of the second."""
+        """Names a session token: A1 is the first token of the first session, B2 the second of the second session."""
         letter = self._sessions.setdefault(session, "ABCDEFGH"[len(self._sessions)])
         return f"session token {letter}{number}"
 
@@ -204,8 +204,8 @@ class Host:
 
 
 def end(*hosts: Host) -> None:
-    """Ends all hosts of a head-end. It must then hold no session, and their requests must have kept all rules of the
-    protocol."""
+    """Ends all hosts of a head-end. The head-end must then hold no session, and the hosts' requests must have kept all
+    rules of the protocol."""
     for host in hosts:
         host.stage.close()
     for host in hosts:

@@ -1,5 +1,5 @@
 """Checks of a head-end's journal and session table. A failure says in words what is wrong, and shows the rows of the
-journal; a ``>`` marks the rows that it is about."""
+journal; a ``>`` marks the rows that the failure is about."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class Expectations:
         account: str | None = None,
         session: str | None = None,
     ) -> None:
-        """Checks how many keep-alives arrived. With ``every_ms`` also checks the time between two of them, and between
-        the reply that opened the session and the first of them; it may differ by up to ``within_ms``."""
+        """Checks how many keep-alives arrived. With ``every_ms`` also checks each time between two keep-alives, and the
+        time from the reply that opened the session to the first keep-alive. Each may differ by up to ``within_ms``."""
         __tracebackhide__ = True
         beats = [entry for entry in self._entries(account=account, session=session) if entry.route in KEEP_ALIVES]
         if len(beats) != count:
@@ -114,7 +114,7 @@ class Expectations:
             self._fail(f"the head-end holds {_number(len(held), 'session')}{whose}, not {active}: {names}", rows)
 
     def torn_down(self, *, account: str | None = None) -> None:
-        """Checks that a teardown ended each session, and that nothing followed it."""
+        """Checks that a teardown ended each session, and that no later request had a token of the session."""
         __tracebackhide__ = True
         for found in self._headend.sessions.all(account):
             if found.state.value != "torn_down":

@@ -157,7 +157,7 @@ def door_factory() -> Iterator[Callable[..., Any]]:
 
 
 def _marked(request: pytest.FixtureRequest, name: str) -> dict[str, Any]:
-    """Returns the settings of all markers of this name; the marker that is nearest to the test is the strongest."""
+    """Returns the settings of all markers of this name; the marker that is nearest to the test overrides the others."""
     found: dict[str, Any] = {}
     for mark in reversed(list(request.node.iter_markers(name))):
         found |= mark.kwargs

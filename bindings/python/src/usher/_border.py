@@ -2,7 +2,7 @@
 and how to correct it.
 
 A wrong type is a TypeError, a wrong value an InvalidArgumentError. No message contains a text that may be a token, a
-header or a pass phrase: of texts it shows only the type, and of URLs only the host.
+header or a pass phrase: a message shows only the type of a text, and only the host of a URL.
 """
 
 from __future__ import annotations

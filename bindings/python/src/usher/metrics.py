@@ -24,7 +24,7 @@ class Metrics:
         teardowns_sent: teardown requests.
         licenses_sent: licence requests for players and for renewals.
         others_sent: requests for certificates, for entitlements and to key servers.
-        retries: heartbeats, renewals and teardowns that the library repeated, because the one before had no good reply.
+        retries: heartbeats, renewals and teardowns that the library repeated, because no good reply arrived before.
             The counters of requests above include them.
         keep_alives: keep-alives that succeeded: heartbeats and renewals, each with the event KEPT_ALIVE.
         lateness_ms: the sum of the `lateness_ms` of all keep-alives that `keep_alives` counts, ms.

@@ -88,9 +88,9 @@ class Page:
         await self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     async def wheel(self, selector: str, pixels: int) -> None:
-        """Turns the mouse wheel over the middle of an element. Chromium chooses the element that scrolls by its last
-        frame, which may be older than the document. So this method first takes a picture: for it, Chromium draws a
-        frame of the document as it is now."""
+        """Turns the mouse wheel over the middle of an element. Chromium uses its last frame to choose the element that
+        scrolls, and this frame may be older than the document. So this method first takes a picture: for
+        the picture, Chromium draws a frame of the document as it is now."""
         await self._take_picture("jpeg", clip={"x": 0, "y": 0, "width": 1, "height": 1, "scale": 1})
         box = f"document.querySelector({js(selector)}).getBoundingClientRect()"
         x, y = await self.run(f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({box})")

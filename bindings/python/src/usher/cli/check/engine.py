@@ -36,7 +36,7 @@ class Verdict:
         words: what is wrong, or why the statement was skipped.
         history: the shortest story that shows the fault.
         seen: the request of this story that shows it.
-        again: what happened when the story was played again, if the fault did not come again; otherwise "".
+        again: if the fault was missing when the story was played again: what happened then; otherwise "".
     """
 
     statement: Statement = field(repr=False)

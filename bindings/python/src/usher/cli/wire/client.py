@@ -85,7 +85,7 @@ class _Connection(http.client.HTTPConnection):
         raise _Stop(Failure.CONNECT_TIMEOUT if isinstance(last, TimeoutError) else Failure.UNREACHABLE, last)
 
     def wait_until_deadline(self) -> None:
-        """Gives the next operation on the socket the time that is left."""
+        """Limits the next operation on the socket to the time that is left until the deadline."""
         if self.sock is not None:
             left = self.deadline - time.monotonic()
             if left <= 0:

@@ -1,7 +1,7 @@
 """A relay between the library and a head-end: it passes each request on, and keeps the exchange.
 
 The library gets URLs of the relay on loopback. The relay sends each request to the real server with ``Client``, over
-TLS where the real URL is https, and gives the library the reply, or closes the connection where there was none. So the
+TLS if the real URL is https, and gives the library the reply. If there was no reply, it closes the connection. So the
 exchanges have the exact requests of the library, and the time that each step took at the real server.
 """
 

@@ -13,7 +13,7 @@ _OPERATIONS = ("set-up", "heartbeat", "teardown", "licence", "certificate")
 
 
 def from_trace(path: Path) -> Cassette:
-    """Returns the cassette of a trace; other lines of the file are skipped.
+    """Returns the cassette of a trace. Skips the lines of the file that do not belong to the trace.
 
     Raises:
         CassetteError: the file has no request.

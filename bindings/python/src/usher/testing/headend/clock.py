@@ -78,7 +78,7 @@ class ManualClock:
                 raise TimeoutError(f"{len(self._waiters)} replies wait after {timeout} s, expected {count}")
 
     def advance(self, ms: int) -> int:
-        """Moves the clock forward, and lets the delayed replies continue whose time is reached, the earliest first.
+        """Moves the clock forward, and lets the delayed replies whose time is reached continue, the earliest first.
 
         Args:
             ms: how far, not negative.

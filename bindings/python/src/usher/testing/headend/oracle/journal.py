@@ -34,7 +34,7 @@ ROUTES = (
 
 
 class Outcome(str, Enum):
-    """The outcome of a request. It is first ``pending``, and later one of the others."""
+    """The outcome of a request. It is first ``pending``, and later one of the other values."""
 
     PENDING = "pending"
     ANSWERED = "answered"
@@ -160,7 +160,7 @@ class Journal:
     """Every request in the order of arrival. Any thread may call any method.
 
     The methods have the filters ``route``, ``account``, ``session``, ``key_system`` and ``answered``; an entry must
-    match all filters that the caller sets. With ``answered=True`` only entries match whose reply the head-end has sent.
+    match all filters that the caller sets. With ``answered=True`` an entry matches only if its reply was sent.
 
     Attributes:
         limit: how many of the newest entries the journal keeps; None: all entries.

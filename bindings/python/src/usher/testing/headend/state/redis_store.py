@@ -24,8 +24,8 @@ asked."""
 class RedisStore:
     """A store in Redis. Any thread may call any method.
 
-    A rule runs as a transaction with WATCH, MULTI and EXEC: Redis writes nothing if another head-end has changed what
-    the rule has read, and the rule runs again.
+    A rule runs as a transaction with WATCH, MULTI and EXEC: if another head-end has changed what the rule has read,
+    Redis writes nothing, and the rule runs again.
 
     If Redis cannot be reached, methods raise ``Refusal`` with the HTTP status 503. If the connection breaks while Redis
     commits, the head-end cannot know whether the rule took effect; then it refuses too. So a set-up that was refused

@@ -235,7 +235,7 @@ class MemoryStore:
                     heapq.heappush(self._expiries, (session.expires_ms, ident))
                 else:
                     found.append(ident)
-            for ident in found:  # they stay in the heap until a rule has ended them
+            for ident in found:  # these sessions stay in the heap until a rule has ended them
                 heapq.heappush(self._expiries, (self._sessions[ident].expires_ms, ident))
             return found
 
