@@ -46,8 +46,8 @@ then all of them again in another order, and so on."""
 
 def draw(seed: int, seconds: float) -> list[Trouble]:
     """Returns the troubles of a run. Every minute (in a run of less than two minutes: once in the middle) the next
-    trouble is the death of the host. It never comes during another trouble, because the judge could not tell then which
-    of the two ended a session."""
+    trouble is the death of the host. It never comes during another trouble. Otherwise the judge could not tell which of
+    the two ended a session."""
     dice = random.Random(seed)
     found: list[Trouble] = []
     deck: list[tuple[str, float, float]] = []

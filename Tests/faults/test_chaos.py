@@ -23,8 +23,8 @@ SHORT = {"seconds": 15.0, "seed": 0, "playbacks": 8, "troubles": TROUBLES}
 
 @pytest.mark.in_world("chaos.py", json.dumps(SHORT))
 def test_sessions_throughAShortChaos_areKeptAndNothingIsUntold(printed: str) -> None:
-    """A partition of 3 s, another address, a restart of the head-end, a stop of the host by a signal, and its death by
-    SIGKILL. While the host lives, it loses no session; every refusal and every end has an event."""
+    """The network is partitioned for 3 s, the host's side gets another address, the head-end restarts, and signals stop
+    and then kill the host. While the host lives, it loses no session; every refusal and every end has an event."""
     found: dict[str, Any] = json.loads(printed)
     assert (found["lost"], found["lost, by cause"], found["untold"]) == ([], {}, []), found
     assert found["kills"] == 1 and found["sessions"] >= SHORT["playbacks"], found
@@ -42,8 +42,9 @@ WITHOUT_RETRIES = {
 
 @pytest.mark.in_world("chaos.py", json.dumps(WITHOUT_RETRIES))
 def test_judge_ofAHostThatDoesNotRetry_findsTheLostSessions(printed: str) -> None:
-    """A partition costs the first heartbeats, and the library does not retry them. Although everything works seconds
-    before the leases end, the sessions are lost; the judge says so, and that the host was told."""
+    """The first heartbeats are lost in a partition, and the library does not retry them. Although everything works
+    again seconds before the leases end, the sessions are lost. The judge finds these losses, and finds that the host
+    was told of each."""
     found: dict[str, Any] = json.loads(printed)
     assert len(found["lost"]) == WITHOUT_RETRIES["playbacks"], found
     assert found["untold"] == [], found

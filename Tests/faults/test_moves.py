@@ -22,7 +22,7 @@ QUICK = ("stopped", "slept", "address, in flight", "namespace, in flight", "serv
 def test_host_stoppedOrMoved_keepsItsSessions(printed: str, results: Results, key: str) -> None:
     """The host or its network is stopped or moved, and old connections are dead. The library does not wait for them: a
     heartbeat is answered over a new connection before the lease ends, so the host is told of no error. If the host did
-    not run for some time, it is told that the session is doubtful until this answer."""
+    not run for some time, an event first tells it that the session is doubtful."""
     found = json.loads(printed)
     results.add(MOVED, key, found["outcome"])
     assert found["outcome"] == CASES[key].expected

@@ -149,7 +149,7 @@ def new_io_thread(before: set[Path]) -> Path:
 
 
 def resident(process: str = "self") -> int:
-    """Resident memory in bytes."""
+    """Returns the resident memory of a process, in bytes."""
     return int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]) * 4096
 
 

@@ -51,7 +51,8 @@ def test_host_killed_itsSessionIsTornDown_andTheGuardianEnds(killing: Killing, w
 
 @pytest.mark.parametrize("ends", ["_exits", "aborts", "execs", "returns"])
 def test_host_thatEndsWithoutAClose_itsSessionIsTornDown(killing: Killing, ends: str) -> None:
-    """The process ends in other ways than by SIGKILL, or executes another program."""
+    """The process ends in a way other than by SIGKILL, or executes another program. The guardian tears its session
+    down."""
     with killing.playing(ends=ends) as host:
         host.proceed()
         killing.wait_free(host.account)
@@ -84,7 +85,8 @@ def test_childOfFork_thatExits_leavesTheSessionsOfItsParent(killing: Killing) ->
 
 
 def test_hundredsOfSessions_areTornDownInParallel(killing: Killing) -> None:
-    """With one request at a time, and a server that needs 0.2 s for each, this would take a minute."""
+    """The host has 300 sessions, and the server needs 0.2 s for each teardown. If the guardian sent one request after
+    another, the teardowns would take a minute."""
     killing.headend.faults.add("teardown", Fault.delay(200), always=True)
     with killing.playing(sessions=300) as host:
         assert killing.held(host.account) == 300
@@ -214,7 +216,8 @@ def test_guardian_killed_isReplaced_andTheSessionLives(killing: Killing) -> None
 
 
 def test_guardian_thatEndsAgainAndAgain_isReplacedFiveTimes_andTheLogSaysSo(killing: Killing, tmp_path: Path) -> None:
-    """The program of the guardian starts, and ends at once."""
+    """The program of the guardian ends as soon as it has started. The library starts it five more times, and logs each
+    of its six ends."""
     program = tmp_path / "usher-guardian"
     program.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
     program.chmod(0o755)
@@ -336,7 +339,7 @@ def test_guardian_readsAReplyWhoseFirstHeaderLineIsFolded_andTriesAgain(
     killing: Killing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a handle of libcurl already had a reply, some versions write to freed memory when a folded line comes. All
-    memory that the guardian frees is overwritten here (MALLOC_PERTURB_), so this fault would crash it."""
+    memory that the guardian frees is overwritten here (MALLOC_PERTURB_), so this fault would crash the guardian."""
     monkeypatch.setenv("MALLOC_PERTURB_", "85")
     with killing.playing() as host:
         area = Area.of_host(host.process.pid)

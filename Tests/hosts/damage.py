@@ -25,7 +25,7 @@ def damaged(kind: str, clip: Clip, folder: Path) -> Path:
     elif kind == "other-key-id":
         data[tenc + 16 : tenc + 32] = bytes(range(16))
         pssh = data.find(b"pssh")
-        if pssh >= 0:  # after its version, system id and count
+        if pssh >= 0:  # its key id comes after version, system id and count
             data[pssh + 28 : pssh + 44] = bytes(range(16))
     elif kind == "cut-in-the-middle":
         del data[len(data) // 2 :]

@@ -190,7 +190,8 @@ def test_gatewayKill_endsThePlayer(server: HeadEnd, start: Start, film: Path, ro
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_gatewaySignal_tearsDown(server: HeadEnd, start: Start, film: Path, row: Row, number: signal.Signals) -> None:
-    """The gateway gets a signal, also while a player reads; it tears the session down."""
+    """The gateway gets a signal while a player that has the key keeps its connection open; the gateway tears the
+    session down at once."""
     gateway = start(film)
     parts = urlsplit(key_url(gateway.url()))
     connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=PATIENCE_S)
@@ -206,8 +207,8 @@ def test_gatewaySignal_tearsDown(server: HeadEnd, start: Start, film: Path, row:
 
 @pytest.mark.parametrize("route", ["setup", "license"])
 def test_gatewayMute_isBounded(server: HeadEnd, start: Start, film: Path, row: Row, route: str) -> None:
-    """The head-end does not reply; a request for a key gets a message when --timeout has passed. If SIGTERM comes
-    earlier than this, the gateway ends at most one second after --quit-timeout, and prints one warning."""
+    """The head-end does not reply; a request for a key gets a message when --timeout has passed. If SIGTERM comes while
+    the request still waits, the gateway ends at most one second after --quit-timeout, and prints one warning."""
     server.faults.add(route, Fault.stall(), always=True)
     gateway = start(film, timeout=1, quit_timeout=1)
     begin = time.monotonic()
@@ -358,7 +359,7 @@ def test_gatewayEvents_tellTheEnd(server: HeadEnd, start: Start, clips: dict[str
 def test_gatewayArguments_areWrong(
     start: Start, words: list[str], options: dict[str, Any], code: int, named: str
 ) -> None:
-    """The arguments are wrong; one message of the gateway says which and why."""
+    """An argument is wrong; one message of the gateway names the argument and the reason."""
     gateway = start(*words, **options)
     assert gateway.wait() == code
     assert gateway.errors.count(named) == 1, gateway.errors
@@ -376,7 +377,7 @@ def test_gatewayUrl_isWrong(server: HeadEnd, start: Start, clips: dict[str, Clip
 
 
 def test_gatewayPort_isTaken(start: Start) -> None:
-    """Another program uses the port; the gateway says so."""
+    """Another program uses the port; the gateway says that it cannot use the port."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -113,8 +113,8 @@ def test_gatewayChromium_mute(
 def test_gatewayChromium_slow_thenDead(
     server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row
 ) -> None:
-    """The head-end takes two seconds for each reply; the page plays four seconds later. Then the head-end stops; the
-    page stops when the lease of the session has ended, and the viewer reads why."""
+    """The head-end takes two seconds for each of two replies; the page plays when both have come. Then the head-end
+    stops; the page stops when the lease of the session has ended, and the viewer reads why."""
     clip = clips["cenc"]
     server.faults.add("setup", Fault.delay(2000))
     server.faults.add("license", Fault.delay(2000))

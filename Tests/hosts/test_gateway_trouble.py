@@ -26,8 +26,8 @@ from usher.testing.headend import Fault, HeadEnd
 def test_gatewaySlow_givesTheKeyLater(
     server: HeadEnd, start: Start, clips: dict[str, Clip], film: Path, row: Row
 ) -> None:
-    """The head-end takes two seconds for each reply; the player gets the key four seconds later, and playlists at
-    once."""
+    """The head-end takes two seconds for each of two replies; the player gets the key when both have come, and
+    playlists at once."""
     server.faults.add("setup", Fault.delay(2000))
     server.faults.add("license", Fault.delay(2000))
     gateway = start(film)
@@ -99,7 +99,7 @@ def test_gatewayGarbage_isSaidInWords(
 def test_gatewayFile_isDamaged(
     server: HeadEnd, start: Start, clips: dict[str, Clip], tmp_path: Path, row: Row, name: str, kind: str
 ) -> None:
-    """The clip of the gateway is a damaged MP4 file. The gateway says why nobody can play it, and does not start; the
+    """The clip of the gateway is a damaged MP4 file. The gateway says why it cannot be played, and does not start; the
     head-end gets no request."""
     file = damaged(kind, clips[name], tmp_path)
     gateway = start(file, content_id=clips[name].content.content_id)
@@ -126,8 +126,8 @@ def test_gatewayDeath_stopsKeys(server: HeadEnd, start: Start, film: Path, row: 
 
 
 def test_gatewayDeath_endsThePlayer(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """The head-end stops while the gateway runs ffmpeg. When the session must have expired, the gateway ends ffmpeg,
-    says why, and exits with code 4."""
+    """The head-end stops while the gateway runs ffmpeg. When the lease of the session has ended, the gateway ends
+    ffmpeg, says why, and exits with code 4."""
     command = ["ffmpeg", "-v", "error", "-re", "-stream_loop", "-1", "-i", "{clip}", "-f", "null", "-"]
     gateway = start(film, "--", *command, quit_timeout=1)
     until(lambda: "heartbeat" in server.journal.routes(), "the session is kept alive")

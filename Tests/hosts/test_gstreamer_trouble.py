@@ -44,8 +44,8 @@ def test_limit_isSaidInWords_andTheNextItemPlays(room: Room, clips: dict[str, Cl
 
 @pytest.mark.parametrize("period_s", [60.0])
 def test_limit_isShownInTheWindow(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """Another screen has the only slot: usher-gst-play shows the words in its window. Then the slot becomes free, and
-    the window shows the item."""
+    """Another screen has the only slot: usher-gst-play shows a message in its window. Then the slot becomes free, the
+    viewer opens the item again, and the window shows it."""
     room.occupy()
     clip = clips["cenc"]
     with Screen(room.folder) as screen:

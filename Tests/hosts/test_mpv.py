@@ -293,7 +293,7 @@ def answer_ms(player: Mpv, calls: int) -> list[float]:
 @pytest.mark.parametrize("route", ["setup", "license"])
 def test_mute_obeysCommands(theatre: Theatre, clips: dict[str, Clip], row: Row, route: str) -> None:
     """The head-end does not reply. Meanwhile mpv answers commands at once, and plays another item when the viewer
-    asks."""
+    opens one."""
     theatre.server.faults.add(route, Fault.stall())
     theatre.give_token(clips["progressive"].content.content_id)
     player = theatre.play("--idle", clips["progressive"].file, clips["preview"].clear)

@@ -386,7 +386,7 @@ def test_garbage_isSaidInWords(runs: Runs, clips: dict[str, Clip], row: Row, rou
 
 
 def test_slow_playsLater(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
-    """The head-end takes two seconds for each reply; `usher run` starts the player four seconds later."""
+    """The head-end takes two seconds for each of two replies; `usher run` starts the player when both have come."""
     clip = clips["progressive"]
     runs.server.faults.add("setup", Fault.delay(2000))
     runs.server.faults.add("license", Fault.delay(2000))
@@ -419,7 +419,7 @@ def test_slow_playsLater(runs: Runs, clips: dict[str, Clip], row: Row) -> None:
 def test_arguments_areWrong(
     runs: Runs, clips: dict[str, Clip], player: list[str], options: dict[str, Any], code: int, named: str
 ) -> None:
-    """The arguments are wrong; one message of `usher run` says which and why, and no session remains."""
+    """An argument is wrong; one message of `usher run` names the argument and the reason, and no session remains."""
     clip = clips["progressive"]
     process = runs.start(clip.file, clip.content.content_id, *player, **options)
     assert process.wait(PATIENCE_S) == code, runs.text(process)
@@ -484,7 +484,7 @@ def test_sessionLost_beforeTheLicenceComes_startsNoPlayer(runs: Runs, clips: dic
     until(lambda: not runs.server.sessions.active(), "the session expires")
     sent = -1
     while sent < (sent := len(runs.server.journal.entries(route="heartbeat"))):
-        time.sleep(1.5)  # longer than the pause before any retry of this period
+        time.sleep(1.5)  # longer than any pause between two retries, with this period
     runs.server.release("license")
     assert process.wait(PATIENCE_S) == 3, runs.text(process)
     assert not started.exists()

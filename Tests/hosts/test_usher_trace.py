@@ -226,7 +226,7 @@ def test_view_ofAHostileMessage_isOneScript(built: Path, tmp_path: Path) -> None
     file.write_text("\n".join([*SESSION, json.dumps(event)]) + "\n")
     page = trace(built, "view", file).stdout
     assert hostile not in page
-    assert page.count("</script>") == 2  # of the data, and of the program
+    assert page.count("</script>") == 2  # one ends the data, the other ends the program
     assert shown(page)[0]["lines"][-1]["message"] == hostile
 
 

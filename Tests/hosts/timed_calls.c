@@ -29,8 +29,8 @@ __attribute__((constructor)) static void begin(void) {
 static function find(const char *name) {
   function found = NULL;
   void *symbol = dlsym(RTLD_NEXT, name);
-  /* mpv loads its plug-ins, and libusher with them, with RTLD_LOCAL. dlsym(RTLD_NEXT) does not find the function then,
-     so look it up in libusher itself. */
+  /* mpv loads its plug-ins, and libusher with them, with RTLD_LOCAL. In mpv, dlsym(RTLD_NEXT) therefore does not find
+     the function, so look it up in libusher itself. */
   if (!symbol) {
     void *library = dlopen("libusher.so.0", RTLD_LAZY | RTLD_NOLOAD);
     symbol = library ? dlsym(library, name) : NULL;

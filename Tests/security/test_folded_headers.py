@@ -116,7 +116,8 @@ def test_reply_whoseFirstHeaderLineIsFolded_isRefused_andHarmsNoMemoryOfTheHost(
     ids=["no-headers", "interim-no-headers", "long-line", "folded-later", "interim"],
 )
 def test_reply_withABlankElsewhere_isRead(play: Play, reply: bytes) -> None:
-    """A body, a part of a line, and a line that continues another one may begin with a blank."""
+    """The library reads a reply in which a blank begins a body, a part of a line, or a line that continues another
+    one."""
     assert play(USUAL, reply, USUAL, reply) == ["session"] * 6
 
 

@@ -155,7 +155,7 @@ def chunked(token: str) -> bytes:
 
 
 def long(token: str, size: int) -> bytes:
-    """A reply with a body of at least this size."""
+    """Returns a reply with this token, whose body has at least this size."""
     text = json.dumps({"sessionToken": token, "heartbeat": 60, "rest": "x" * size}).encode()
     return head(b"Content-Length: %d" % len(text)) + text
 

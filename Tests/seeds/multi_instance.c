@@ -85,7 +85,7 @@ static void play_clear(screen *me, const char *clip) {
   if (me->item) decode(clip, "");
 }
 
-/* Seed S2, line 19: the part of the page that begins with "When a license request is made". */
+/* Seed S2, line 19: plays an encrypted stream. The sentence "When a license request is made ..." describes this. */
 static void play(screen *me, const char *clip, const char *skd) {
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
   usher_license_request request = USHER_LICENSE_REQUEST_INIT;

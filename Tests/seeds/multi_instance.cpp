@@ -51,7 +51,7 @@ struct screen {
     decode(clip, "");
   }
 
-  // Seed S2, line 19: the part of the page that begins with "When a license request is made".
+  // Seed S2, line 19: plays an encrypted stream. The sentence "When a license request is made ..." describes this.
   void play(const char *clip, const std::string &skd) {
     const std::string asset_id = skd.substr(std::string("skd://").size());
     try {

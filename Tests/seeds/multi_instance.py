@@ -46,7 +46,8 @@ class Screen:
         say(pictures(clip))
 
     def play(self, clip: str, skd: str) -> None:
-        """Seed S2, line 19: the part of the page that begins with "When a license request is made"."""
+        """Seed S2, line 19: plays an encrypted stream. The sentence "When a license request is made ..." describes
+        this."""
         try:
             self.item = self.player.play()
             spc = make_spc(b"", self.item.get_content_id(skd))

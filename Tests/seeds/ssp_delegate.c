@@ -3,7 +3,8 @@
  *
  *   ssp_delegate CERTIFICATE_URL LICENSE_URL SSM_SERVER_URL SYNC [FRESH_TOKEN]
  *
- * SYNC: 0 or 1. FRESH_TOKEN: what token() returns; "-": token() returns nil. Without FRESH_TOKEN, no callback.
+ * SYNC: 0 or 1. FRESH_TOKEN: what token() returns; "-": token() returns nil. Without FRESH_TOKEN, the host sets no
+ * token callback.
  * Actions on standard input: play CLIP SKD_URL TOKEN, airplay, background, foreground, picture-in-picture, stop.
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -3,7 +3,7 @@
  *
  *   ssp_v2_delegate CERTIFICATE_URL LICENSE_URL SSM_SERVER_URL [FRESH_TOKEN]
  *
- * FRESH_TOKEN: what token() returns; "-": token() returns nil. Without FRESH_TOKEN, no callback.
+ * FRESH_TOKEN: what token() returns; "-": token() returns nil. Without FRESH_TOKEN, the host sets no token callback.
  * Actions on standard input: play CLIP SKD_URL TOKEN, airplay, background, foreground, picture-in-picture, stop,
  * teardown.
  * SPDX-License-Identifier: Apache-2.0

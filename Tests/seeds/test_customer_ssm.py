@@ -66,7 +66,8 @@ def test_pairOfCallbacks_renewsTheLicenceEachPeriod_byDefault(
 ) -> None:
     """The application makes the delegate with its certificate, and sets license() and heartbeat(). It sets no renewal
     type, or the renewal type enforced. The library calls license() for the first licence, and then for a renewal in
-    each period. Each call has the key system as the SDK writes it, and the same payload. It never calls heartbeat()."""
+    each period. Each call has the key system as the SDK writes it, and the same payload. The library never calls
+    heartbeat()."""
     headend = start_headend(enforced={"fairplay"})
     with start(ports, language, headend, renew_type) as host:
         content_token = play(host, headend, clip)

@@ -20,7 +20,7 @@ E = usher.EventType
 
 
 def status(function: Any, *arguments: Any) -> usher.Status:
-    """Returns the status of the function."""
+    """Calls the function. Returns its status, or the status of the error that it raises."""
     try:
         return usher.Status(function(*arguments))
     except usher.UsherError as error:

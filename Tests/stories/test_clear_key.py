@@ -121,8 +121,8 @@ def test_keys_forAHostWithLittleRoom_areNotWritten() -> None:
 
 
 def test_keys_refusedArgument_leavesNoOldKeys() -> None:
-    """The function wipes the array and sets the count to 0 when it refuses the licence argument; so a host that ignores
-    the status reads no keys of an earlier licence."""
+    """When usher_clearkey_keys() refuses the licence argument, it wipes the array and sets the count to 0; so a host
+    that ignores the status reads no keys of an earlier licence."""
     data = license_of(pair(KIDS[0], KEY)).data
     long = data + b" " * ((1 << 20) + 1 - len(data))
     for given, size in ((data, 0), (None, 1), (long, len(long))):
@@ -134,7 +134,7 @@ def test_keys_refusedArgument_leavesNoOldKeys() -> None:
 
 
 def test_keys_forTooManyKeys_changesNothing() -> None:
-    """The function refuses a count above 1,048,576 and leaves the count and the array as they were."""
+    """usher_clearkey_keys() refuses a count above 1,048,576, and changes neither the count nor the array."""
     keys, count = (abi.ClearkeyKey * 1)(), ctypes.c_size_t((1 << 20) + 1)
     ctypes.memset(keys, 0xEE, ctypes.sizeof(keys))
     data = license_of(pair(KIDS[0], KEY)).data

@@ -401,7 +401,8 @@ def test_playback_closedWhileItsObserverIsBusy_isWaitedForUntilTold(stage: Stage
 def test_wait_whileACallbackBlocks_andAnotherThreadFreesTheContext_keepsItsTimeLimit(
     stage: Stage, lib: Any, call: str
 ) -> None:
-    """The observer of PLAYBACK_CLOSED blocks. If the thread that waits is late, its handle is invalid already."""
+    """The observer of PLAYBACK_CLOSED blocks, and another thread frees the context. If the waiting call is late, it
+    finds an invalid handle."""
     blocks, gate = threading.Event(), threading.Event()
 
     def slow(event: usher.Event) -> None:

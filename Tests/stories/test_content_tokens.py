@@ -270,7 +270,7 @@ def test_lateToken_changedLater_isRefused(stage: Stage) -> None:
 
 @pytest.mark.parametrize("token", ["", "a\nb", "a\rb", "a\0b", "x" * 70_000])
 def test_lateToken_thatIsNone_isRefusedAndStillWaitedFor(stage: Stage, token: str) -> None:
-    """The library refuses a token that is empty, contains a line break or a NUL, or is too long; then it still waits
+    """The library refuses a token that is empty, contains a line break or a NUL, or is too long, and continues to wait
     for a valid token. (The web SDK accepts an empty token.) (protocol.md: Races)."""
     playback = wait_for_token(stage)
     with pytest.raises(usher.InvalidArgumentError):

@@ -218,7 +218,7 @@ def test_customer_renewTypeNone_callsNothing(stage: Stage) -> None:
 
 
 class CustomerCallback:
-    """The callback object of the customer SSM page: license() and heartbeat(), which has no parameters."""
+    """The callback object of the customer SSM page. It has license(), and heartbeat() without parameters."""
 
     def __init__(self, answer: Response) -> None:
         self.answer = answer

@@ -198,8 +198,8 @@ def test_serverDoesNotAnswer_firstSetupWaitsOnlyForTheStatedTime(
 def test_setupRefusedAfterTheWait_isRepeatedWhenTheSlotIsFree(
     stage_factory: StageFactory, headend: HeadEnd, host: Callable[..., Host], journal: Path
 ) -> None:
-    """The teardown of the dead host's session takes longer than the wait, so the server refuses the set-up. The library
-    repeats the set-up when the teardown is answered."""
+    """The teardown of the dead host's session takes longer than `recovery_wait_ms`. So the library sends the set-up
+    earlier, and the server refuses it. When the teardown is answered, the library repeats the set-up."""
     host(headend).kill()
     headend.faults.add("teardown", Fault.stall())
     stage = stage_factory(headend, journal_file=journal, **CLEAR)

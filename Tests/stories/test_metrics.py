@@ -59,8 +59,8 @@ def agrees(stage: Stage) -> usher.Metrics:
 @pytest.mark.breaks_rules("late-beat")
 def test_metrics_agreeWithTheJournal(stage_factory: StageFactory) -> None:
     """Two screens play, and the head-end refuses a third one because of the limit. Then the library repeats a heartbeat
-    that got no good reply, the machine sleeps, the library repeats a teardown, the operator kills the other session,
-    and the teardown of a third session fails. At each step the metrics agree with the head-end."""
+    that got the status 503, the machine sleeps, the library repeats the teardown of one session, the operator kills the
+    other session, and the teardown of a third session fails. At each step the metrics agree with the head-end."""
     stage = stage_factory(headend={"limit": 2})
     assert agrees(stage) == usher.Metrics(*[0] * 27)
     screens = [usher.Player(stage.context) for _ in range(3)]
@@ -179,7 +179,7 @@ def test_callbacksThatWait_areCounted(stage_factory: StageFactory) -> None:
 
 
 def test_metrics_inACallback_areRefused(stage: Stage) -> None:
-    """An observer asks for the metrics. The library refuses this, because it would wait for the I/O thread."""
+    """An observer asks for the metrics. The library refuses this, because the call would wait for the I/O thread."""
     caught: list[BaseException] = []
 
     def ask(event: usher.Event) -> None:

@@ -28,7 +28,7 @@ class Screen:
         self.observer = self.player.add_observer(self.notices.append)
 
     def play(self, tag: str = "film", *, licence: bool = True, **options: Any) -> usher.Playback:
-        """Plays an item and, unless `licence` is False, requests its licence."""
+        """Plays an item. If `licence` is True, also requests its licence."""
         playback = self.stage.play(player=self.player, tag=tag, delegate=self.stage.delegate(**options))
         if licence:
             playback.request_license(CLEARKEY, usher.clear_key_request([KID]))
@@ -264,7 +264,8 @@ def test_slotWait_whenAnotherDeviceStops_isReady(limited: Stage) -> None:
 
 
 def test_slotWait_whenNoSlotBecomesFree_isRefused(limited: Stage) -> None:
-    """The library sends the last set-up at the end of the wait, and then reports the refusal once."""
+    """No slot becomes free. The library sends the last set-up at the end of the wait, and then reports the refusal
+    once."""
     limited.play(tag="other device")
     limited.settle()
     screen = Screen(limited)

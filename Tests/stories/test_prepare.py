@@ -13,7 +13,7 @@ from usher.testing.headend import Fault
 
 E = usher.EventType
 KEEP_MS = 60_000
-"""For how long a prepared item stays prepared, if the host names no time."""
+"""If the host names no time, a prepared item stays prepared for this long."""
 
 
 @pytest.fixture

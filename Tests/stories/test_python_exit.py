@@ -118,7 +118,7 @@ def test_interrupt_beforeTheFirstLineOfACallback_isRaisedByPump(stage_factory: A
     """SIGINT arrives between two callbacks of a pump. So Python raises KeyboardInterrupt at the first instruction of
     the second callback, outside every ``try``. pump() raises this exception, and the bindings keep no reference to the
     removed observer."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored in this process
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # this process may ignore SIGINT by default
     context = stage_factory(callbacks="pumped").context
     before = registry.count()
     interrupting = ctypes.cast(ctypes.CDLL(None)["raise"], ctypes.c_void_p).value

@@ -288,7 +288,7 @@ def test_requestThatTheTeardownOvertakes_isRepeatedUnderTheNewSession(stage_fact
 
 def test_twoFurtherLicencesAtOnce_areAnsweredOneAfterTheOther(stage: Stage) -> None:
     """The host makes two further licence requests at the same time, and each of them needs a new session. The library
-    replaces the session for the first request and sends it; only then it replaces the session for the second one."""
+    replaces the session and sends the first request; after that it replaces the session and sends the second one."""
     playback = stage.play(delegate=stage.delegate(resetup_on_extra_license="always"))
     stage.clear_keys(playback)
     requests = [playback.request_license(usher.KeySystem.CLEARKEY, CLEAR_KEY) for _ in range(2)]

@@ -90,8 +90,8 @@ def test_requests_byDefault_haveNoTraceContext(stage: Stage) -> None:
 
 
 def test_timerSlack_onTheSystemClock_heartbeatsWaitForEachOther(stage_factory: StageFactory) -> None:
-    """With a slack of 50 ms a heartbeat is sent 50 ms after it is due, if nothing else wakes the library. On a busy
-    machine something else may wake it before one heartbeat, but not before each of them."""
+    """If nothing else wakes the library, a slack of 50 ms delays a heartbeat by 50 ms. On a busy machine something else
+    may wake the library before one heartbeat, but not before each of them."""
     stage = stage_factory(
         headend={"clock": "system", "period_s": 0.3, "grace": 20.0, "beat_tolerance_ms": 60_000},
         clock="system",

@@ -87,8 +87,8 @@ def test_zaps_atTheLimitOfOne_allPlay(stage_factory: StageFactory) -> None:
 
 
 def test_zap_atTheLimit_whoseRetryIsRefused_isALimitError(stage_factory: StageFactory) -> None:
-    """The server also refuses the set-up that the library sends after the teardown, as if another device had taken the
-    slot. The library reports a limit error, and sends no further set-up."""
+    """The server refuses the set-up, and refuses it again after the teardown, as if another device had taken the slot.
+    The library reports a limit error, and sends no further set-up."""
     stage = stage_factory(headend={"limit": 1})
     delegate = at_once(stage)
     stage.play(delegate=delegate)
