@@ -86,6 +86,8 @@ final class Lanes: CallbackExecutor {
   }
 
   func shutDown() {
+    for one in blocked { callEnded(one.lane) }
+    blocked = []
     for (lane, jobs) in lanes {
       for job in jobs {
         job.run()
