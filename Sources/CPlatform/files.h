@@ -76,8 +76,8 @@ static inline int platform_file_lock(int fd, int64_t at, int locks) {
   return errno == EACCES ? -EAGAIN : -errno;
 }
 /* Makes the file long enough, and reserves space on the disk, so that later writes do not fail because the disk is
- * full. On a file system that cannot reserve space, only makes the file long enough. Returns -EFBIG if the process may
- * not have such a long file: if the function tried, the system would send SIGXFSZ. */
+ * full. On a file system that cannot reserve space, the function only makes the file long enough. Returns -EFBIG if
+ * the process may not have such a long file: if the function tried, the system would send SIGXFSZ. */
 static inline int platform_file_reserve(int fd, int64_t at, int64_t size) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < (uint64_t)(at + size)) return -EFBIG;

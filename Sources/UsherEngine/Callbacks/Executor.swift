@@ -201,30 +201,38 @@ final class ThreadedExecutor: CallbackExecutor {
     return job.run
   }
 
-  /// Called when a job of this lane has ended. If no call of the lane is left, runs the work of `afterCalls`, outside
-  /// the lock. Returns the number of jobs that are left.
+  /// Called when the job of this lane has ended. If no call of the lane is left, runs the work of `afterCalls`, outside
+  /// the lock. The next job of the lane waits for this work, as for any job. Returns the number of jobs that are left.
   private func done(_ lane: UInt64) -> Int {
     let (left, afterwards) = monitor.locked { () -> (Int, [() -> Void]) in
       jobCount -= 1
-      guard let queue = lanes[lane] else { return (jobCount, []) }
-      if queue.runsCall { queue.calls -= 1 }
       var afterwards: [() -> Void] = []
-      if queue.calls == 0 { swap(&afterwards, &queue.afterwards) }
-      if queue.jobs.isEmpty {
-        lanes.removeValue(forKey: lane)
-      } else {
-        // This thread takes its next job in a moment, so no other thread needs to be woken.
-        ready.append(lane)
+      if let queue = lanes[lane] {
+        if queue.runsCall { queue.calls -= 1 }
+        if queue.calls == 0 { swap(&afterwards, &queue.afterwards) }
       }
-      if isEnding { monitor.broadcast() }
-      return (jobCount, afterwards)
+      return (afterwards.isEmpty ? leave(lane) : 0, afterwards)
     }
     if afterwards.isEmpty { return left }
     for work in afterwards { work() }
     return monitor.locked {
       jobCount -= afterwards.count
-      return jobCount
+      return leave(lane)
     }
+  }
+
+  /// Call inside the lock. Lets the next job of the lane run. Returns the number of jobs that are left.
+  @inline(never)
+  private func leave(_ lane: UInt64) -> Int {
+    guard let queue = lanes[lane] else { return jobCount }
+    if queue.jobs.isEmpty {
+      lanes.removeValue(forKey: lane)
+    } else {
+      // This thread takes its next job in a moment, so no other thread needs to be woken.
+      ready.append(lane)
+    }
+    if isEnding { monitor.broadcast() }
+    return jobCount
   }
 
   func shutDown() {

@@ -31,6 +31,7 @@ package final class Journal: RecordKeeper {
   private var slots = RecordSlots(count: JournalFile.slotCount)
   /// How many bytes of each copy of the page are in use.
   private var used = [Int](repeating: 0, count: 2 * JournalFile.slotCount)
+  /// One copy of a slot while the journal reads or writes it. Not private, because a test looks for secrets in it.
   let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: JournalFile.copySize, alignment: 8)
   /// The newest record of each slot, not encrypted; nil: the slot has none. `renew` overwrites the token in
   /// these bytes, which no other object has.
