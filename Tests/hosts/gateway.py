@@ -169,8 +169,14 @@ class Gateway:
         return self.wait()
 
     def close(self) -> None:
+        """Ends the gateway, which first tears down its session. After SIGKILL, its guardian would do this later, and
+        perhaps at the server of the next test, which may have the same port."""
         if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
+            os.killpg(self.process.pid, signal.SIGTERM)
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
 
