@@ -201,12 +201,6 @@ RESULTS.md has the measured figures. These are the reasons. README.md lists the 
   are cold at each heartbeat, and the library runs more code than plain C. The waits and the system calls, which were
   the larger part of the difference, are now nearly those of plain C.
 
-- **CPU per heartbeat with an encrypted journal, at most 1.10.** In the profile of the processor's time (`perf record`)
-  a `pwrite()` of 1.3 kB takes 4 %, OpenSSL 2 %, and libusher's own part 1 to 2 %. The measured ratio is a few per cent
-  higher than this sum: each record is 1.3 kB more in the processor's caches. libusher replaces only the token in the
-  record that it keeps in memory. A mapped journal would need no system call. But if another process cut the file, the
-  host would die from SIGBUS.
-
 - **At most 800 bytes per playback beside tokens.** The object of a playback takes 600 bytes, more than half of them for
   the state of its session. Four small objects (the two handles, and the parts of player and playback that other
   threads read), the content token and its list take 320 bytes; tables of timers, players, playbacks and handles take

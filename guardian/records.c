@@ -17,10 +17,12 @@ bool records_open(struct records *records, int fd) {
   if (area == MAP_FAILED) return false;
   memcpy(&records->header, area, sizeof records->header);
   records->area = area;
+  /* With larger numbers the sum of usher_record_area_size() could exceed 64 bits. */
+  if (header->header_size > 1u << 20 || header->copy_size > 1u << 24 || header->slot_count > 1u << 20) return false;
   return header->magic == USHER_RECORD_MAGIC && header->version == USHER_RECORD_VERSION &&
          header->header_size >= sizeof *header && header->copy_size >= sizeof(usher_record_copy) &&
          header->copy_size % 8 == 0 && header->header_size % 8 == 0 &&
-         usher_record_area_size(header->header_size, header->copy_size, header->slot_count) <= (size_t)is.st_size;
+         usher_record_area_size(header) <= (size_t)is.st_size;
 }
 
 bool records_are_over(const struct records *records) {
@@ -32,14 +34,17 @@ bool records_are_over(const struct records *records) {
 bool records_read(const struct records *records, int64_t slot, struct record *out) {
   const usher_record_header *header = &records->header;
   const size_t copy_size = header->copy_size;
-  uint8_t *bytes = malloc(copy_size);
+  uint8_t *bytes = malloc(copy_size + USHER_RECORD_UPDATE_SIZE);
   uint64_t sequence;
   if (bytes == NULL) return false;
   const uint8_t *at = records->area + usher_record_offset(header, slot < 0 ? 0 : 1 + 2 * (size_t)slot);
-  size_t length =
-      slot < 0 ? usher_record_read(at, copy_size, bytes, &sequence) : usher_record_newest(at, copy_size, bytes);
-  /* The buffer has the size of a copy; keep only what the record needs. */
-  uint8_t *kept = length > 0 ? realloc(bytes, length) : NULL;
+  const uint8_t *updates =
+      records->area + usher_record_updates(header) + 2 * (size_t)(slot < 0 ? 0 : slot) * USHER_RECORD_UPDATE_SIZE;
+  size_t length = slot < 0 ? usher_record_read(at, copy_size, bytes, &sequence)
+                           : usher_record_newest(at, copy_size, updates, bytes);
+  explicit_bzero(bytes + copy_size, USHER_RECORD_UPDATE_SIZE); /* here the reader has put the updates */
+  /* The buffer has room for a copy and an update; keep only what the record needs. */
+  uint8_t *kept = length >= sizeof out->fixed ? realloc(bytes, length) : NULL;
   if (kept == NULL) {
     free(bytes);
     return false;

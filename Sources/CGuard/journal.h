@@ -4,16 +4,20 @@
  * it uses the page, it holds the lock of the page's first byte (F_OFD_SETLK). So a page without a lock is free, or has
  * the records of a dead process. A page has, in this order:
  *   1. the header (usher_journal_header) in USHER_JOURNAL_HEADER_SIZE bytes; zeros: the page is free,
- *   2. USHER_JOURNAL_SLOTS slots of two copies each: slot i is the copies 2 i and 2 i + 1. Each copy takes
- *      USHER_JOURNAL_COPY_SIZE bytes: usher_journal_copy, then `length` bytes of the record in the format of record.h
- *      (usher_record and its fields).
- * The writer changes the two copies of a slot in turn. If a copy was written only in part, its tag is wrong, and the
- * other copy still has the record before.
+ *   2. USHER_JOURNAL_SLOTS slots of two copies each, for records: slot i has the copies 2 i and 2 i + 1. Each copy
+ *      takes USHER_JOURNAL_COPY_SIZE bytes: usher_journal_copy, then `length` bytes of the record in the format of
+ *      record.h (usher_record and its fields),
+ *   3. for each slot two small copies, for updates: usher_record_update and the token in place of the record. Each
+ *      takes USHER_JOURNAL_UPDATE_SIZE bytes. The numbers of the small copies follow those of the copies.
+ * The writer never changes the copy that has the newest record, or the small copy that has its newest update; it
+ * changes the other one. So if a copy was written only in part, its tag is wrong, and the other copy still has what was
+ * written before.
  *
  * In clear (USHER_JOURNAL_CLEAR), a tag is a checksum. Otherwise the key of the page is HMAC-SHA256 of the host's key
- * over USHER_JOURNAL_PURPOSE and the page's salt; the records are encrypted with AES-256-GCM, whose nonce is the
- * number of the slot (4 bytes) and the sequence (8 bytes). Each use of a page has a new salt, and each write of a slot
- * a new sequence, so no nonce is used twice with one key.
+ * over USHER_JOURNAL_PURPOSE and the page's salt; the records are encrypted with AES-256-GCM, whose nonce is half
+ * the number of the copy (4 bytes) and the sequence (8 bytes). Each use of a page has a new salt, and each write of a
+ * slot a new sequence, so no nonce is used twice with one key. No copy is valid in the place of another slot, and no
+ * update in the place of a record.
  *
  * All numbers are in the byte order of the machine. Readers must treat the file as untrusted. */
 #ifndef USHER_CGUARD_JOURNAL_H
@@ -23,14 +27,18 @@
 
 /* "UsherJnl" in memory. */
 #define USHER_JOURNAL_MAGIC 0x6c6e4a7265687355ull
-#define USHER_JOURNAL_VERSION 3u
+#define USHER_JOURNAL_VERSION 4u
 #define USHER_JOURNAL_PURPOSE "usher journal, page key"
 
 #define USHER_JOURNAL_PAGES 16
 #define USHER_JOURNAL_SLOTS 64
 #define USHER_JOURNAL_HEADER_SIZE 4096
 #define USHER_JOURNAL_COPY_SIZE 8192
-#define USHER_JOURNAL_PAGE_SIZE (USHER_JOURNAL_HEADER_SIZE + 2 * USHER_JOURNAL_SLOTS * USHER_JOURNAL_COPY_SIZE)
+/* The two small copies of a slot are not in the same block of the disk. */
+#define USHER_JOURNAL_UPDATE_SIZE 4096
+#define USHER_JOURNAL_COPIES_SIZE (2 * USHER_JOURNAL_SLOTS * USHER_JOURNAL_COPY_SIZE)
+#define USHER_JOURNAL_PAGE_SIZE \
+  (USHER_JOURNAL_HEADER_SIZE + USHER_JOURNAL_COPIES_SIZE + 2 * USHER_JOURNAL_SLOTS * USHER_JOURNAL_UPDATE_SIZE)
 
 /* Flags of a page: the records are not encrypted. */
 #define USHER_JOURNAL_CLEAR 1u
@@ -60,9 +68,8 @@ typedef struct usher_journal_header {
 } usher_journal_header;
 
 typedef struct usher_journal_copy {
-  /* Counts the writes of a slot. The valid copy with the higher number is the newer one. */
+  /* Counts the writes of a slot, of records and updates. The valid copy with the higher number is the newer one. */
   uint64_t sequence;
-  /* 0: the record was cleared. */
   uint64_t length;
   /* The tag of AES-GCM; in clear: usher_journal_checksum(), and zeros. */
   uint8_t tag[16];
@@ -75,11 +82,12 @@ static inline uint64_t usher_journal_header_checksum(const usher_journal_header 
   return usher_record_checksum(0, header, offsetof(usher_journal_header, checksum));
 }
 
-/* The checksum of a record in clear. It covers the salt and the slot too, so a record of an earlier use of the page, or
- * of another slot, is not valid. `length` is a multiple of 8. */
+/* The checksum of a record or update in clear; `pair` is half the number of the copy. The checksum covers the salt and
+ * `pair` too, so a record of an earlier use of the page, or of another slot, is not valid. `length` is a multiple
+ * of 8. */
 static inline uint64_t usher_journal_checksum(
-    const uint8_t *salt, uint32_t slot, uint64_t sequence, const void *bytes, uint64_t length) {
-  return usher_record_checksum(usher_record_checksum(sequence, salt, 32) + slot, bytes, length);
+    const uint8_t *salt, uint32_t pair, uint64_t sequence, const void *bytes, uint64_t length) {
+  return usher_record_checksum(usher_record_checksum(sequence, salt, 32) + pair, bytes, length);
 }
 
 #endif

@@ -1,12 +1,19 @@
 /* The format of recovery records: for each session that a context holds, all that another process needs to tear the
  * session down after the host has died. libusher writes the records; usher-guardian reads them.
  *
+ * Most replies of a server change only the session token. For such a reply the library does not write the whole record
+ * again, but an update (usher_record_update): the new token, and the new end of the lease. A reader takes the newest
+ * record of a slot, and puts the newest update of this record into it.
+ *
  * An area is one block of memory, in this order:
  *   1. the header (usher_record_header),
  *   2. one copy with the settings of the context (usher_record_copy, fields USHER_FIELD_AUTHORITIES and following),
- *   3. `slot_count` slots of two copies each: slot i is the copies 1 + 2 i and 2 + 2 i.
- * Each copy takes `copy_size` bytes. The writer changes the two copies of a slot in turn. If the host dies while it
- * writes one copy, the checksum of this copy is wrong, and the other copy still has the record before.
+ *   3. `slot_count` slots of two copies each, for records: slot i has the copies 1 + 2 i and 2 + 2 i,
+ *   4. for each slot two small copies, for updates.
+ * A copy takes `copy_size` bytes, a small copy USHER_RECORD_UPDATE_SIZE. The small copies have a place of their own,
+ * so that the updates of many sessions are in few pages of memory. The writer never changes the copy that has the
+ * newest record, or the small copy that has its newest update; it changes the other one. So if the host dies while it
+ * writes a copy, the checksum of this copy is wrong, and the other copy still has what was written before.
  *
  * All numbers are in the byte order of the machine. Readers must treat the bytes as untrusted: usher_record_read()
  * checks the length and the checksum, and usher_record_next() never reads beyond the record. */
@@ -19,7 +26,10 @@
 
 /* "UsherRec" in memory. */
 #define USHER_RECORD_MAGIC 0x6365527265687355ull
-#define USHER_RECORD_VERSION 3u
+#define USHER_RECORD_VERSION 4u
+
+/* The size of a small copy, which has an update. If a token is too long for it, the writer writes the whole record. */
+#define USHER_RECORD_UPDATE_SIZE 2048u
 
 /* States of an area. */
 #define USHER_AREA_IN_USE 1u
@@ -43,9 +53,9 @@ typedef struct usher_record_header {
   uint8_t boot_id[40];
 } usher_record_header;
 
-/* One copy of a record; `length` bytes follow: usher_record and its fields. */
+/* The head of a copy; `length` bytes follow: usher_record and its fields, or usher_record_update and the token. */
 typedef struct usher_record_copy {
-  /* Counts the writes of a slot. The valid copy with the higher number is the newer one. */
+  /* Counts the writes of a slot, of records and updates. The valid copy with the higher number is the newer one. */
   uint64_t sequence;
   /* Covers `sequence`, `length` and the bytes; see usher_record_checksum(). */
   uint64_t checksum;
@@ -77,6 +87,18 @@ typedef struct usher_record {
 /* Only in the settings: https requests may use HTTP/2. */
 #define USHER_RECORD_HTTP2 4u
 
+/* An update of a record. The bytes of the token follow, and zeros up to a multiple of 8. */
+typedef struct usher_record_update {
+  /* The `sequence` of the record that it changes. */
+  uint64_t record;
+  /* Replace the numbers of the same name in the record. */
+  int64_t expires_boot_ms;
+  int64_t expires_wall_ms;
+  /* Where the token begins in the record, and how many bytes it has. */
+  uint32_t token_at;
+  uint32_t token_size;
+} usher_record_update;
+
 /* The fields of a record. All texts end with a NUL, which `length` counts. */
 #define USHER_FIELD_URL 1u
 /* A header line "Name: value"; a record has several. */
@@ -107,8 +129,12 @@ static inline size_t usher_record_padded(size_t length) { return (length + 7) & 
 static inline size_t usher_record_offset(const usher_record_header *area, size_t index) {
   return (size_t)area->header_size + index * area->copy_size;
 }
-static inline size_t usher_record_area_size(uint32_t header_size, uint32_t copy_size, uint32_t slot_count) {
-  return (size_t)header_size + (1 + 2 * (size_t)slot_count) * copy_size;
+/* Where the small copies begin: slot i has the small copies 2 i and 2 i + 1. */
+static inline size_t usher_record_updates(const usher_record_header *area) {
+  return usher_record_offset(area, 1 + 2 * (size_t)area->slot_count);
+}
+static inline size_t usher_record_area_size(const usher_record_header *area) {
+  return usher_record_updates(area) + 2 * (size_t)area->slot_count * USHER_RECORD_UPDATE_SIZE;
 }
 
 static inline void usher_record_end(void *area) { ((usher_record_header *)area)->state = USHER_AREA_ENDED; }
@@ -123,13 +149,12 @@ static inline uint64_t usher_record_mixed(size_t at, uint64_t word) {
   return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Returns the sum of the mixed words of `length` bytes, a multiple of 8. If some words change, only their part of the
- * sum changes. */
-__attribute__((noinline, unused)) static uint64_t usher_record_sum(const void *bytes, size_t length) {
+/* Returns the sum of the mixed words of `length` bytes, a multiple of 8, which are at `at` in the record. */
+__attribute__((noinline, unused)) static uint64_t usher_record_sum(size_t at, const void *bytes, size_t length) {
   uint64_t sum = 0;
-  for (size_t at = 0; at < length; at += 8) {
+  for (const uint8_t *next = (const uint8_t *)bytes, *end = next + length; next < end; next += 8, at += 8) {
     uint64_t word;
-    memcpy(&word, (const uint8_t *)bytes + at, sizeof word);
+    memcpy(&word, next, sizeof word);
     sum += usher_record_mixed(at, word);
   }
   return sum;
@@ -145,7 +170,7 @@ static inline uint64_t usher_record_sum_end(uint64_t sum, uint64_t sequence, uin
 /* Returns the checksum of a copy. It shows that a copy was written only in part; it does not protect against an
  * attacker. `length` is a multiple of 8. */
 static inline uint64_t usher_record_checksum(uint64_t sequence, const void *bytes, uint64_t length) {
-  return usher_record_sum_end(usher_record_sum(bytes, (size_t)length & ~(size_t)7), sequence, length);
+  return usher_record_sum_end(usher_record_sum(0, bytes, (size_t)length & ~(size_t)7), sequence, length);
 }
 
 /* Ends the write of a copy whose `length` bytes are in place. */
@@ -156,10 +181,10 @@ static inline void usher_record_seal(void *copy, uint64_t sequence, uint64_t len
   head->checksum = usher_record_checksum(sequence, (const uint8_t *)copy + sizeof *head, length);
 }
 
-/* Returns where a record of `length` bytes has its token, the `size` bytes of `last`: at the end of the first header
+/* Returns where a record of `length` bytes has its token, the `size` bytes of `token`: at the end of the first header
  * line, which follows the URL. Returns 0 if this is not so. Another process may write to the record, so this function
  * uses no length from it without a check. */
-static inline size_t usher_record_token_at(const uint8_t *record, size_t length, const void *last, size_t size) {
+static inline size_t usher_record_token_at(const uint8_t *record, size_t length, const void *token, size_t size) {
   usher_record_field url, line;
   if (length % 8 != 0 || length < sizeof(usher_record) + 2 * sizeof url) return 0;
   memcpy(&url, record + sizeof(usher_record), sizeof url);
@@ -169,111 +194,57 @@ static inline size_t usher_record_token_at(const uint8_t *record, size_t length,
   at += sizeof line;
   if (line.kind != USHER_FIELD_HEADER || line.length <= size || line.length > length - at) return 0;
   at += line.length - 1 - size;
-  return memcmp(record + at, last, size) == 0 ? at : 0;
+  return memcmp(record + at, token, size) == 0 ? at : 0;
 }
 
-/* Replaces the token of a record, which is at `at`, and the end of the lease. */
-static inline void usher_record_update(
-    uint8_t *record, size_t at, const void *token, size_t size, int64_t expires_boot_ms, int64_t expires_wall_ms) {
-  memcpy(record + at, token, size);
-  memcpy(record + offsetof(usher_record, expires_boot_ms), &expires_boot_ms, sizeof expires_boot_ms);
-  memcpy(record + offsetof(usher_record, expires_wall_ms), &expires_wall_ms, sizeof expires_wall_ms);
+static inline size_t usher_record_update_length(size_t token_size) {
+  return sizeof(usher_record_update) + usher_record_padded(token_size);
 }
 
-/* What the writer knows, in its own memory, about both copies of a slot after usher_record_renew(): they differ only in
- * the token and in the end of the lease. */
-typedef struct usher_record_shape {
-  /* The usher_record_sum() of all words that are the same in both copies. */
-  uint64_t sum;
-  /* The first and the last word that have bytes of the token. In place of the token's bytes, they have zeros here. */
-  uint8_t first[8];
-  uint8_t last[8];
-  /* The length of the record, and where it has the token. */
-  uint32_t length;
-  uint32_t token_at;
-  /* 0: the two copies may also differ in other bytes. */
-  uint32_t token_size;
-} usher_record_shape;
-
-/* Returns the word at `at`, which has some bytes of the token and some bytes beside the token. */
-__attribute__((noinline, unused)) static uint64_t usher_record_edge(
-    const usher_record_shape *shape, const void *token, size_t at) {
-  const size_t from = shape->token_at, to = from + shape->token_size;
-  const size_t begin = at < from ? from : at, end = at + 8 > to ? to : at + 8;
-  uint8_t bytes[8];
-  uint64_t word;
-  memcpy(bytes, at + 8 > to ? shape->last : shape->first, sizeof bytes);
-  memcpy(bytes + (begin - at), (const uint8_t *)token + (begin - from), end - begin);
-  memcpy(&word, bytes, sizeof word);
-  return word;
+/* Writes an update and its token, which has at least one byte, behind the head of a small copy. */
+static inline void usher_record_write_update(void *body, const usher_record_update *update, const void *token) {
+  uint8_t *bytes = (uint8_t *)body + sizeof *update;
+  memcpy(body, update, sizeof *update);
+  memset(bytes + usher_record_padded(update->token_size) - 8, 0, 8);
+  memcpy(bytes, token, update->token_size);
 }
 
-/* Returns the usher_record_sum() of the words that have the token or the end of the lease. It does not read them in the
- * record, because the processor may wait long for that memory. */
-static inline uint64_t usher_record_changing_sum(
-    const usher_record_shape *shape, const void *token, int64_t expires_boot_ms, int64_t expires_wall_ms) {
-  const size_t from = shape->token_at, to = from + shape->token_size;
-  uint64_t sum = usher_record_mixed(offsetof(usher_record, expires_boot_ms), (uint64_t)expires_boot_ms) +
-                 usher_record_mixed(offsetof(usher_record, expires_wall_ms), (uint64_t)expires_wall_ms);
-  size_t at = from & ~(size_t)7;
-  if (at < from) sum += usher_record_mixed(at, usher_record_edge(shape, token, at)), at += 8;
-  for (; at + 8 <= to; at += 8) {
-    uint64_t word;
-    memcpy(&word, (const uint8_t *)token + (at - from), sizeof word);
-    sum += usher_record_mixed(at, word);
+/* Ends the write of a small copy that has this update. Does not read the update in the copy, because the processor may
+ * wait long for that memory. */
+__attribute__((noinline, unused)) static void usher_record_seal_update(
+    void *copy, uint64_t sequence, const usher_record_update *update, const void *token) {
+  usher_record_copy *head = (usher_record_copy *)copy;
+  const size_t whole = update->token_size & ~(size_t)7, rest = update->token_size - whole;
+  uint64_t sum = usher_record_sum(0, update, sizeof *update) + usher_record_sum(sizeof *update, token, whole);
+  if (rest > 0) {
+    uint64_t word = 0;
+    memcpy(&word, (const uint8_t *)token + whole, rest);
+    sum += usher_record_mixed(sizeof *update + whole, word);
   }
-  if (at < to) sum += usher_record_mixed(at, usher_record_edge(shape, token, at));
-  return sum;
-}
-
-/* Writes the record of a slot again, with another token and a later end. `to` is the older copy of the slot, `sequence`
- * the next number, and `shape` comes from usher_record_renew(). `token` has exactly `shape->token_size` bytes, at least
- * one. Both copies have all other bytes of the record already, so this function writes only the token, the end and the
- * head of the copy, and reads nothing in the area. */
-__attribute__((noinline, unused)) static void usher_record_renew_again(void *to, uint64_t sequence,
-    const usher_record_shape *shape, const void *token, int64_t expires_boot_ms, int64_t expires_wall_ms) {
-  usher_record_copy *head = (usher_record_copy *)to;
-  uint8_t *body = (uint8_t *)to + sizeof *head;
-  const uint64_t sum = shape->sum + usher_record_changing_sum(shape, token, expires_boot_ms, expires_wall_ms);
-  usher_record_update(body, shape->token_at, token, shape->token_size, expires_boot_ms, expires_wall_ms);
   head->sequence = sequence;
-  head->length = shape->length;
-  head->checksum = usher_record_sum_end(sum, sequence, shape->length);
+  head->length = usher_record_update_length(update->token_size);
+  head->checksum = usher_record_sum_end(sum, sequence, head->length);
 }
 
-/* Does the same as usher_record_renew_again() for a slot without a shape: it first copies the whole record from `from`,
- * the newer copy, to `to`, and sets `shape`. `from` has the token `last`. Both tokens have `size` bytes, both copies
- * `copy_size`. Returns 0 if usher_record_token_at() does not find the token; then `to` has not changed. */
-static inline int usher_record_renew(const void *from, void *to, size_t copy_size, uint64_t sequence, const void *last,
-    const void *token, size_t size, int64_t expires_boot_ms, int64_t expires_wall_ms, usher_record_shape *shape) {
-  const uint8_t *source = (const uint8_t *)from + sizeof(usher_record_copy);
-  uint8_t *body = (uint8_t *)to + sizeof(usher_record_copy);
-  uint64_t length;
-  memcpy(&length, (const uint8_t *)from + offsetof(usher_record_copy, length), sizeof length);
-  if (copy_size < sizeof(usher_record_copy) || length > copy_size - sizeof(usher_record_copy)) return 0;
-  size_t at = usher_record_token_at(source, (size_t)length, last, size);
-  if (at == 0) return 0;
-  memcpy(body, source, (size_t)length);
-  shape->length = (uint32_t)length;
-  shape->token_at = (uint32_t)at;
-  shape->token_size = (uint32_t)size;
-  memcpy(shape->first, body + (at & ~(size_t)7), sizeof shape->first);
-  memcpy(shape->last, body + usher_record_padded(at + size) - 8, sizeof shape->last);
-  /* The shape is never wiped, so it must not have bytes of the token. */
-  const size_t lead = at % 8, tail = (at + size) % 8, begin = lead + size < 8 ? lead : 0;
-  memset(shape->first + lead, 0, 8 - lead);
-  memset(shape->last + begin, 0, (tail == 0 ? 8 : tail) - begin);
-  usher_record before; /* `body` still has the last token and the last end */
-  memcpy(&before, body, sizeof before);
-  shape->sum = usher_record_sum(body, (size_t)length) -
-               usher_record_changing_sum(shape, last, before.expires_boot_ms, before.expires_wall_ms);
-  usher_record_renew_again(to, sequence, shape, token, expires_boot_ms, expires_wall_ms);
+/* Puts an update of `size` bytes into the record of `length` bytes, whose number is `sequence`. Returns 0, and changes
+ * nothing, if the update does not belong to this record. */
+static inline int usher_record_apply(
+    uint8_t *record, size_t length, uint64_t sequence, const uint8_t *update, size_t size) {
+  usher_record_update new;
+  if (size < sizeof new || length < sizeof(usher_record)) return 0;
+  memcpy(&new, update, sizeof new);
+  if (new.record != sequence || new.token_size > size - sizeof new || new.token_at < sizeof(usher_record) ||
+      new.token_at > length || new.token_size > length - new.token_at)
+    return 0;
+  memcpy(record + new.token_at, update + sizeof new, new.token_size);
+  memcpy(record + offsetof(usher_record, expires_boot_ms), &new.expires_boot_ms, sizeof new.expires_boot_ms);
+  memcpy(record + offsetof(usher_record, expires_wall_ms), &new.expires_wall_ms, sizeof new.expires_wall_ms);
   return 1;
 }
 
-/* Copies the record of a copy to `out`, which has room for `copy_size` bytes. Returns the length of the record; 0 if
- * the copy has no record or was written only in part. Sets `sequence` to the number of the write; 0 if the copy is not
- * valid. This function is safe while another process writes the copy. */
+/* Copies the record or update of a copy to `out`, which has room for `copy_size` bytes. Returns its length; 0 if the
+ * copy was cleared or was written only in part. Sets `sequence` to the number of the write; 0 if the copy is not valid.
+ * This function is safe while another process writes the copy. */
 static inline size_t usher_record_read(const void *copy, size_t copy_size, void *out, uint64_t *sequence) {
   usher_record_copy head;
   memcpy(&head, copy, sizeof head);
@@ -282,16 +253,27 @@ static inline size_t usher_record_read(const void *copy, size_t copy_size, void 
   memcpy(out, (const uint8_t *)copy + sizeof head, (size_t)head.length);
   if (usher_record_checksum(head.sequence, out, head.length) != head.checksum) return 0;
   *sequence = head.sequence;
-  return head.length < sizeof(usher_record) ? 0 : (size_t)head.length;
+  return (size_t)head.length;
 }
 
-/* Reads the newest valid record of a slot of two copies, as usher_record_read() does; 0: the slot has none. */
-static inline size_t usher_record_newest(const void *slot, size_t copy_size, void *out) {
-  uint64_t first = 0, second = 0;
-  (void)usher_record_read((const uint8_t *)slot + copy_size, copy_size, out, &second);
-  size_t length = usher_record_read(slot, copy_size, out, &first);
-  if (second <= first) return length;
-  return usher_record_read((const uint8_t *)slot + copy_size, copy_size, out, &second);
+/* Reads the newest valid record of a slot, as usher_record_read() does, and puts its newest valid update into it.
+ * `copies` and `updates` are the two copies and the two small copies of the slot. `out` has room for `copy_size` +
+ * USHER_RECORD_UPDATE_SIZE bytes. Returns 0 if the slot has no record. */
+static inline size_t usher_record_newest(const void *copies, size_t copy_size, const void *updates, void *out) {
+  const uint8_t *other = (const uint8_t *)copies + copy_size;
+  uint8_t *record = (uint8_t *)out, *update = record + copy_size;
+  uint64_t number, second, last = 0;
+  (void)usher_record_read(other, copy_size, record, &second);
+  size_t length = usher_record_read(copies, copy_size, record, &number);
+  if (second > number) length = usher_record_read(other, copy_size, record, &number);
+  if (length < sizeof(usher_record)) return 0;
+  for (size_t index = 0; index < 2; index++) {
+    const uint8_t *copy = (const uint8_t *)updates + index * USHER_RECORD_UPDATE_SIZE;
+    uint64_t sequence;
+    size_t size = usher_record_read(copy, USHER_RECORD_UPDATE_SIZE, update, &sequence);
+    if (sequence > last && usher_record_apply(record, length, number, update, size)) last = sequence;
+  }
+  return length;
 }
 
 /* Walks through the fields of a record of `length` bytes that usher_record_read() has copied. `at` is 0 for the first

@@ -1,11 +1,11 @@
 // The fuzz target for the records that a dead process has left in a journal. The first byte of an input says what the
-// other bytes are: a record, or a copy of a record with its head. For a copy the first byte also has the slot number.
+// other bytes are: a record, or a copy of a record with its head. For a copy the first byte also has its number.
 @testable import UsherCore
 @testable import UsherEngine
 
 func readJournal(_ bytes: Bytes) {
   guard let (choice, rest) = choices(bytes) else { return }
-  if choice & 1 == 0 { readRecord(rest) } else { openCopy(rest, slot: choice >> 1) }
+  if choice & 1 == 0 { readRecord(rest) } else { openCopy(rest, number: choice >> 1) }
 }
 
 private func readRecord(_ bytes: Bytes) {
@@ -20,7 +20,7 @@ private func readRecord(_ bytes: Bytes) {
   let again = UnsafeMutableRawBufferPointer.allocate(byteCount: 2 * bytes.count + 4096, alignment: 8)
   defer { again.deallocate() }
   let record = RecoveryRecord(
-    request: request, addresses: nil, cookies: [], lifetime: 1, timeout: 1, retries: 1)
+    request: request, token: Secret([]), addresses: nil, cookies: [], lifetime: 1, timeout: 1, retries: 1)
   guard let length = record.write(1, into: again) else { return must(false, "the record has room") }
   let written = Secret(UnsafeRawBufferPointer(rebasing: again[..<length]).bindMemory(to: UInt8.self))
   guard let copy = try? LeftSession.request(written, insecure: true, sendsCookies: true) else {
@@ -30,16 +30,16 @@ private func readRecord(_ bytes: Bytes) {
   must(copy.headers.elementsEqual(request.headers) { $0.isEqual(to: $1) }, "the headers stay")
 }
 
-private func openCopy(_ bytes: Bytes, slot: Int) {
+private func openCopy(_ bytes: Bytes, number: Int) {
   let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
   defer { copy.deallocate() }
   copy.copyBytes(from: bytes)
   let cipher = JournalCipher.make(hostKey: nil, salt: [UInt8](repeating: 7, count: 32))
-  if let found = cipher?.open(copy, slot: slot) {
+  if let found = cipher?.open(copy, number: number) {
     must(found.length <= bytes.count - 32, "a record is no longer than its copy")
   }
   let length = (bytes.count - 32) & ~7
-  guard length >= 0, cipher?.seal(copy, slot: slot, sequence: 3, length: length) == true else { return }
-  must(cipher?.open(copy, slot: slot)?.length == length, "a sealed copy can be opened")
-  must(cipher?.open(copy, slot: slot + 1) == nil, "a copy is valid only in its slot")
+  guard length >= 0, cipher?.seal(copy, number: number, sequence: 3, length: length) == true else { return }
+  must(cipher?.open(copy, number: number)?.length == length, "a sealed copy can be opened")
+  must(cipher?.open(copy, number: number + 2) == nil, "a copy is valid only in its slot")
 }

@@ -11,14 +11,16 @@ import socket
 import struct
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from killing import LIMIT_S, UNDER_TOOL, guardian, guardians, wait_until
 
 HEADER = struct.Struct("<QIIIIiI")
 COPY = struct.Struct("<QQQ")
-FIXED = 48
+FIXED = 40
 FIELD = struct.Struct("<II")
+UPDATE = struct.Struct("<QqqII")
+UPDATE_SIZE = 2048
 MASK = 2**64 - 1
 MAGIC = 0x6365527265687355
 PR_SET_CHILD_SUBREAPER = 36
@@ -26,6 +28,8 @@ F_ADD_SEALS, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL = 1033, 2, 4, 1
 COPIES = 5
 """How many copies of records this module reads and changes: the copy with the settings, and two copies of each of the
 first two slots."""
+UPDATES = range(COPIES, COPIES + 4)
+"""The numbers of the small copies of the first two slots, which have updates. They follow the numbers of the copies."""
 
 
 def checksum(sequence: int, data: bytes) -> int:
@@ -40,11 +44,14 @@ def checksum(sequence: int, data: bytes) -> int:
 
 @dataclass
 class Area:
-    """The first part of a host's memory for recovery records: the header and the first COPIES copies."""
+    """The parts of a host's memory for recovery records that this module changes: the header and the first COPIES
+    copies, and the updates of the first two slots."""
 
     data: bytearray
+    updates: bytearray
     header_size: int
     copy_size: int
+    slot_count: int
     size: int
 
     @classmethod
@@ -52,36 +59,57 @@ class Area:
         folder = f"/proc/{process}/fd"
         name = next(name for name in os.listdir(folder) if "usher-records" in os.readlink(f"{folder}/{name}"))
         with open(f"{folder}/{name}", "rb") as file:
-            _, _, header_size, copy_size, _, _, _ = HEADER.unpack(file.read(HEADER.size))
+            _, _, header_size, copy_size, slot_count, _, _ = HEADER.unpack(file.read(HEADER.size))
+            area = cls(bytearray(), bytearray(), header_size, copy_size, slot_count, os.fstat(file.fileno()).st_size)
             file.seek(0)
-            data = bytearray(file.read(header_size + COPIES * copy_size))
-            return cls(data, header_size, copy_size, os.fstat(file.fileno()).st_size)
+            area.data += file.read(header_size + COPIES * copy_size)
+            file.seek(area.updates_at)
+            area.updates += file.read(len(UPDATES) * UPDATE_SIZE)
+            return area
+
+    def duplicate(self) -> Area:
+        return replace(self, data=bytearray(self.data), updates=bytearray(self.updates))
+
+    @property
+    def updates_at(self) -> int:
+        return self.header_size + (1 + 2 * self.slot_count) * self.copy_size
+
+    def place(self, index: int) -> tuple[bytearray, int, int]:
+        """Returns the bytes that have a copy, where it begins in them, and its size."""
+        if index in UPDATES:
+            return self.updates, (index - COPIES) * UPDATE_SIZE, UPDATE_SIZE
+        return self.data, self.header_size + index * self.copy_size, self.copy_size
 
     def copy(self, index: int) -> tuple[int, int, int]:
         """Returns where a copy begins, its sequence number and its length."""
-        start = self.header_size + index * self.copy_size
-        sequence, _, length = COPY.unpack_from(self.data, start)
+        data, start, _ = self.place(index)
+        sequence, _, length = COPY.unpack_from(data, start)
         return start, sequence, length
 
     def newest(self) -> int:
         """Returns the index of the newest copy of the first slot."""
         return max((1, 2), key=lambda index: self.copy(index)[1])
 
+    def newest_update(self) -> int:
+        """Returns the index of the newest update of the first slot."""
+        return max(UPDATES[:2], key=lambda index: self.copy(index)[1])
+
     def seal(self, index: int, sequence: int, length: int) -> None:
         """Writes a head with the right checksum into a copy. If `length` is larger than the copy, the checksum is that
         of the bytes up to the end of the copy."""
-        start = self.header_size + index * self.copy_size
-        body = bytes(self.data[start + COPY.size : start + COPY.size + min(length, self.copy_size - COPY.size)])
-        COPY.pack_into(self.data, start, sequence, checksum(sequence, body[: len(body) // 8 * 8]), length)
+        data, start, size = self.place(index)
+        body = bytes(data[start + COPY.size : start + COPY.size + min(length, size - COPY.size)])
+        COPY.pack_into(data, start, sequence, checksum(sequence, body[: len(body) // 8 * 8]), length)
 
     def expire_in(self, ms: int) -> None:
-        """Lets the lease of the newest record end soon, so that the guardian soon stops its attempts."""
-        index = self.newest()
-        start, sequence, length = self.copy(index)
-        struct.pack_into(
-            "<q", self.data, start + COPY.size + 8, time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 10**6 + ms
-        )
-        self.seal(index, sequence, length)
+        """Lets the lease of the first slot end soon, so that the guardian soon stops its attempts."""
+        end = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 10**6 + ms
+        for index in (self.newest(), *UPDATES[:2]):
+            data, start, _ = self.place(index)
+            _, sequence, length = self.copy(index)
+            if sequence:
+                struct.pack_into("<q", data, start + COPY.size + 8, end)
+                self.seal(index, sequence, length)
 
     def send_to(self, port: int) -> None:
         """Lets the guardian send the newest teardown request to another port of this machine. The number of this port
@@ -96,7 +124,10 @@ class Area:
 
     def damage(self, dice: random.Random) -> None:
         """Changes something that a reader must not trust, and makes the checksum agree."""
-        index = dice.choice((0, self.newest()))
+        index = dice.choice((0, self.newest(), self.newest_update()))
+        if index in UPDATES:
+            self.damage_update(index, dice)
+            return
         start, sequence, length = self.copy(index)
         body = start + COPY.size
         kind = dice.randrange(5)
@@ -117,6 +148,28 @@ class Area:
         else:  # a wrong header
             offset = dice.choice((8, 12, 16, 20, 28))
             struct.pack_into("<I", self.data, offset, dice.choice((0, 7, 2**31, 2**32 - 1)))
+            if dice.randrange(4) == 0:  # sizes whose sum is 4096 if it is counted with 64 bits
+                struct.pack_into("<III", self.data, 12, 0x80001800, 0x7FFFF800, 2**32 - 1)
+        self.seal(index, sequence, length)
+
+    def damage_update(self, index: int, dice: random.Random) -> None:
+        data, start, size = self.place(index)
+        _, sequence, length = self.copy(index)
+        record, boot, wall, token_at, token_size = UPDATE.unpack_from(data, start + COPY.size)
+        extremes = (0, FIXED - 1, FIXED, self.copy_size, 2**31, 2**32 - 1)
+        kind = dice.randrange(4)
+        if kind == 0:
+            length = dice.choice((0, 8, UPDATE.size, size - COPY.size, size, 2**40, MASK - 7))
+        elif kind == 1:
+            token_at = dice.choice((*extremes, token_at + dice.randrange(-FIXED, 400)))
+        elif kind == 2:
+            token_size = dice.choice((*extremes, token_size + dice.randrange(400)))
+        else:
+            # These bytes become a part of the record.
+            token_at = dice.randrange(FIXED, self.copy(self.newest())[2])
+            for _ in range(dice.randrange(1, 40)):
+                data[start + COPY.size + UPDATE.size + dice.randrange(max(1, token_size))] = dice.randrange(256)
+        UPDATE.pack_into(data, start + COPY.size, record, boot, wall, token_at % 2**32, token_size % 2**32)
         self.seal(index, sequence, length)
 
     def run_guardian(self) -> int:
@@ -127,7 +180,8 @@ class Area:
         host, channel = socket.socketpair()
         try:
             os.ftruncate(area, self.size)
-            os.write(area, self.data)
+            os.pwrite(area, self.data, 0)
+            os.pwrite(area, self.updates, self.updates_at)
             fcntl.fcntl(area, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
             before = guardians()
 

@@ -26,9 +26,9 @@ extension Engine {
     let lifetime = period == 0 ? Self.longestLife : max(Self.shortestLife, period.permille(4000))
     let endpoint = entry.delegate.endpoints.teardown
     let addresses = endpoint.flatMap { transport.addresses(of: $0) }
-    // Most replies change only the token. To renew the record then takes a third of the time of a whole new record.
-    if let last = entry.recorded, !options.transport.keepsCookies, addresses == entry.recordedAddresses,
-      renewRecord(entry.id, token: now.token, after: last.token, lifetime: lifetime)
+    // Most replies change only the token. To write an update then takes far less time than to write the whole record.
+    if entry.recorded != nil, !options.transport.keepsCookies, addresses == entry.recordedAddresses,
+      updateToken(entry.id, token: now.token, lifetime: lifetime)
     {
       entry.recorded = now
       KillPoint.pass("record")
@@ -39,8 +39,8 @@ extension Engine {
     entry.recorded = now
     entry.recordedAddresses = addresses
     let record = RecoveryRecord(
-      request: request, addresses: addresses, cookies: transport.cookies(of: request.endpoint), lifetime: lifetime,
-      timeout: options.transport.httpTimeout, retries: entry.delegate.policy.teardownRetries)
+      request: request, token: now.token, addresses: addresses, cookies: transport.cookies(of: request.endpoint),
+      lifetime: lifetime, timeout: options.transport.httpTimeout, retries: entry.delegate.policy.teardownRetries)
     defer { KillPoint.pass(isFirst ? "first record" : "record") }
     var isKept = recordKeeper?.keep(record, of: entry.id) ?? true
     if let journal = recovery?.journal, journal.keepsRecords, !journal.keep(record, of: entry.id) { isKept = false }
@@ -51,11 +51,9 @@ extension Engine {
   }
 
   /// - Returns: false if the caller must write the whole record.
-  private func renewRecord(
-    _ playback: PlaybackID, token: Secret, after last: Secret, lifetime: Milliseconds
-  ) -> Bool {
-    if recordKeeper?.renew(playback, token: token, after: last, lifetime: lifetime) == false { return false }
+  private func updateToken(_ playback: PlaybackID, token: Secret, lifetime: Milliseconds) -> Bool {
+    if recordKeeper?.update(playback, token: token, lifetime: lifetime) == false { return false }
     guard let journal = recovery?.journal, journal.keepsRecords else { return true }
-    return journal.renew(playback, token: token, after: last, lifetime: lifetime)
+    return journal.update(playback, token: token, lifetime: lifetime)
   }
 }

@@ -30,12 +30,9 @@ package final class Journal: RecordKeeper {
   private var sync: JournalSync?
   private var slots = RecordSlots(count: JournalFile.slotCount)
   /// How many bytes of each copy of the page are in use.
-  private var used = [Int](repeating: 0, count: 2 * JournalFile.slotCount)
-  /// One copy of a slot while the journal reads or writes it. Not private, because a test looks for secrets in it.
+  private var used = [Int](repeating: 0, count: JournalFile.copyCount)
+  /// One copy while the journal reads or writes it. Not private, because a test looks for secrets in it.
   let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: JournalFile.copySize, alignment: 8)
-  /// The newest record of each slot, not encrypted; nil: the slot has none. `renew` overwrites the token in
-  /// these bytes, which no other object has.
-  private var records = [Secret?](repeating: nil, count: JournalFile.slotCount)
   /// The sessions that dead processes have left. The context has the locks of their pages.
   package private(set) var left: [LeftSession] = []
   /// What is wrong with the journal, as a list with "; " between the reasons; empty: nothing.
@@ -87,36 +84,38 @@ package final class Journal: RecordKeeper {
     page = nil
     cipher = nil
     file = nil
-    for index in records.indices { records[index] = nil }
   }
 
   // MARK: The records of this context
 
   package func keep(_ record: RecoveryRecord, of playback: PlaybackID) -> Bool {
-    guard page != nil, let write = slots.next(of: playback) else { return false }
+    guard page != nil, let write = slots.nextRecord(of: playback) else { return false }
     guard let length = record.write(playback, into: body) else {
       wipeBuffer()
       // The other copy may have a record with an old token. Clear both copies, so that no later start uses this token.
       clear(playback)
       return false
     }
-    records[write.slot] = Secret(UnsafeRawBufferPointer(rebasing: body[..<length]).bindMemory(to: UInt8.self))
-    return seal(write, length, of: playback)
+    let token = record.tokenPlace(in: UnsafeRawBufferPointer(rebasing: body[..<length]))
+    let isWritten = seal(write.copy, write.sequence, length, of: playback)
+    if isWritten { slots.didWriteRecord(of: playback, token: token) }
+    return isWritten
   }
 
-  package func renew(_ playback: PlaybackID, token: Secret, after last: Secret, lifetime: Milliseconds) -> Bool {
-    guard page != nil, token.count == last.count, let slot = slots.last(of: playback)?.slot, let record = records[slot]
+  package func update(_ playback: PlaybackID, token: Secret, lifetime: Milliseconds) -> Bool {
+    let length = usher_record_update_length(token.count)
+    guard page != nil, length <= JournalFile.updateSize &- MemoryLayout<usher_journal_copy>.size,
+      let next = slots.nextUpdate(of: playback, tokenCount: token.count)
     else { return false }
     let end = RecoveryRecord.end(of: lifetime)
-    let isDone = record.withMutableBytes { bytes in
-      let at = usher_record_token_at(bytes.baseAddress, bytes.count, last.address, last.count)
-      if at == 0 { return false }
-      usher_record_update(bytes.baseAddress, at, token.address, token.count, end.boot, end.wall)
-      body.copyMemory(from: UnsafeRawBufferPointer(bytes))
-      return true
-    }
-    guard isDone, let write = slots.next(of: playback) else { return false }
-    return seal(write, record.count, of: playback)
+    var update = usher_record_update(
+      record: next.record, expires_boot_ms: end.boot, expires_wall_ms: end.wall, token_at: next.tokenStart,
+      token_size: UInt32(truncatingIfNeeded: token.count))
+    usher_record_write_update(body.baseAddress, &update, token.address)
+    let copy = JournalFile.firstUpdate &+ next.write.copy
+    let isWritten = seal(copy, next.write.sequence, length, of: playback)
+    if !isWritten { slots.didFailUpdate(of: playback) }
+    return isWritten
   }
 
   /// The bytes of `buffer` behind the head of a copy.
@@ -127,36 +126,30 @@ package final class Journal: RecordKeeper {
   @inline(never)
   private func wipeBuffer() { wipe(buffer.bindMemory(to: UInt8.self)) }
 
-  /// Seals the record in `buffer`, and writes it to the file.
-  /// - Returns: false if the file does not have this record.
-  private func seal(_ write: RecordSlots.Write, _ length: Int, of playback: PlaybackID) -> Bool {
-    guard let page, let file, let cipher,
-      cipher.seal(buffer, slot: write.slot, sequence: write.sequence, length: length)
-    else {
+  /// Seals the record or update in `buffer`, and writes it to the file.
+  /// - Returns: false if the file does not have it.
+  private func seal(_ copy: Int, _ sequence: UInt64, _ length: Int, of playback: PlaybackID) -> Bool {
+    guard let page, let file, let cipher, cipher.seal(buffer, number: copy, sequence: sequence, length: length) else {
       wipeBuffer()
-      // The other copy may have a record with an old token. Clear both copies, so that no later start uses this token.
+      // The file may have a record with an old token. Clear it, so that no later start uses this token.
       clear(playback)
       return false
     }
     let count = MemoryLayout<usher_journal_copy>.size &+ length
-    used[write.copy] = max(used[write.copy], count)
+    used[copy] = max(used[copy], count)
     let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
-    let result = file.write(UnsafeRawBufferPointer(bytes), page, copy: write.copy)
-    // With a key, the encryption has overwritten the record in `buffer`. Without a key, the token is still there.
+    let result = file.write(UnsafeRawBufferPointer(bytes), page, copy: copy)
+    // With a key, the encryption has overwritten the token in `buffer`. Without a key, the token is still there.
     if cipher.isClear { wipe(bytes.bindMemory(to: UInt8.self)) }
-    // The failed write may have damaged this copy, and then only the other copy is whole. So the next write goes to
-    // this copy again.
-    if result != 0 { _ = slots.next(of: playback) }
     return noteWrite(result)
   }
 
   package func clear(_ playback: PlaybackID) {
-    guard let page, let file else { return }
-    // The older copy comes first: if the process dies between the two writes, the newer record stays valid.
-    if let writes = slots.clear(playback) {
-      records[writes.first.slot] = nil
-      empty(writes.first.copy, page, file)
-      empty(writes.second.copy, page, file)
+    guard let page, let file, let writes = slots.clear(playback) else { return }
+    // The older copy comes first: if the process dies between the writes, the newest record with its newest token stays
+    // valid, or no record.
+    for first in [0, JournalFile.firstUpdate] {
+      for copy in [writes.first.copy, writes.second.copy] { empty(first &+ copy, page, file) }
     }
   }
 
@@ -182,8 +175,8 @@ package final class Journal: RecordKeeper {
   /// header.
   private func take(_ page: Int, _ file: JournalFile) {
     for copy in 0..<used.count where page < file.usedPages {
-      file.read(page, copy: copy, into: buffer)
-      if platform_is_zero(buffer.baseAddress, buffer.count) == 0 { _ = file.wipe(page, copy: copy) }
+      let bytes = readBytes(page, copy, file)
+      if platform_is_zero(bytes.baseAddress, bytes.count) == 0 { _ = file.wipe(page, copy: copy) }
     }
     var header = usher_journal_header()
     var salt = [UInt8](repeating: 0, count: MemoryLayout.size(ofValue: header.salt))
@@ -236,12 +229,12 @@ package final class Journal: RecordKeeper {
     if let opened {
       var isDamaged = !file.isWhole(page)
       for slot in 0..<JournalFile.slotCount {
-        guard let record = readNewest(page, slot, opened, file, isDamaged: &isDamaged),
+        guard let (record, copy) = readNewest(page, slot, opened, file, isDamaged: &isDamaged),
           let fixed = LeftSession.fixed(record), !moment.isOver(fixed, writtenIn: header.boot)
         else { continue }
         left.append(
           LeftSession(
-            page: page, slot: slot, record: record, retries: fixed.retries, setupDelayMax: options.setupDelayMax))
+            page: page, copy: copy, record: record, retries: fixed.retries, setupDelayMax: options.setupDelayMax))
         count += 1
       }
       if isDamaged { fault = "they are damaged, or the file was cut" }
@@ -254,35 +247,67 @@ package final class Journal: RecordKeeper {
     return count
   }
 
-  /// Returns the newest valid record of a slot; nil if there is none.
-  /// - Parameter isDamaged: becomes true if the slot has bytes, but no valid record.
+  /// Returns the newest valid record of a slot with its newest token, and the number of its copy; nil if there is none.
+  /// - Parameter isDamaged: becomes true if the slot has bytes of records, but no valid record.
   private func readNewest(
     _ page: Int, _ slot: Int, _ cipher: JournalCipher, _ file: JournalFile, isDamaged: inout Bool
-  ) -> Secret? {
-    let head = MemoryLayout<usher_journal_copy>.size
-    var newest: Secret?
-    var sequence: UInt64 = 0
+  ) -> (record: Secret, copy: Int)? {
+    let pair = (2 &* slot)..<(2 &* slot &+ 2)
+    var newest: (record: Secret, copy: Int)?
+    var (record, update): (UInt64, UInt64) = (0, 0)
     var isUsed = false
-    for copy in (2 &* slot)..<(2 &* slot &+ 2) {
-      file.read(page, copy: copy, into: buffer)
-      guard platform_is_zero(buffer.baseAddress, buffer.count) == 0 else { continue }
-      isUsed = true
-      guard let found = cipher.open(buffer, slot: slot), found.sequence > sequence else { continue }
-      let body = UnsafeRawBufferPointer(rebasing: buffer[head..<(head &+ found.length)])
-      newest = Secret(body.bindMemory(to: UInt8.self))
-      sequence = found.sequence
+    for number in pair {
+      isUsed =
+        readCopy(page, number, cipher, file) { sequence, body in
+          guard sequence > record else { return }
+          newest = (Secret(body.bindMemory(to: UInt8.self)), number)
+          record = sequence
+        } || isUsed
+    }
+    for number in pair {
+      _ = readCopy(page, JournalFile.firstUpdate &+ number, cipher, file) { sequence, body in
+        guard sequence > update, let newest else { return }
+        let isApplied = newest.record.withMutableBytes {
+          usher_record_apply($0.baseAddress, $0.count, record, body.baseAddress, body.count) != 0
+        }
+        if isApplied { update = sequence }
+      }
     }
     wipeBuffer()
     if isUsed, newest == nil { isDamaged = true }
     return newest
   }
 
+  /// Reads a copy into `buffer`. If the copy is valid, calls `use` with its sequence and the bytes behind its head.
+  /// - Returns: false if all its bytes are 0.
+  private func readCopy(
+    _ page: Int, _ number: Int, _ cipher: JournalCipher, _ file: JournalFile,
+    use: (UInt64, UnsafeRawBufferPointer) -> Void
+  ) -> Bool {
+    let copy = readBytes(page, number, file)
+    guard platform_is_zero(copy.baseAddress, copy.count) == 0 else { return false }
+    if let found = cipher.open(copy, number: number) {
+      let start = MemoryLayout<usher_journal_copy>.size
+      use(found.sequence, UnsafeRawBufferPointer(rebasing: copy[start..<(start &+ found.length)]))
+    }
+    return true
+  }
+
+  /// Reads a copy into `buffer`.
+  private func readBytes(_ page: Int, _ number: Int, _ file: JournalFile) -> UnsafeMutableRawBufferPointer {
+    let copy = UnsafeMutableRawBufferPointer(rebasing: buffer[..<JournalFile.size(number)])
+    file.read(page, copy: number, into: copy)
+    return copy
+  }
+
   /// Removes the record of a session. When the last record of a page has been removed, frees the page.
   package func remove(_ session: LeftSession) {
     left.removeAll { $0 === session }
     guard let file else { return }
-    _ = file.wipe(session.page, copy: 2 &* session.slot)
-    _ = file.wipe(session.page, copy: 2 &* session.slot &+ 1)
+    // As in `clear`, the older copy comes first.
+    for first in [0, JournalFile.firstUpdate] {
+      for copy in [session.copy ^ 1, session.copy] { _ = file.wipe(session.page, copy: first &+ copy) }
+    }
     _ = sync?.noteChange()
     for other in left where other.page == session.page { return }
     _ = file.writeHeader(usher_journal_header(), session.page)

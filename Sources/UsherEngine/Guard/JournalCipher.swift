@@ -61,37 +61,38 @@ final class JournalCipher {
     return result == 0 ? tag : nil
   }
 
-  /// Encrypts the record in one copy of a slot (see journal.h) if there is a key, and writes the copy's head with the
-  /// tag or checksum.
-  /// - Parameter length: how many bytes the record behind the head has.
-  func seal(_ copy: UnsafeMutableRawBufferPointer, slot: Int, sequence: UInt64, length: Int) -> Bool {
+  /// If there is a key, encrypts the record or update in a copy. Then writes the copy's head with the tag or checksum.
+  /// - Parameters:
+  ///   - number: the number of the copy in its page (see journal.h).
+  ///   - length: how many bytes follow the head.
+  func seal(_ copy: UnsafeMutableRawBufferPointer, number: Int, sequence: UInt64, length: Int) -> Bool {
     var head = usher_journal_copy()
     head.sequence = sequence
     head.length = UInt64(length)
-    guard crypt(&head, copy, slot, encrypts: true) else { return false }
+    guard crypt(&head, copy, number, encrypts: true) else { return false }
     copy.storeBytes(of: head, as: usher_journal_copy.self)
     return true
   }
 
-  /// Checks a copy and decrypts the record in it.
-  /// - Returns: sequence and length of the record; nil if the copy is not valid.
-  func open(_ copy: UnsafeMutableRawBufferPointer, slot: Int) -> (sequence: UInt64, length: Int)? {
+  /// Checks a copy and decrypts the record or update in it.
+  /// - Returns: its sequence and its length; nil if the copy is not valid.
+  func open(_ copy: UnsafeMutableRawBufferPointer, number: Int) -> (sequence: UInt64, length: Int)? {
     guard copy.count >= MemoryLayout<usher_journal_copy>.size else { return nil }
     var head = copy.loadUnaligned(as: usher_journal_copy.self)
     guard head.sequence > 0, head.length <= UInt64(copy.count &- MemoryLayout<usher_journal_copy>.size),
-      head.length % 8 == 0, crypt(&head, copy, slot, encrypts: false)
+      head.length % 8 == 0, crypt(&head, copy, number, encrypts: false)
     else { return nil }
     return (head.sequence, Int(head.length))
   }
 
   /// - Returns: false if the tag is wrong, or OpenSSL fails.
   private func crypt(
-    _ head: inout usher_journal_copy, _ copy: UnsafeMutableRawBufferPointer, _ slot: Int, encrypts: Bool
+    _ head: inout usher_journal_copy, _ copy: UnsafeMutableRawBufferPointer, _ number: Int, encrypts: Bool
   ) -> Bool {
     let body = copy.baseAddress.map { $0 + MemoryLayout<usher_journal_copy>.size }
-    let number = UInt32(truncatingIfNeeded: slot)
+    let pair = UInt32(truncatingIfNeeded: number / 2)
     guard context != nil else {
-      let sum = usher_journal_checksum(salt, number, head.sequence, body, head.length)
+      let sum = usher_journal_checksum(salt, pair, head.sequence, body, head.length)
       return withUnsafeMutableBytes(of: &head.tag) { tag in
         if encrypts { tag.storeBytes(of: sum, as: UInt64.self) }
         return tag.loadUnaligned(as: UInt64.self) == sum
@@ -101,7 +102,7 @@ final class JournalCipher {
     defer { CurlUsers.leave() }
     let size = Int32(truncatingIfNeeded: head.length)
     var nonce: (UInt32, UInt32, UInt32) = (
-      number, UInt32(truncatingIfNeeded: head.sequence), UInt32(truncatingIfNeeded: head.sequence >> 32)
+      pair, UInt32(truncatingIfNeeded: head.sequence), UInt32(truncatingIfNeeded: head.sequence >> 32)
     )
     return withUnsafeBytes(of: &nonce) { nonce in
       withUnsafeMutableBytes(of: &head.tag) { tag in

@@ -60,11 +60,20 @@ final class JournalFile {
   static var pageCount: Int { Int(USHER_JOURNAL_PAGES) }
   static var slotCount: Int { Int(USHER_JOURNAL_SLOTS) }
   static var copySize: Int { Int(USHER_JOURNAL_COPY_SIZE) }
-  static var pageSize: Int { Int(USHER_JOURNAL_HEADER_SIZE) + 2 * slotCount * copySize }
+  static var updateSize: Int { Int(USHER_JOURNAL_UPDATE_SIZE) }
+  static var pageSize: Int { Int(USHER_JOURNAL_HEADER_SIZE) + 2 * slotCount * (copySize + updateSize) }
+  /// The number of the first copy for updates; the copies before it are for records.
+  static var firstUpdate: Int { 2 * slotCount }
+  static var copyCount: Int { 4 * slotCount }
+
+  /// How many bytes a copy takes.
+  static func size(_ copy: Int) -> Int { copy < firstUpdate ? copySize : updateSize }
 
   private func offset(_ page: Int) -> Int64 { Int64(page &* Self.pageSize) }
   private func offset(_ page: Int, copy: Int) -> Int64 {
-    offset(page) &+ Int64(Int(USHER_JOURNAL_HEADER_SIZE) &+ copy &* Self.copySize)
+    let copies = min(copy, Self.firstUpdate) &* Self.copySize
+    let updates = max(0, copy &- Self.firstUpdate) &* Self.updateSize
+    return offset(page) &+ Int64(Int(USHER_JOURNAL_HEADER_SIZE) &+ copies &+ updates)
   }
 
   /// How many pages the file has; the last one may have been cut.
@@ -94,7 +103,7 @@ final class JournalFile {
     withUnsafeBytes(of: header) { platform_file_write(descriptor, $0.baseAddress, $0.count, offset(page)) }
   }
 
-  /// Reads a copy into `target`, which has `copySize` bytes. The bytes that the file does not have are 0.
+  /// Reads a copy into `target`, which has `size(copy)` bytes. The bytes that the file does not have are 0.
   func read(_ page: Int, copy: Int, into target: UnsafeMutableRawBufferPointer) {
     target.initializeMemory(as: UInt8.self, repeating: 0)
     _ = platform_file_read(descriptor, target.baseAddress, target.count, offset(page, copy: copy))
@@ -104,9 +113,9 @@ final class JournalFile {
     platform_file_write(descriptor, bytes.baseAddress, bytes.count, offset(page, copy: copy))
   }
 
-  /// Overwrites the first bytes of a copy with zeros.
-  func wipe(_ page: Int, copy: Int, count: Int = copySize) -> Int32 {
-    [UInt8](repeating: 0, count: count).withUnsafeBytes { write($0, page, copy: copy) }
+  /// Overwrites the first `count` bytes of a copy with zeros; nil: the whole copy.
+  func wipe(_ page: Int, copy: Int, count: Int? = nil) -> Int32 {
+    [UInt8](repeating: 0, count: count ?? Self.size(copy)).withUnsafeBytes { write($0, page, copy: copy) }
   }
 }
 

@@ -3,9 +3,9 @@ internal import UsherCore
 
 /// A session that a dead process has left in the journal, and its teardown.
 package final class LeftSession {
-  /// The page of the journal, and the slot in it, that have the record.
+  /// The page of the journal, and the number of the copy in it, that have the record.
   let page: Int
-  let slot: Int
+  let copy: Int
   /// The record, in the format of `record.h`. Another process wrote it.
   let record: Secret
   var session: SSMSession
@@ -14,9 +14,9 @@ package final class LeftSession {
   /// Why the teardown failed.
   var error: UsherError?
 
-  init(page: Int, slot: Int, record: Secret, retries: UInt32, setupDelayMax: Milliseconds) {
+  init(page: Int, copy: Int, record: Secret, retries: UInt32, setupDelayMax: Milliseconds) {
     self.page = page
-    self.slot = slot
+    self.copy = copy
     self.record = record
     var policy = SSPPolicy()
     policy.teardownTimeout = setupDelayMax

@@ -6,21 +6,30 @@ package import UsherCore
 package final class RecordArea: RecordKeeper {
   private let memory: UnsafeMutableRawBufferPointer
   private let copySize: Int
+  /// Where the copies for updates begin in `memory`.
+  private let updates: Int
   private var slots: RecordSlots
   /// The length of the longest record so far. A short record overwrites only the beginning of a longer record in the
   /// same copy. So `clear` wipes `longest` bytes of each copy, not only the length of its last record.
   private var longest = 0
-  /// For each slot: what a renewal knows about its two copies. `keep` sets the shape of a slot before `renew` reads it,
-  /// so the memory begins without values, and slots that are never used take no memory.
-  private let shapes: UnsafeMutablePointer<usher_record_shape>
-
+  /// As `longest`, for updates.
+  private var longestUpdate = 0
   /// The size of the header of an area: one page, so that the copies begin on a page.
   package static var headerSize: Int { 4096 }
 
   package static func size(copySize: Int, slotCount: Int) -> Int {
-    usher_record_area_size(
-      UInt32(truncatingIfNeeded: headerSize), UInt32(truncatingIfNeeded: copySize),
-      UInt32(truncatingIfNeeded: slotCount))
+    var header = header(copySize, slotCount)
+    return usher_record_area_size(&header)
+  }
+
+  private static func header(_ copySize: Int, _ slotCount: Int) -> usher_record_header {
+    var header = usher_record_header()
+    header.magic = USHER_RECORD_MAGIC
+    header.version = USHER_RECORD_VERSION
+    header.header_size = UInt32(truncatingIfNeeded: headerSize)
+    header.copy_size = UInt32(truncatingIfNeeded: copySize)
+    header.slot_count = UInt32(truncatingIfNeeded: slotCount)
+    return header
   }
 
   /// - Parameters:
@@ -31,21 +40,14 @@ package final class RecordArea: RecordKeeper {
     self.memory = memory
     self.copySize = copySize
     slots = RecordSlots(count: slotCount)
-    shapes = .allocate(capacity: slotCount)
-    var header = usher_record_header()
-    header.magic = USHER_RECORD_MAGIC
-    header.version = USHER_RECORD_VERSION
-    header.header_size = UInt32(truncatingIfNeeded: Self.headerSize)
-    header.copy_size = UInt32(truncatingIfNeeded: copySize)
-    header.slot_count = UInt32(truncatingIfNeeded: slotCount)
+    var header = Self.header(copySize, slotCount)
+    updates = usher_record_updates(&header)
     header.process = platform_process_id()
     header.state = USHER_AREA_IN_USE
     header.made_at_ms = platform_wall_clock_ms()
     withUnsafeMutableBytes(of: &header.boot_id) { $0.copyBytes(from: MachineMoment.bootID()) }
     memory.storeBytes(of: header, as: usher_record_header.self)
   }
-
-  deinit { shapes.deallocate() }
 
   /// Writes the settings of the context, which hold for all records.
   /// - Returns: false if they do not fit.
@@ -57,8 +59,7 @@ package final class RecordArea: RecordKeeper {
   }
 
   package func keep(_ record: RecoveryRecord, of playback: PlaybackID) -> Bool {
-    guard let write = slots.next(of: playback) else { return false }
-    shapes[write.slot].token_size = 0
+    guard let write = slots.nextRecord(of: playback) else { return false }
     let copy = copy(write.copy &+ 1)
     let body = body(of: copy)
     guard let length = record.write(playback, into: body) else {
@@ -71,37 +72,41 @@ package final class RecordArea: RecordKeeper {
     longest = max(longest, length)
     KillPoint.pass("half a record")
     usher_record_seal(copy.baseAddress, write.sequence, UInt64(length))
+    slots.didWriteRecord(
+      of: playback, token: record.tokenPlace(in: UnsafeRawBufferPointer(rebasing: body[..<length])))
     return true
   }
 
-  package func renew(_ playback: PlaybackID, token: Secret, after last: Secret, lifetime: Milliseconds) -> Bool {
-    guard token.count == last.count, let old = slots.last(of: playback) else { return false }
-    let new = RecordSlots.Write(slot: old.slot, sequence: old.sequence &+ 1)
+  package func update(_ playback: PlaybackID, token: Secret, lifetime: Milliseconds) -> Bool {
+    let length = usher_record_update_length(token.count)
+    guard length <= Self.updateRoom, let next = slots.nextUpdate(of: playback, tokenCount: token.count)
+    else { return false }
     let end = RecoveryRecord.end(of: lifetime)
-    let target = copy(new.copy &+ 1).baseAddress
-    let shape = shapes + old.slot
-    if token.count > 0, Int(shape.pointee.token_size) == token.count {
-      usher_record_renew_again(target, new.sequence, shape, token.address, end.boot, end.wall)
-    } else if usher_record_renew(
-      copy(old.copy &+ 1).baseAddress, target, copySize, new.sequence, last.address, token.address, token.count,
-      end.boot, end.wall, shape) == 0
-    {
-      return false
-    }
-    return slots.next(of: playback) != nil
+    var update = usher_record_update(
+      record: next.record, expires_boot_ms: end.boot, expires_wall_ms: end.wall, token_at: next.tokenStart,
+      token_size: UInt32(truncatingIfNeeded: token.count))
+    let copy = updateCopy(next.write)
+    longestUpdate = max(longestUpdate, length)
+    usher_record_write_update(body(of: copy).baseAddress, &update, token.address)
+    KillPoint.pass("half an update")
+    usher_record_seal_update(copy.baseAddress, next.write.sequence, &update, token.address)
+    return true
   }
 
   package func clear(_ playback: PlaybackID) {
     guard let writes = slots.clear(playback) else { return }
-    empty(writes.first)
-    empty(writes.second)
+    for write in [writes.first, writes.second] {
+      empty(copy(write.copy &+ 1), write.sequence, longest)
+      KillPoint.pass("half cleared")
+    }
+    empty(updateCopy(writes.first), 0, longestUpdate)
+    empty(updateCopy(writes.second), 0, longestUpdate)
   }
 
-  private func empty(_ write: RecordSlots.Write) {
-    let copy = copy(write.copy &+ 1)
-    usher_record_seal(copy.baseAddress, write.sequence, 0)
-    KillPoint.pass("half cleared")
-    wipe(UnsafeMutableRawBufferPointer(rebasing: body(of: copy)[..<longest]).bindMemory(to: UInt8.self))
+  /// Makes a copy of a record or of an update valid and empty. Then wipes its first `count` bytes.
+  private func empty(_ copy: UnsafeMutableRawBufferPointer, _ sequence: UInt64, _ count: Int) {
+    usher_record_seal(copy.baseAddress, sequence, 0)
+    wipe(UnsafeMutableRawBufferPointer(rebasing: body(of: copy)[..<count]).bindMemory(to: UInt8.self))
   }
 
   /// How many records the area has.
@@ -124,6 +129,15 @@ package final class RecordArea: RecordKeeper {
     let start = Self.headerSize &+ index &* copySize
     return UnsafeMutableRawBufferPointer(rebasing: memory[start..<(start &+ copySize)])
   }
+
+  private func updateCopy(_ write: RecordSlots.Write) -> UnsafeMutableRawBufferPointer {
+    let size = Int(USHER_RECORD_UPDATE_SIZE)
+    let start = updates &+ write.copy &* size
+    return UnsafeMutableRawBufferPointer(rebasing: memory[start..<(start &+ size)])
+  }
+
+  /// How many bytes an update may have.
+  private static var updateRoom: Int { Int(USHER_RECORD_UPDATE_SIZE) &- MemoryLayout<usher_record_copy>.size }
 
   /// The bytes behind the head of a copy.
   private func body(of copy: UnsafeMutableRawBufferPointer) -> UnsafeMutableRawBufferPointer {

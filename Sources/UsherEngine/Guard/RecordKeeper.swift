@@ -6,11 +6,11 @@ package protocol RecordKeeper: AnyObject {
   /// Keeps the record of a playback. It replaces the earlier record of this playback.
   /// - Returns: false if the record was not kept. If the reason is that there is no room, the playback has no record.
   func keep(_ record: RecoveryRecord, of playback: PlaybackID) -> Bool
-  /// Replaces the token `last` by `token` in the record of a playback, and makes the record valid for `lifetime` from
-  /// now. The rest of the record stays.
+  /// Puts another session token into the record of a playback, and makes the record valid for `lifetime` from now. The
+  /// rest of the record stays.
   /// - Returns: false if the keeper cannot do this, for example if the two tokens differ in length; then the caller
   ///   calls `keep`.
-  func renew(_ playback: PlaybackID, token: Secret, after last: Secret, lifetime: Milliseconds) -> Bool
+  func update(_ playback: PlaybackID, token: Secret, lifetime: Milliseconds) -> Bool
   /// Removes the record of a playback; does nothing if there is none.
   func clear(_ playback: PlaybackID)
 }

@@ -1,18 +1,39 @@
 internal import UsherCore
 
-/// Gives each playback that has a record a slot. A slot has room for two copies of the record; this type says which of
-/// them the next write changes.
+/// Gives each playback that has a record a slot. A slot has room for two copies of the record, and for two updates of
+/// it; this type says which of them the next write changes.
 struct RecordSlots {
   /// One write of one copy.
   struct Write {
     let slot: Int
-    /// Counts the writes of the slot. The writer changes the two copies of a slot in turn.
+    /// Counts the writes of the slot, of records and of updates.
     let sequence: UInt64
-    /// The number of the copy among all copies.
+    /// The number of the copy among all copies of records, or among all copies of updates.
     var copy: Int { slot &* 2 &+ Int(sequence & 1) }
   }
 
-  private var writes = IDTable<Write>()
+  /// Where a record has its session token.
+  struct TokenPlace {
+    var start: UInt32 = 0
+    /// 0: the place is not known, so an update cannot replace the token.
+    var count: UInt32 = 0
+  }
+
+  private struct State {
+    var last: Write
+    /// The sequence of the newest record; 0: there is none.
+    var record: UInt64 = 0
+    var token = TokenPlace()
+
+    /// The next write of a record: it never changes the copy with the newest record.
+    var nextRecord: Write {
+      let next = last.sequence &+ 1
+      let isSameCopy = record != 0 && (next ^ record) & 1 == 0
+      return Write(slot: last.slot, sequence: isSameCopy ? next &+ 1 : next)
+    }
+  }
+
+  private var states = IDTable<State>()
   /// The newest write of each slot that was used before, and that no playback uses now. The next playback gets the slot
   /// at the end of this list.
   private var free: [Write] = []
@@ -23,28 +44,54 @@ struct RecordSlots {
   init(count: Int) { slotCount = count }
 
   /// How many playbacks have a slot.
-  var count: Int { writes.count }
+  var count: Int { states.count }
   /// The playbacks that have a slot.
-  var sortedIDs: [PlaybackID] { writes.sortedIDs }
+  var sortedIDs: [PlaybackID] { states.sortedIDs }
 
-  /// The last write for a playback; nil if it has no slot.
-  func last(of playback: PlaybackID) -> Write? { writes[playback] }
+  /// Returns the next write of a record for a playback; nil if the playback has no slot and none is free.
+  mutating func nextRecord(of playback: PlaybackID) -> Write? {
+    guard var state = states[playback] ?? take().map({ State(last: $0) }) else { return nil }
+    state.last = state.nextRecord
+    state.token = TokenPlace()
+    states[playback] = state
+    return state.last
+  }
 
-  /// Returns the next write for a playback; nil if the playback has no slot and none is free.
-  mutating func next(of playback: PlaybackID) -> Write? {
-    guard let last = writes[playback] ?? take() else { return nil }
-    let next = Write(slot: last.slot, sequence: last.sequence &+ 1)
-    writes[playback] = next
-    return next
+  /// Called when the last write that `nextRecord` has returned is complete. (If a write fails, the record before stays
+  /// the newest one.)
+  mutating func didWriteRecord(of playback: PlaybackID, token: TokenPlace) {
+    guard var state = states[playback] else { return }
+    state.record = state.last.sequence
+    state.token = token
+    states[playback] = state
+  }
+
+  /// Returns the next write of an update, the sequence of the record, and where the record has its token; nil if there
+  /// is no record, or if its token has not `count` bytes.
+  mutating func nextUpdate(
+    of playback: PlaybackID, tokenCount count: Int
+  ) -> (write: Write, record: UInt64, tokenStart: UInt32)? {
+    guard var state = states[playback], count > 0, Int(state.token.count) == count else { return nil }
+    state.last = Write(slot: state.last.slot, sequence: state.last.sequence &+ 1)
+    states[playback] = state
+    return (state.last, state.record, state.token.start)
+  }
+
+  /// Called when the write of an update has failed, and may have damaged its copy. The next update is written to this
+  /// copy again, because only the other copy may be whole.
+  mutating func didFailUpdate(of playback: PlaybackID) {
+    guard var state = states[playback] else { return }
+    state.last = Write(slot: state.last.slot, sequence: state.last.sequence &+ 1)
+    states[playback] = state
   }
 
   /// Frees the slot of a playback.
-  /// - Returns: the two writes that clear the slot: the first makes an empty record the newest one, the second removes
-  ///   the old bytes. nil if the playback has no slot.
+  /// - Returns: the two writes that clear the slot: the first makes an empty record the newest one, the second clears
+  ///   the copy that has the record now. nil if the playback has no slot.
   mutating func clear(_ playback: PlaybackID) -> (first: Write, second: Write)? {
-    guard let last = writes.remove(playback) else { return nil }
-    let first = Write(slot: last.slot, sequence: last.sequence &+ 1)
-    let second = Write(slot: last.slot, sequence: last.sequence &+ 2)
+    guard let state = states.remove(playback) else { return nil }
+    let first = state.nextRecord
+    let second = Write(slot: first.slot, sequence: first.sequence &+ 1)
     free.append(second)
     return (first, second)
   }

@@ -14,5 +14,5 @@ final class Recovery {
 
 extension LeftSession {
   /// The number of this session in `Engine.slots`. No playback has the same number.
-  var slotID: PlaybackID { .max &- PlaybackID(truncatingIfNeeded: page &* JournalFile.slotCount &+ slot) }
+  var slotID: PlaybackID { .max &- PlaybackID(truncatingIfNeeded: page &* JournalFile.slotCount &+ copy / 2) }
 }

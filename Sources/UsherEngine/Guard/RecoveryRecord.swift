@@ -6,6 +6,8 @@ package import UsherCore
 package struct RecoveryRecord {
   /// The teardown request with the newest session token.
   package let request: HTTPRequest
+  /// The session token in the request.
+  package let token: Secret
   /// The server's addresses as CURLOPT_RESOLVE reads them, NUL-terminated; nil: none are known.
   package let addresses: [UInt8]?
   /// The cookies of the server, as CURLINFO_COOKIELIST writes them, each NUL-terminated.
@@ -17,10 +19,12 @@ package struct RecoveryRecord {
   package let retries: UInt32
 
   package init(
-    request: HTTPRequest, addresses: [UInt8]?, cookies: [Secret], lifetime: Milliseconds, timeout: Milliseconds,
+    request: HTTPRequest, token: Secret, addresses: [UInt8]?, cookies: [Secret], lifetime: Milliseconds,
+    timeout: Milliseconds,
     retries: UInt32
   ) {
     self.request = request
+    self.token = token
     self.addresses = addresses
     self.cookies = cookies
     self.lifetime = lifetime
@@ -52,5 +56,13 @@ package struct RecoveryRecord {
     addresses?.withUnsafeBytes { writer.add(USHER_FIELD_ADDRESSES, $0) }
     for cookie in cookies { cookie.withBytes { writer.add(USHER_FIELD_COOKIE, UnsafeRawBufferPointer($0)) } }
     return writer.isComplete ? writer.length : nil
+  }
+
+  /// Returns where a record that `write` has written has its token; its `count` is 0 if no update can replace it there.
+  func tokenPlace(in written: UnsafeRawBufferPointer) -> RecordSlots.TokenPlace {
+    let start = usher_record_token_at(written.baseAddress, written.count, token.address, token.count)
+    guard start > 0 else { return RecordSlots.TokenPlace() }
+    return RecordSlots.TokenPlace(
+      start: UInt32(truncatingIfNeeded: start), count: UInt32(truncatingIfNeeded: token.count))
   }
 }

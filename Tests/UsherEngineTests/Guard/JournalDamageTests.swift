@@ -68,6 +68,44 @@ import Testing
     #expect(scene.found().tokens == ["t: s3"])
   }
 
+  /// As with records.
+  @Test(arguments: JournalTests.keys.indices) func update_writtenOnlyInPart_leavesTheOneBefore(index: Int) {
+    let scene = JournalScene(key: JournalTests.keys[index])
+    let journal = scene.open()
+    #expect(journal.keep(scene.record("s1"), of: 7))
+    var images = [scene.image]
+    for token in ["s2", "s3", "s4"] {
+      #expect(journal.update(7, token: secret(token), lifetime: 60_000))
+      images.append(scene.image)
+    }
+    journal.end()
+    for (number, last) in images.enumerated().dropFirst() {
+      let padding = [UInt8](repeating: 0, count: last.start.count - images[number - 1].start.count)
+      let (before, after) = (images[number - 1].start + padding, last.start)
+      for cut in before.indices.filter({ before[$0] != after[$0] }).dropFirst() {
+        scene.image = JournalScene.Image(start: Array(after[..<cut] + before[cut...]), size: last.size)
+        #expect(scene.found().tokens == ["t: s\(number)"], "the bytes from \(cut) on are missing")
+        scene.image = JournalScene.Image(start: Array(before[..<cut] + after[cut...]), size: last.size)
+        #expect(scene.found().tokens == ["t: s\(number)"], "the bytes before \(cut) are missing")
+      }
+      scene.image = last
+      #expect(scene.found().tokens == ["t: s\(number + 1)"])
+    }
+  }
+
+  /// Somebody moves an update to the place of a record. The library does not take it for a record.
+  @Test(arguments: JournalTests.keys.indices) func update_inThePlaceOfARecord_isNotRead(index: Int) {
+    let scene = JournalScene(key: JournalTests.keys[index])
+    scene.die(with: "s1", updated: "s2")
+    var image = scene.image
+    let start = image.start.indices.first { $0 >= 4096 + JournalFile.firstUpdate * 8192 && image.start[$0] != 0 }
+    let update = image.start[(start ?? 0)...].prefix(100)
+    for copy in [0, 1] { image.start.replaceSubrange((4096 + copy * 8192)..<(4096 + copy * 8192 + 100), with: update) }
+    scene.image = image
+    let found = scene.found()
+    #expect(found.tokens == [] && found.faults.hasSuffix("they are damaged, or the file was cut"))
+  }
+
   @Test func file_ofZeros_isAnEmptyJournal() {
     let scene = JournalScene()
     scene.die(with: "s1")

@@ -34,7 +34,8 @@ final class JournalScene {
       request: HTTPRequest(
         method: .post, endpoint: endpoint("teardown"), headers: [Secret(Array("t: \(token)\0".utf8))],
         body: Secret(Array(body.utf8)), isUrgent: true, tokens: []),
-      addresses: Array("head-end:443:192.0.2.1\0".utf8), cookies: [secret("h\tFALSE\t/\tTRUE\t0\tlb\tserver-7\0")],
+      token: secret(token), addresses: Array("head-end:443:192.0.2.1\0".utf8),
+      cookies: [secret("h\tFALSE\t/\tTRUE\t0\tlb\tserver-7\0")],
       lifetime: lifetime, timeout: 1000, retries: 3)
   }
 
@@ -42,6 +43,15 @@ final class JournalScene {
   func die(with tokens: String...) {
     let journal = open()
     for token in tokens { _ = journal.keep(record(token), of: 7) }
+    journal.end()
+  }
+
+  /// As `die(with:)`, but the library writes only the first token with a whole record, and each of the others with a
+  /// update.
+  func die(with first: String, updated others: String...) {
+    let journal = open()
+    _ = journal.keep(record(first), of: 7)
+    for token in others { _ = journal.update(7, token: secret(token), lifetime: 120_000) }
     journal.end()
   }
 

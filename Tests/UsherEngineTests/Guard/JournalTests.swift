@@ -18,12 +18,14 @@ import Testing
     #expect(scene.found().tokens == ["t: s3"])
   }
 
-  /// The last slot of the page has two copies of a record. The journal reads, and decrypts, the older one last.
+  /// The last slot of the page has two copies of a record and two updates. The journal reads, and decrypts, the older
+  /// ones last.
   @Test(arguments: keys.indices) func journal_thatHasReadAllRecords_hasNoneInItsBuffer(index: Int) {
     let scene = JournalScene(key: Self.keys[index])
     let dead = scene.open()
     for playback in 1...UInt64(JournalFile.slotCount) {
       for token in ["s1", "s2"] { #expect(dead.keep(scene.record(token), of: playback)) }
+      for token in ["s3", "s4"] { #expect(dead.update(playback, token: secret(token), lifetime: 120_000)) }
     }
     dead.end()
     let journal = scene.open()
@@ -47,38 +49,37 @@ import Testing
     #expect(try LeftSession.request(record.record, insecure: false, sendsCookies: false)?.headers.count == 1)
   }
 
-  @Test(arguments: keys.indices) func record_renewed_hasTheNewTokenAndAllElse(index: Int) throws {
+  @Test(arguments: keys.indices) func record_updated_hasTheNewTokenAndAllElse(index: Int) throws {
     let scene = JournalScene(key: Self.keys[index])
     let journal = scene.open()
     #expect(journal.keep(scene.record("s1", lifetime: 1), of: 7))
-    for (last, next) in [("s1", "s2"), ("s2", "s3"), ("s3", "s4")] {
-      #expect(journal.renew(7, token: secret(next), after: secret(last), lifetime: 120_000))
+    for next in ["s2", "s3", "s4"] {
+      #expect(journal.update(7, token: secret(next), lifetime: 120_000))
     }
     journal.end()
     let next = scene.open()
     defer { next.end() }
-    let record = try #require(next.left.first, "the renewed record has its first lifetime, which is over")
+    let record = try #require(next.left.first, "the updated record has its first lifetime, which is over")
     let request = try #require(try LeftSession.request(record.record, insecure: false, sendsCookies: true))
     let lines = request.headers.map { $0.withBytes { String(decoding: $0.dropLast(), as: UTF8.self) } }
     #expect(lines == ["t: s4", "Cookie: lb=server-7"])
     #expect(request.body?.withBytes { Array($0) } == Array("{}".utf8))
   }
 
-  @Test func renewal_thatIsMoreThanANewToken_isRefused_andChangesNothing() {
+  @Test func update_thatIsMoreThanANewToken_isRefused_andChangesNothing() {
     let scene = JournalScene()
     let journal = scene.open()
-    #expect(!journal.renew(7, token: secret("s2"), after: secret("s1"), lifetime: 120_000), "there is no record")
+    #expect(!journal.update(7, token: secret("s2"), lifetime: 120_000), "there is no record")
     #expect(journal.keep(scene.record("s1"), of: 7))
     let before = scene.image
-    #expect(!journal.renew(7, token: secret("longer"), after: secret("s1"), lifetime: 120_000))
-    #expect(!journal.renew(7, token: secret("s3"), after: secret("s2"), lifetime: 120_000), "s2 is not in the record")
-    #expect(!journal.renew(8, token: secret("s2"), after: secret("s1"), lifetime: 120_000))
+    #expect(!journal.update(7, token: secret("longer"), lifetime: 120_000))
+    #expect(!journal.update(8, token: secret("s2"), lifetime: 120_000))
     #expect(scene.image == before)
     journal.clear(7)
-    #expect(!journal.renew(7, token: secret("s2"), after: secret("s1"), lifetime: 120_000), "the record was cleared")
+    #expect(!journal.update(7, token: secret("s2"), lifetime: 120_000), "the record was cleared")
     #expect(!scene.contains("t: s"))
     #expect(journal.keep(scene.record("s8"), of: 8))
-    #expect(journal.renew(8, token: secret("s9"), after: secret("s8"), lifetime: 120_000))
+    #expect(journal.update(8, token: secret("s9"), lifetime: 120_000))
     journal.end()
     #expect(scene.found().tokens == ["t: s9"])
   }
@@ -89,14 +90,51 @@ import Testing
     let scene = JournalScene()
     let journal = scene.open()
     for token in ["s1", "s2"] { #expect(journal.keep(scene.record(token), of: 7)) }
-    scene.whileTheDiskIsFull {
-      #expect(!journal.renew(7, token: secret("s3"), after: secret("s2"), lifetime: 120_000))
-    }
+    scene.whileTheDiskIsFull { #expect(!journal.keep(scene.record("s3"), of: 7)) }
     #expect(journal.takeFaults() == "the journal cannot be written: No space left on device")
     #expect(journal.keep(scene.record("s4"), of: 7))
     #expect(scene.contains("t: s2") && scene.contains("t: s4"))
     journal.end()
     #expect(scene.found().tokens == ["t: s4"])
+  }
+
+  /// As with records: the update after a failed one must not change the update before, because only that one may be
+  /// whole.
+  @Test func update_afterAWriteThatFailed_isWrittenToTheSameCopy() {
+    let scene = JournalScene()
+    let journal = scene.open()
+    #expect(journal.keep(scene.record("token-1"), of: 7))
+    for token in ["token-2", "token-3"] { #expect(journal.update(7, token: secret(token), lifetime: 120_000)) }
+    scene.whileTheDiskIsFull { #expect(!journal.update(7, token: secret("token-4"), lifetime: 120_000)) }
+    #expect(journal.takeFaults() == "the journal cannot be written: No space left on device")
+    #expect(journal.update(7, token: secret("token-5"), lifetime: 120_000))
+    #expect(scene.contains("token-3") && scene.contains("token-5"))
+    journal.end()
+    #expect(scene.found().tokens == ["t: token-5"])
+  }
+
+  /// A record whose write has failed is not in the file, so an update of it would give the file a token without its
+  /// record.
+  @Test func record_thatWasNotWritten_isNotUpdated() {
+    let scene = JournalScene()
+    let journal = scene.open()
+    #expect(journal.keep(scene.record("s1"), of: 7))
+    scene.whileTheDiskIsFull { #expect(!journal.keep(scene.record("s2"), of: 7)) }
+    #expect(!journal.update(7, token: secret("s3"), lifetime: 120_000))
+    journal.end()
+    #expect(scene.found().tokens == ["t: s1"])
+  }
+
+  @Test func update_ofATokenThatIsTooLong_isRefused() {
+    let scene = JournalScene()
+    let journal = scene.open()
+    for (size, fits) in [(4096 - 32 - 32, true), (4096 - 32 - 31, false)] {
+      let first = String(repeating: "a", count: size)
+      let next = String(repeating: "b", count: size)
+      #expect(journal.keep(scene.record(first), of: 7))
+      #expect(journal.update(7, token: secret(next), lifetime: 120_000) == fits)
+    }
+    journal.end()
   }
 
   @Test func recordOfALivingContext_isNotTouched_andEachContextHasItsPage() {
@@ -115,10 +153,10 @@ import Testing
 
   @Test func record_thatIsRemoved_isGoneAndItsPageIsFree() {
     let scene = JournalScene()
-    scene.die(with: "s1", "s2")
+    scene.die(with: "s1", updated: "s2", "s3")
     let journal = scene.open()
     for record in journal.left { journal.remove(record) }
-    #expect(journal.left.isEmpty && !scene.contains("t: s"))
+    #expect(journal.left.isEmpty && !scene.contains("t: s") && !scene.contains("s3"))
     journal.end()
     #expect(scene.found().tokens == [] && scene.found().faults == "")
   }
@@ -127,13 +165,14 @@ import Testing
     let scene = JournalScene(key: Self.keys[index])
     let journal = scene.open()
     for token in ["secret-1", "secret-2", "secret-3"] { #expect(journal.keep(scene.record(token), of: 7)) }
+    for token in ["secret-4", "secret-5"] { #expect(journal.update(7, token: secret(token), lifetime: 120_000)) }
     #expect(scene.contains("secret-") == (Self.keys[index] == nil))
     journal.clear(7)
     journal.clear(7)
     #expect(!scene.contains("secret-"))
-    #expect(journal.keep(scene.record("secret-4"), of: 8))
+    #expect(journal.keep(scene.record("secret-6"), of: 8))
     journal.end()
-    #expect(scene.found().tokens == ["t: secret-4"])
+    #expect(scene.found().tokens == ["t: secret-6"])
   }
 
   @Test func context_thatEndsWithoutSessions_leavesAFreePage() {

@@ -12,7 +12,8 @@ import Testing
       request: HTTPRequest(
         method: .post, endpoint: endpoint("teardown"), headers: [Secret(Array("\(header): \(token)\0".utf8))],
         body: Secret(Array(body.utf8)), isUrgent: true, tokens: []),
-      addresses: addresses.map { Array($0.utf8) + [0] }, cookies: [], lifetime: 40_000, timeout: 1000, retries: 3)
+      token: secret(token), addresses: addresses.map { Array($0.utf8) + [0] }, cookies: [], lifetime: 40_000,
+      timeout: 1000, retries: 3)
   }
 
   private func secret(_ text: String) -> Secret { Secret(Array(text.utf8)) }
@@ -29,116 +30,133 @@ import Testing
     #expect(memory.read(1) == nil)
   }
 
-  @Test func record_renewed_hasTheNewTokenAndAllElse() {
+  @Test func record_updated_hasTheNewTokenAndAllElse() {
     let memory = RecordMemory()
     #expect(memory.area.keep(record("s1", addresses: "h:443:192.0.2.1"), of: 7))
     let before = memory.read(0)?.fields
-    for (last, next) in [("s1", "s2"), ("s2", "s3"), ("s3", "s4")] {
-      #expect(memory.area.renew(7, token: secret(next), after: secret(last), lifetime: 50_000))
+    for next in ["s2", "s3", "s4"] {
+      #expect(memory.area.update(7, token: secret(next), lifetime: 50_000))
       #expect(memory.read(0)?.fields == before.map { $0.map { $0 == "2 t: s1" ? "2 t: \(next)" : $0 } })
     }
   }
 
-  /// A renewal computes the checksum without reading the record: wherever the token stands and however long it is, the
-  /// checksum is that of all bytes.
-  @Test func renewal_ofATokenOfAnyLength_hasTheChecksumOfAllBytes() throws {
+  /// An update computes its checksum from the token that it writes: whatever the length of the token, the checksum is
+  /// that of all bytes.
+  @Test func update_ofATokenOfAnyLength_hasTheChecksumOfAllBytes() throws {
     for size in 1...25 {
       for header in 1...8 {
         let memory = RecordMemory()
         let name = String(repeating: "h", count: header)
-        var last = String(repeating: "a", count: size)
-        #expect(memory.area.keep(record(last, header: name), of: 7))
+        #expect(memory.area.keep(record(String(repeating: "a", count: size), header: name), of: 7))
         for letter in ["b", "c", "d", "e"] {
           let next = String(repeating: letter, count: size)
-          #expect(memory.area.renew(7, token: secret(next), after: secret(last), lifetime: 50_000))
-          last = next
+          #expect(memory.area.update(7, token: secret(next), lifetime: 50_000))
           #expect(memory.read(0)?.fields.contains("2 \(name): \(next)") == true, "\(size) bytes, \(name)")
-          for start in [0, memory.copySize] {
-            let copy = UnsafeMutableRawBufferPointer(rebasing: memory.slot(0)[start..<(start + memory.copySize)])
-            let before = Array(copy)
-            let head = copy.load(as: usher_record_copy.self)
-            usher_record_seal(copy.baseAddress, head.sequence, head.length)
-            #expect(Array(copy) == before || head.sequence == 0, "\(size) bytes, \(name)")
-          }
         }
       }
     }
   }
 
-  @Test func record_renewed_hasTheNewEndOfTheLease() throws {
+  @Test func record_updated_hasTheNewEndOfTheLease() throws {
     let memory = RecordMemory()
     #expect(memory.area.keep(record("s1"), of: 7))
-    for (last, next, lifetime) in [("s1", "s2", 50_000), ("s2", "s3", 60_000), ("s3", "s4", 30_000)] {
+    for (next, lifetime) in [("s2", 50_000), ("s3", 60_000), ("s4", 30_000)] {
       let soonest = RecoveryRecord.end(of: Milliseconds(lifetime)).boot
-      #expect(memory.area.renew(7, token: secret(next), after: secret(last), lifetime: Milliseconds(lifetime)))
+      #expect(memory.area.update(7, token: secret(next), lifetime: Milliseconds(lifetime)))
       let latest = RecoveryRecord.end(of: Milliseconds(lifetime)).boot
       #expect((soonest...latest).contains(try #require(memory.leaseEnd(0))))
     }
   }
 
-  @Test func record_thatHasAnotherToken_isNotRenewed() {
-    let memory = RecordMemory()
-    #expect(!memory.area.renew(7, token: secret("s2"), after: secret("s1"), lifetime: 50_000))
+  /// An update is not possible if the token has another length, if it is too long for an update, or if it is not at the
+  /// end of the first header line.
+  @Test func record_thatAUpdateCannotDescribe_isNotUpdated() {
+    let memory = RecordMemory(copySize: 8192)
+    #expect(!memory.area.update(7, token: secret("s2"), lifetime: 50_000))
     #expect(memory.area.keep(record("s1"), of: 7))
-    for (last, next) in [("s0", "s2"), ("s1", "s22"), ("t: s1", "t: s2"), ("x: t: s1", "x: t: s2")] {
-      let isSame = last == "t: s1"
-      #expect(memory.area.renew(7, token: secret(next), after: secret(last), lifetime: 50_000) == isSame)
-      if isSame { #expect(memory.area.keep(record("s1"), of: 7)) }
-    }
+    for token in ["", "s", "s22"] { #expect(!memory.area.update(7, token: secret(token), lifetime: 50_000)) }
     #expect(memory.read(0)?.fields.contains("2 t: s1") == true)
+    let room = Int(USHER_RECORD_UPDATE_SIZE) - MemoryLayout<usher_record_copy>.size
+    for (size, fits) in [(room - 32, true), (room - 31, false)] {
+      #expect(memory.area.keep(record(String(repeating: "a", count: size)), of: 7))
+      let next = String(repeating: "b", count: size)
+      #expect(memory.area.update(7, token: secret(next), lifetime: 50_000) == fits)
+      #expect(memory.read(0)?.fields.contains("2 t: \(next)") == fits)
+    }
+    let elsewhere = RecoveryRecord(
+      request: HTTPRequest(
+        method: .post, endpoint: endpoint("teardown"), headers: [secret("s1: t\0")], body: secret("{}"), isUrgent: true,
+        tokens: []), token: secret("s1"), addresses: nil, cookies: [], lifetime: 40_000, timeout: 1000, retries: 3)
+    #expect(memory.area.keep(elsewhere, of: 7))
+    #expect(!memory.area.update(7, token: secret("s2"), lifetime: 50_000))
+    #expect(memory.read(0)?.fields.contains("2 s1: t") == true)
   }
 
-  @Test func renewal_writtenOnlyInPart_leavesTheOneBefore() {
+  @Test func update_writtenOnlyInPart_leavesTheOneBefore() {
+    let memory = RecordMemory()
+    let updates = memory.updates(0)
+    #expect(memory.area.keep(record("s1"), of: 7))
+    for (last, next) in [("s1", "s2"), ("s2", "s3"), ("s3", "s4")] {
+      let before = Array(updates)
+      #expect(memory.area.update(7, token: secret(next), lifetime: 60_000))
+      let after = Array(updates)
+      for cut in before.indices.filter({ before[$0] != after[$0] }).dropFirst() {
+        updates.copyBytes(from: after[..<cut] + before[cut...])
+        #expect(memory.read(0)?.fields.contains("2 t: \(last)") == true, "\(next) cut at byte \(cut)")
+      }
+      updates.copyBytes(from: after)
+      #expect(memory.read(0)?.fields.contains("2 t: \(next)") == true)
+    }
+  }
+
+  /// The record may be written again after any number of updates. If the host dies meanwhile, the reader finds the
+  /// record before, with its newest token.
+  @Test(arguments: 0...4) func record_writtenOnlyInPartAfterUpdates_leavesTheOneBefore(count: Int) {
     let memory = RecordMemory()
     let slot = memory.slot(0)
-    #expect(memory.area.keep(record("s1"), of: 7))
-    #expect(memory.area.renew(7, token: secret("s2"), after: secret("s1"), lifetime: 50_000))
-    let before = Array(slot)
-    #expect(memory.area.renew(7, token: secret("s3"), after: secret("s2"), lifetime: 60_000))
-    let after = Array(slot)
-    for cut in before.indices.filter({ before[$0] != after[$0] }).dropFirst() {
-      slot.copyBytes(from: after[..<cut] + before[cut...])
-      #expect(memory.read(0)?.fields.contains("2 t: s2") == true, "cut at byte \(cut)")
-    }
-  }
-
-  /// A hostile process writes wrong lengths into the copy that a renewal reads. The renewal does not change the next
-  /// slot.
-  @Test func renewal_afterAnyLengths_writesNothingBeyondTheCopy() {
-    for claim: UInt64 in [0, 8, 47, 64, 200, 488, 496, 1 << 32, .max] {
-      for offset in [16, 24 + 48 + 4, 24 + 48 + 8 + 32 + 4] {
-        let memory = RecordMemory()
-        #expect(memory.area.keep(record("s1"), of: 7))
-        let copy = UnsafeMutableRawBufferPointer(rebasing: memory.slot(0)[memory.copySize...])
-        withUnsafeBytes(of: claim) { copy[offset..<(offset + 4)].copyBytes(from: $0[..<4]) }
-        let other = Array(memory.slot(1))
-        _ = memory.area.renew(7, token: secret("s2"), after: secret("s1"), lifetime: 50_000)
-        #expect(Array(memory.slot(1)) == other, "\(claim) at \(offset)")
+    for round in 0..<3 {
+      #expect(memory.area.keep(record("\(round)0"), of: 7))
+      for number in 0..<count {
+        #expect(memory.area.update(7, token: secret("\(round)\(number + 1)"), lifetime: 60_000))
       }
+      let before = Array(slot)
+      #expect(memory.area.keep(record("new", addresses: "h:443:192.0.2.1"), of: 7))
+      let after = Array(slot)
+      for cut in before.indices.filter({ before[$0] != after[$0] }).dropFirst() {
+        slot.copyBytes(from: after[..<cut] + before[cut...])
+        #expect(memory.read(0)?.fields.contains("2 t: \(round)\(count)") == true, "cut at byte \(cut)")
+      }
+      slot.copyBytes(from: after)
+      #expect(memory.read(0)?.fields.contains("2 t: new") == true)
     }
   }
 
-  /// A later renewal writes only the token, the end of the lease and the head of the older copy. If another process has
-  /// changed any other byte of this copy, the reader refuses the copy and finds the earlier record.
-  @Test func renewal_ofACopyThatAnotherProcessChanged_leavesTheOneBefore() throws {
+  /// A hostile process writes an update that does not belong to the record or does not fit, with a right checksum.
+  @Test func update_withAnyNumbers_changesNothingBeyondTheRecord() {
     let memory = RecordMemory()
-    #expect(memory.area.keep(record("s1", addresses: "h:443:192.0.2.1"), of: 7))
-    #expect(memory.area.renew(7, token: secret("s2"), after: secret("s1"), lifetime: 50_000))
-    let older = UnsafeMutableRawBufferPointer(rebasing: memory.slot(0)[memory.copySize...])
-    let length = Int(older.load(fromByteOffset: 16, as: UInt64.self))
-    let lease = 24 + MemoryLayout<usher_record>.offset(of: \.expires_boot_ms)!
-    let token = try #require((24..<older.count).first { older[$0] == 0x73 && older[$0 + 1] == 0x31 })
-    let written = Set(lease..<(lease + 16)).union([token, token + 1])
-    for index in 24..<(24 + length) where !written.contains(index) {
-      let before = Array(memory.slot(0))
-      older[index] ^= 0x40
-      #expect(memory.area.renew(7, token: secret("s3"), after: secret("s2"), lifetime: 60_000))
-      let found = memory.read(0)?.fields.contains("2 t: s2")
-      // The renewal reads the word that has the token, so its checksum agrees with the other bytes of this word.
-      if index / 8 != token / 8 { #expect(found == true, "byte \(index)") }
-      memory.slot(0).copyBytes(from: before)
-      #expect(memory.area.renew(7, token: secret("s2"), after: secret("s3"), lifetime: 60_000))
-      memory.slot(0).copyBytes(from: before)
+    #expect(memory.area.keep(record("s1"), of: 7))
+    #expect(memory.area.update(7, token: secret("s2"), lifetime: 50_000))
+    let copy = UnsafeMutableRawBufferPointer(rebasing: memory.updates(0)[..<Int(USHER_RECORD_UPDATE_SIZE)])
+    let head = copy.load(as: usher_record_copy.self)
+    let good = copy.load(fromByteOffset: 24, as: usher_record_update.self)
+    let fixed = UInt32(MemoryLayout<usher_record>.size)
+    var wrong = [good, good, good, good, good, good, good]
+    wrong[0].record += 1
+    wrong[1].token_at = fixed - 1
+    wrong[2].token_at = 1000
+    wrong[3].token_at = .max
+    wrong[4].token_size = 9
+    wrong[5].token_size = .max
+    wrong[6].record = 0
+    for update in wrong {
+      copy.storeBytes(of: update, toByteOffset: 24, as: usher_record_update.self)
+      usher_record_seal(copy.baseAddress, head.sequence, head.length)
+      #expect(memory.read(0)?.fields.contains("2 t: s1") == true)
+    }
+    for length: UInt64 in [0, 8, 32, 1 << 32, .max] {
+      copy.storeBytes(of: length, toByteOffset: 16, as: UInt64.self)
+      if length <= 32 { usher_record_seal(copy.baseAddress, head.sequence, length) }
+      #expect(memory.read(0)?.fields.contains("2 t: s1") == true)
     }
   }
 
@@ -158,6 +176,19 @@ import Testing
     }
     slot.copyBytes(from: after)
     #expect(memory.read(0)?.fields.contains("2 t: s3") == true)
+  }
+
+  @Test func update_withAnyByteChanged_isNotRead() {
+    let memory = RecordMemory()
+    #expect(memory.area.keep(record("s1"), of: 7))
+    #expect(memory.area.update(7, token: secret("s2"), lifetime: 50_000))
+    let updates = memory.updates(0)
+    for index in updates.indices where updates[index] != 0 {
+      updates[index] ^= 0x40
+      #expect(memory.read(0)?.fields.contains("2 t: s1") == true, "byte \(index)")
+      updates[index] ^= 0x40
+    }
+    #expect(memory.read(0)?.fields.contains("2 t: s2") == true)
   }
 
   @Test func copy_withAnyByteChanged_isNotRead() {
@@ -200,46 +231,48 @@ import Testing
   @Test func clear_removesTheRecordAndItsBytes_andTheSlotIsUsedAgain() {
     let memory = RecordMemory()
     for token in ["s1", "s2"] { #expect(memory.area.keep(record(token), of: 7)) }
+    for token in ["s3", "s4"] { #expect(memory.area.update(7, token: secret(token), lifetime: 50_000)) }
     memory.area.clear(7)
     memory.area.clear(7)
     #expect(memory.read(0) == nil)
-    for start in [0, memory.copySize] {
-      #expect(memory.slot(0)[(start + 24)..<(start + memory.copySize)].allSatisfy { $0 == 0 })
-    }
+    #expect(isEmpty(memory))
     #expect(memory.area.keep(record("s9"), of: 8))
     #expect(memory.read(0)?.playback == 8)
     #expect(memory.area.count == 1)
+  }
+
+  /// Whether no copy of the first slot has a byte behind its head.
+  private func isEmpty(_ memory: RecordMemory) -> Bool {
+    let pairs = [(memory.slot(0), memory.copySize), (memory.updates(0), Int(USHER_RECORD_UPDATE_SIZE))]
+    return pairs.allSatisfy { pair, size in
+      [0, size].allSatisfy { pair[($0 + 24)..<($0 + size)].allSatisfy { $0 == 0 } }
+    }
   }
 
   /// `clear` also removes the end of an earlier, longer record from a copy. If a record does not fit, `keep` leaves no
   /// bytes of it.
   @Test func clear_afterRecordsOfOtherLengths_removesAllBytes() {
     let memory = RecordMemory()
-    let isEmpty = {
-      [0, memory.copySize].allSatisfy { start in
-        memory.slot(0)[(start + 24)..<(start + memory.copySize)].allSatisfy { $0 == 0 }
-      }
-    }
     for token in ["s1", "s2"] {
       #expect(memory.area.keep(record(token, body: String(repeating: "x", count: 99)), of: 7))
     }
+    #expect(memory.area.keep(record(String(repeating: "s", count: 40)), of: 7))
+    #expect(memory.area.update(7, token: secret(String(repeating: "t", count: 40)), lifetime: 50_000))
     #expect(memory.area.keep(record("s3"), of: 7))
-    #expect(memory.area.renew(7, token: secret("s4"), after: secret("s3"), lifetime: 50_000))
+    for token in ["s4", "s5"] { #expect(memory.area.update(7, token: secret(token), lifetime: 50_000)) }
     memory.area.clear(7)
-    #expect(isEmpty())
+    #expect(isEmpty(memory))
     #expect(!memory.area.keep(record("s5", body: String(repeating: "x", count: 512)), of: 7))
-    #expect(isEmpty())
+    #expect(isEmpty(memory))
   }
 
-  @Test func record_withOtherAddressesAmongRenewals_isKeptAsAWhole() {
+  @Test func record_withOtherAddressesAmongUpdates_isKeptAsAWhole() {
     let memory = RecordMemory()
     for (number, addresses) in [nil, "h:443:192.0.2.1", "h:443:192.0.2.22"].enumerated() {
-      var last = "s\(number)"
-      #expect(memory.area.keep(record(last, addresses: addresses), of: 7))
+      #expect(memory.area.keep(record("s\(number)", addresses: addresses), of: 7))
       for round in 0..<4 {
         let next = "\(number)\(round)"
-        #expect(memory.area.renew(7, token: secret(next), after: secret(last), lifetime: 50_000))
-        last = next
+        #expect(memory.area.update(7, token: secret(next), lifetime: 50_000))
         let fields = ["1 https://head-end/teardown", "2 t: \(next)", "3 {}"] + (addresses.map { ["4 \($0)"] } ?? [])
         #expect(memory.read(0)?.fields == fields)
       }

@@ -30,28 +30,41 @@ final class RecordMemory {
     return UnsafeMutableRawBufferPointer(rebasing: bytes[start..<(start + 2 * copySize)])
   }
 
+  /// The bytes of the two updates of one slot.
+  func updates(_ index: Int) -> UnsafeMutableRawBufferPointer {
+    var header = bytes.load(as: usher_record_header.self)
+    let size = 2 * Int(USHER_RECORD_UPDATE_SIZE)
+    let start = usher_record_updates(&header) + index * size
+    return UnsafeMutableRawBufferPointer(rebasing: bytes[start..<(start + size)])
+  }
+
+  /// Calls `body` with the newest record of a slot; nil: the slot has none.
+  private func withNewest<Result>(_ index: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
+    let room = copySize + Int(USHER_RECORD_UPDATE_SIZE)
+    let record = UnsafeMutableRawBufferPointer.allocate(byteCount: room, alignment: 8)
+    defer { record.deallocate() }
+    let length = usher_record_newest(
+      slot(index).baseAddress, copySize, updates(index).baseAddress, record.baseAddress)
+    return length > 0 ? body(UnsafeRawBufferPointer(rebasing: record[..<length])) : nil
+  }
+
   /// When the lease of the newest record of a slot ends, on CLOCK_BOOTTIME; nil: the slot has no record.
   func leaseEnd(_ index: Int) -> Int64? {
-    let record = UnsafeMutableRawBufferPointer.allocate(byteCount: copySize, alignment: 8)
-    defer { record.deallocate() }
-    let length = usher_record_newest(slot(index).baseAddress, copySize, record.baseAddress)
-    return length > 0 ? record.load(as: usher_record.self).expires_boot_ms : nil
+    withNewest(index) { $0.load(as: usher_record.self).expires_boot_ms }
   }
 
   /// Reads the newest record of a slot; nil: the slot has none.
   func read(_ index: Int) -> Found? {
-    let record = UnsafeMutableRawBufferPointer.allocate(byteCount: copySize, alignment: 8)
-    defer { record.deallocate() }
-    let length = usher_record_newest(slot(index).baseAddress, copySize, record.baseAddress)
-    guard length > 0 else { return nil }
-    let fixed = record.load(as: usher_record.self)
-    var found = Found(playback: fixed.playback, retries: fixed.retries)
-    var at = 0
-    var field = usher_record_field()
-    while let text = usher_record_next(record.baseAddress, length, &at, &field) {
-      let bytes = UnsafeBufferPointer(start: text, count: Int(field.length))
-      found.fields.append("\(field.kind) " + String(decoding: bytes, as: UTF8.self).replacing("\0", with: ""))
+    withNewest(index) { record in
+      let fixed = record.load(as: usher_record.self)
+      var found = Found(playback: fixed.playback, retries: fixed.retries)
+      var at = 0
+      var field = usher_record_field()
+      while let text = usher_record_next(record.baseAddress, record.count, &at, &field) {
+        let bytes = UnsafeBufferPointer(start: text, count: Int(field.length))
+        found.fields.append("\(field.kind) " + String(decoding: bytes, as: UTF8.self).replacing("\0", with: ""))
+      }
+      return found
     }
-    return found
   }
 }
