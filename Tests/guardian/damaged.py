@@ -148,8 +148,6 @@ class Area:
         else:  # a wrong header
             offset = dice.choice((8, 12, 16, 20, 28))
             struct.pack_into("<I", self.data, offset, dice.choice((0, 7, 2**31, 2**32 - 1)))
-            if dice.randrange(4) == 0:  # sizes whose sum is 4096 if it is counted with 64 bits
-                struct.pack_into("<III", self.data, 12, 0x80001800, 0x7FFFF800, 2**32 - 1)
         self.seal(index, sequence, length)
 
     def damage_update(self, index: int, dice: random.Random) -> None:
@@ -171,6 +169,10 @@ class Area:
                 data[start + COPY.size + UPDATE.size + dice.randrange(max(1, token_size))] = dice.randrange(256)
         UPDATE.pack_into(data, start + COPY.size, record, boot, wall, token_at % 2**32, token_size % 2**32)
         self.seal(index, sequence, length)
+
+    def overflow(self) -> None:
+        """Writes sizes into the header whose sum is 2**64 + 4096, so it is 4096 if it is counted with 64 bits."""
+        struct.pack_into("<III", self.data, 12, 0x80001800, 0x7FFFF800, 2**32 - 1)
 
     def run_guardian(self) -> int:
         """Starts the guardian with this memory, and ends the host at once. Returns how the guardian ended: 0, or a

@@ -335,6 +335,13 @@ def test_guardian_withDamagedRecords_endsWithoutHarm(killing: Killing) -> None:
         assert area.run_guardian() in (0, 2), f"{seed} {index}"
 
 
+def test_guardian_withSizesWhoseSumOverflows_refusesTheMemory(killing: Killing) -> None:
+    with killing.playing() as host:
+        area = Area.of_host(host.process.pid)
+    area.overflow()
+    assert area.run_guardian() == 2
+
+
 def test_guardian_readsAReplyWhoseFirstHeaderLineIsFolded_andTriesAgain(
     killing: Killing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
