@@ -105,12 +105,9 @@ package final class Journal: RecordKeeper {
   package func update(_ playback: PlaybackID, token: Secret, lifetime: Milliseconds) -> Bool {
     let length = usher_record_update_length(token.count)
     guard page != nil, length <= JournalFile.updateSize &- MemoryLayout<usher_journal_copy>.size,
-      let next = slots.nextUpdate(of: playback, tokenCount: token.count)
+      let next = slots.nextUpdate(of: playback, tokenCount: token.count, lifetime: lifetime)
     else { return false }
-    let end = RecoveryRecord.end(of: lifetime)
-    var update = usher_record_update(
-      record: next.record, expires_boot_ms: end.boot, expires_wall_ms: end.wall, token_at: next.tokenStart,
-      token_size: UInt32(truncatingIfNeeded: token.count))
+    var update = next.update
     usher_record_write_update(body.baseAddress, &update, token.address)
     let copy = JournalFile.firstUpdate &+ next.write.copy
     let isWritten = seal(copy, next.write.sequence, length, of: playback)

@@ -79,12 +79,10 @@ package final class RecordArea: RecordKeeper {
 
   package func update(_ playback: PlaybackID, token: Secret, lifetime: Milliseconds) -> Bool {
     let length = usher_record_update_length(token.count)
-    guard length <= Self.updateRoom, let next = slots.nextUpdate(of: playback, tokenCount: token.count)
+    guard length <= Self.updateRoom,
+      let next = slots.nextUpdate(of: playback, tokenCount: token.count, lifetime: lifetime)
     else { return false }
-    let end = RecoveryRecord.end(of: lifetime)
-    var update = usher_record_update(
-      record: next.record, expires_boot_ms: end.boot, expires_wall_ms: end.wall, token_at: next.tokenStart,
-      token_size: UInt32(truncatingIfNeeded: token.count))
+    var update = next.update
     let copy = updateCopy(next.write)
     longestUpdate = max(longestUpdate, length)
     usher_record_write_update(body(of: copy).baseAddress, &update, token.address)

@@ -1,3 +1,4 @@
+internal import CGuard
 internal import UsherCore
 
 /// Gives each playback that has a record a slot. A slot has room for two copies of the record, and for two updates of
@@ -66,15 +67,19 @@ struct RecordSlots {
     states[playback] = state
   }
 
-  /// Returns the next write of an update, the sequence of the record, and where the record has its token; nil if there
-  /// is no record, or if its token has not `count` bytes.
+  /// Returns the next write of an update, and the update, which makes the record valid for `lifetime` from now; nil if
+  /// there is no record, or if its token has not `count` bytes.
   mutating func nextUpdate(
-    of playback: PlaybackID, tokenCount count: Int
-  ) -> (write: Write, record: UInt64, tokenStart: UInt32)? {
+    of playback: PlaybackID, tokenCount count: Int, lifetime: Milliseconds
+  ) -> (write: Write, update: usher_record_update)? {
     guard var state = states[playback], count > 0, Int(state.token.count) == count else { return nil }
     state.last = Write(slot: state.last.slot, sequence: state.last.sequence &+ 1)
     states[playback] = state
-    return (state.last, state.record, state.token.start)
+    let end = RecoveryRecord.end(of: lifetime)
+    let update = usher_record_update(
+      record: state.record, expires_boot_ms: end.boot, expires_wall_ms: end.wall, token_at: state.token.start,
+      token_size: state.token.count)
+    return (state.last, update)
   }
 
   /// Called when the write of an update has failed, and may have damaged its copy. The next update is written to this
