@@ -38,10 +38,11 @@ bool records_read(const struct records *records, int64_t slot, struct record *ou
   uint64_t sequence;
   if (bytes == NULL) return false;
   const uint8_t *at = records->area + usher_record_offset(header, slot < 0 ? 0 : 1 + 2 * (size_t)slot);
-  const uint8_t *updates =
-      records->area + usher_record_updates(header) + 2 * (size_t)(slot < 0 ? 0 : slot) * USHER_RECORD_UPDATE_SIZE;
-  size_t length = slot < 0 ? usher_record_read(at, copy_size, bytes, &sequence)
-                           : usher_record_newest(at, copy_size, updates, bytes);
+  size_t length;
+  if (slot < 0) length = usher_record_read(at, copy_size, bytes, &sequence);
+  else
+    length = usher_record_newest(at, copy_size, records->area + usher_record_update_offset(header, (size_t)slot, 0),
+        records->area + usher_record_update_offset(header, (size_t)slot, 1), bytes);
   explicit_bzero(bytes + copy_size, USHER_RECORD_UPDATE_SIZE); /* here the reader has put the updates */
   /* The buffer has room for a copy and an update; keep only what the record needs. */
   uint8_t *kept = length >= sizeof out->fixed ? realloc(bytes, length) : NULL;

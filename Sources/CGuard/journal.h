@@ -14,10 +14,10 @@
  * written before.
  *
  * In clear (USHER_JOURNAL_CLEAR), a tag is a checksum. Otherwise the key of the page is HMAC-SHA256 of the host's key
- * over USHER_JOURNAL_PURPOSE and the page's salt; the records are encrypted with AES-256-GCM, whose nonce is half
- * the number of the copy (4 bytes) and the sequence (8 bytes). Each use of a page has a new salt, and each write of a
- * slot a new sequence, so no nonce is used twice with one key. No copy is valid in the place of another slot, and no
- * update in the place of a record.
+ * over USHER_JOURNAL_PURPOSE and the page's salt; the records are encrypted with AES-256-GCM, whose nonce is the number
+ * of the copy divided by 2 and rounded down (4 bytes), and the sequence (8 bytes). Each use of a page has a new salt,
+ * and each write of a slot a new sequence, so no nonce is used twice with one key. No copy is valid in the place of
+ * another slot, and no update in the place of a record.
  *
  * All numbers are in the byte order of the machine. Readers must treat the file as untrusted. */
 #ifndef USHER_CGUARD_JOURNAL_H
@@ -82,9 +82,9 @@ static inline uint64_t usher_journal_header_checksum(const usher_journal_header 
   return usher_record_checksum(0, header, offsetof(usher_journal_header, checksum));
 }
 
-/* The checksum of a record or update in clear; `pair` is half the number of the copy. The checksum covers the salt and
- * `pair` too, so a record of an earlier use of the page, or of another slot, is not valid. `length` is a multiple
- * of 8. */
+/* The checksum of a record or update in clear; `pair` is the number of the copy divided by 2 and rounded down. The
+ * checksum covers the salt and `pair` too, so a record of an earlier use of the page, or of another slot, is not valid.
+ * `length` is a multiple of 8. */
 static inline uint64_t usher_journal_checksum(
     const uint8_t *salt, uint32_t pair, uint64_t sequence, const void *bytes, uint64_t length) {
   return usher_record_checksum(usher_record_checksum(sequence, salt, 32) + pair, bytes, length);

@@ -9,11 +9,11 @@
  *   1. the header (usher_record_header),
  *   2. one copy with the settings of the context (usher_record_copy, fields USHER_FIELD_AUTHORITIES and following),
  *   3. `slot_count` slots of two copies each, for records: slot i has the copies 1 + 2 i and 2 + 2 i,
- *   4. for each slot two small copies, for updates.
- * A copy takes `copy_size` bytes, a small copy USHER_RECORD_UPDATE_SIZE. The small copies have a place of their own,
- * so that the updates of many sessions are in few pages of memory. The writer never changes the copy that has the
- * newest record, or the small copy that has its newest update; it changes the other one. So if the host dies while it
- * writes a copy, the checksum of this copy is wrong, and the other copy still has what was written before.
+ *   4. for each slot two small copies, for updates: first one of each slot, then the other one of each slot.
+ * A copy takes `copy_size` bytes, a small copy USHER_RECORD_UPDATE_SIZE. With this order of the small copies, the
+ * updates of many sessions are in few pages of memory. The writer never changes the copy that has the newest record, or
+ * the small copy that has its newest update; it changes the other one. So if the host dies while it writes a copy, the
+ * checksum of this copy is wrong, and the other copy still has what was written before.
  *
  * All numbers are in the byte order of the machine. Readers must treat the bytes as untrusted: usher_record_read()
  * checks the length and the checksum, and usher_record_next() never reads beyond the record. */
@@ -129,12 +129,13 @@ static inline size_t usher_record_padded(size_t length) { return (length + 7) & 
 static inline size_t usher_record_offset(const usher_record_header *area, size_t index) {
   return (size_t)area->header_size + index * area->copy_size;
 }
-/* Where the small copies begin: slot i has the small copies 2 i and 2 i + 1. */
-static inline size_t usher_record_updates(const usher_record_header *area) {
-  return usher_record_offset(area, 1 + 2 * (size_t)area->slot_count);
+/* Where small copy `which` (0 or 1) of slot `slot` begins. */
+static inline size_t usher_record_update_offset(const usher_record_header *area, size_t slot, size_t which) {
+  const size_t slot_count = area->slot_count;
+  return usher_record_offset(area, 1 + 2 * slot_count) + (which * slot_count + slot) * USHER_RECORD_UPDATE_SIZE;
 }
 static inline size_t usher_record_area_size(const usher_record_header *area) {
-  return usher_record_updates(area) + 2 * (size_t)area->slot_count * USHER_RECORD_UPDATE_SIZE;
+  return usher_record_update_offset(area, 0, 2);
 }
 
 static inline void usher_record_end(void *area) { ((usher_record_header *)area)->state = USHER_AREA_ENDED; }
@@ -256,10 +257,11 @@ static inline size_t usher_record_read(const void *copy, size_t copy_size, void 
   return (size_t)head.length;
 }
 
-/* Reads the newest valid record of a slot, as usher_record_read() does, and puts its newest valid update into it.
- * `copies` and `updates` are the two copies and the two small copies of the slot. `out` has room for `copy_size` +
- * USHER_RECORD_UPDATE_SIZE bytes. Returns 0 if the slot has no record. */
-static inline size_t usher_record_newest(const void *copies, size_t copy_size, const void *updates, void *out) {
+/* Reads the newest valid record of a slot, as usher_record_read() does, and puts its newest valid update into it. The
+ * slot has two copies, which begin at `copies`, and two small copies, `update_0` and `update_1`. `out` has room for
+ * `copy_size` + USHER_RECORD_UPDATE_SIZE bytes. Returns 0 if the slot has no record. */
+static inline size_t usher_record_newest(
+    const void *copies, size_t copy_size, const void *update_0, const void *update_1, void *out) {
   const uint8_t *other = (const uint8_t *)copies + copy_size;
   uint8_t *record = (uint8_t *)out, *update = record + copy_size;
   uint64_t number, second, last = 0;
@@ -268,9 +270,8 @@ static inline size_t usher_record_newest(const void *copies, size_t copy_size, c
   if (second > number) length = usher_record_read(other, copy_size, record, &number);
   if (length < sizeof(usher_record)) return 0;
   for (size_t index = 0; index < 2; index++) {
-    const uint8_t *copy = (const uint8_t *)updates + index * USHER_RECORD_UPDATE_SIZE;
     uint64_t sequence;
-    size_t size = usher_record_read(copy, USHER_RECORD_UPDATE_SIZE, update, &sequence);
+    size_t size = usher_record_read(index == 0 ? update_0 : update_1, USHER_RECORD_UPDATE_SIZE, update, &sequence);
     if (sequence > last && usher_record_apply(record, length, number, update, size)) last = sequence;
   }
   return length;

@@ -63,16 +63,19 @@ class Area:
             area = cls(bytearray(), bytearray(), header_size, copy_size, slot_count, os.fstat(file.fileno()).st_size)
             file.seek(0)
             area.data += file.read(header_size + COPIES * copy_size)
-            file.seek(area.updates_at)
-            area.updates += file.read(len(UPDATES) * UPDATE_SIZE)
+            for index in UPDATES:
+                file.seek(area.update_at(index))
+                area.updates += file.read(UPDATE_SIZE)
             return area
 
     def duplicate(self) -> Area:
         return replace(self, data=bytearray(self.data), updates=bytearray(self.updates))
 
-    @property
-    def updates_at(self) -> int:
-        return self.header_size + (1 + 2 * self.slot_count) * self.copy_size
+    def update_at(self, index: int) -> int:
+        """Returns where a small copy begins in the host's memory."""
+        slot, which = divmod(index - COPIES, 2)
+        copies = self.header_size + (1 + 2 * self.slot_count) * self.copy_size
+        return copies + (which * self.slot_count + slot) * UPDATE_SIZE
 
     def place(self, index: int) -> tuple[bytearray, int, int]:
         """Returns the bytes that have a copy, where it begins in them, and its size."""
@@ -183,7 +186,9 @@ class Area:
         try:
             os.ftruncate(area, self.size)
             os.pwrite(area, self.data, 0)
-            os.pwrite(area, self.updates, self.updates_at)
+            for index in UPDATES:
+                data, start, size = self.place(index)
+                os.pwrite(area, data[start : start + size], self.update_at(index))
             fcntl.fcntl(area, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
             before = guardians()
 

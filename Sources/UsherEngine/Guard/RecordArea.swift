@@ -6,8 +6,8 @@ package import UsherCore
 package final class RecordArea: RecordKeeper {
   private let memory: UnsafeMutableRawBufferPointer
   private let copySize: Int
-  /// Where the copies for updates begin in `memory`.
-  private let updates: Int
+  /// Where the first and the second copies for updates begin in `memory`.
+  private let updates: (Int, Int)
   private var slots: RecordSlots
   /// The length of the longest record so far. A short record overwrites only the beginning of a longer record in the
   /// same copy. So `clear` wipes `longest` bytes of each copy, not only the length of its last record.
@@ -41,7 +41,7 @@ package final class RecordArea: RecordKeeper {
     self.copySize = copySize
     slots = RecordSlots(count: slotCount)
     var header = Self.header(copySize, slotCount)
-    updates = usher_record_updates(&header)
+    updates = (usher_record_update_offset(&header, 0, 0), usher_record_update_offset(&header, 0, 1))
     header.process = platform_process_id()
     header.state = USHER_AREA_IN_USE
     header.made_at_ms = platform_wall_clock_ms()
@@ -130,7 +130,7 @@ package final class RecordArea: RecordKeeper {
 
   private func updateCopy(_ write: RecordSlots.Write) -> UnsafeMutableRawBufferPointer {
     let size = Int(USHER_RECORD_UPDATE_SIZE)
-    let start = updates &+ write.copy &* size
+    let start = (write.which == 0 ? updates.0 : updates.1) &+ write.slot &* size
     return UnsafeMutableRawBufferPointer(rebasing: memory[start..<(start &+ size)])
   }
 

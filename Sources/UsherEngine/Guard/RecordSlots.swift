@@ -9,8 +9,10 @@ struct RecordSlots {
     let slot: Int
     /// Counts the writes of the slot, of records and of updates.
     let sequence: UInt64
-    /// The number of the copy among all copies of records, or among all copies of updates.
-    var copy: Int { slot &* 2 &+ Int(sequence & 1) }
+    /// Which of the two copies of the slot the write changes: 0 or 1.
+    var which: Int { Int(sequence & 1) }
+    /// The number of the copy among the copies of all slots.
+    var copy: Int { slot &* 2 &+ which }
   }
 
   /// Where a record has its session token.

@@ -97,14 +97,18 @@ import Testing
     let updates = memory.updates(0)
     #expect(memory.area.keep(record("s1"), of: 7))
     for (last, next) in [("s1", "s2"), ("s2", "s3"), ("s3", "s4")] {
-      let before = Array(updates)
+      let before = updates.map { Array($0) }
       #expect(memory.area.update(7, token: secret(next), lifetime: 60_000))
-      let after = Array(updates)
-      for cut in before.indices.filter({ before[$0] != after[$0] }).dropFirst() {
-        updates.copyBytes(from: after[..<cut] + before[cut...])
-        #expect(memory.read(0)?.fields.contains("2 t: \(last)") == true, "\(next) cut at byte \(cut)")
+      let changed = updates.indices.filter { Array(updates[$0]) != before[$0] }
+      #expect(changed.count == 1)
+      for which in changed {
+        let after = Array(updates[which])
+        for cut in after.indices.filter({ before[which][$0] != after[$0] }).dropFirst() {
+          updates[which].copyBytes(from: after[..<cut] + before[which][cut...])
+          #expect(memory.read(0)?.fields.contains("2 t: \(last)") == true, "\(next) cut at byte \(cut)")
+        }
+        updates[which].copyBytes(from: after)
       }
-      updates.copyBytes(from: after)
       #expect(memory.read(0)?.fields.contains("2 t: \(next)") == true)
     }
   }
@@ -136,7 +140,7 @@ import Testing
     let memory = RecordMemory()
     #expect(memory.area.keep(record("s1"), of: 7))
     #expect(memory.area.update(7, token: secret("s2"), lifetime: 50_000))
-    let copy = UnsafeMutableRawBufferPointer(rebasing: memory.updates(0)[..<Int(USHER_RECORD_UPDATE_SIZE)])
+    let copy = memory.updates(0)[0]
     let head = copy.load(as: usher_record_copy.self)
     let good = copy.load(fromByteOffset: 24, as: usher_record_update.self)
     let fixed = UInt32(MemoryLayout<usher_record>.size)
@@ -182,11 +186,12 @@ import Testing
     let memory = RecordMemory()
     #expect(memory.area.keep(record("s1"), of: 7))
     #expect(memory.area.update(7, token: secret("s2"), lifetime: 50_000))
-    let updates = memory.updates(0)
-    for index in updates.indices where updates[index] != 0 {
-      updates[index] ^= 0x40
-      #expect(memory.read(0)?.fields.contains("2 t: s1") == true, "byte \(index)")
-      updates[index] ^= 0x40
+    for update in memory.updates(0) {
+      for index in update.indices where update[index] != 0 {
+        update[index] ^= 0x40
+        #expect(memory.read(0)?.fields.contains("2 t: s1") == true, "byte \(index)")
+        update[index] ^= 0x40
+      }
     }
     #expect(memory.read(0)?.fields.contains("2 t: s2") == true)
   }
@@ -243,10 +248,10 @@ import Testing
 
   /// Whether no copy of the first slot has a byte behind its head.
   private func isEmpty(_ memory: RecordMemory) -> Bool {
-    let pairs = [(memory.slot(0), memory.copySize), (memory.updates(0), Int(USHER_RECORD_UPDATE_SIZE))]
-    return pairs.allSatisfy { pair, size in
-      [0, size].allSatisfy { pair[($0 + 24)..<($0 + size)].allSatisfy { $0 == 0 } }
-    }
+    let slot = memory.slot(0)
+    let records = [slot[..<memory.copySize], slot[memory.copySize...]].map(
+      UnsafeMutableRawBufferPointer.init(rebasing:))
+    return (records + memory.updates(0)).allSatisfy { $0[24...].allSatisfy { $0 == 0 } }
   }
 
   /// `clear` also removes the end of an earlier, longer record from a copy. If a record does not fit, `keep` leaves no

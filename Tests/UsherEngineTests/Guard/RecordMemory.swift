@@ -31,11 +31,12 @@ final class RecordMemory {
   }
 
   /// The bytes of the two updates of one slot.
-  func updates(_ index: Int) -> UnsafeMutableRawBufferPointer {
+  func updates(_ index: Int) -> [UnsafeMutableRawBufferPointer] {
     var header = bytes.load(as: usher_record_header.self)
-    let size = 2 * Int(USHER_RECORD_UPDATE_SIZE)
-    let start = usher_record_updates(&header) + index * size
-    return UnsafeMutableRawBufferPointer(rebasing: bytes[start..<(start + size)])
+    return [0, 1].map { which in
+      let start = usher_record_update_offset(&header, index, which)
+      return UnsafeMutableRawBufferPointer(rebasing: bytes[start..<(start + Int(USHER_RECORD_UPDATE_SIZE))])
+    }
   }
 
   /// Calls `body` with the newest record of a slot; nil: the slot has none.
@@ -43,8 +44,9 @@ final class RecordMemory {
     let room = copySize + Int(USHER_RECORD_UPDATE_SIZE)
     let record = UnsafeMutableRawBufferPointer.allocate(byteCount: room, alignment: 8)
     defer { record.deallocate() }
+    let updates = updates(index)
     let length = usher_record_newest(
-      slot(index).baseAddress, copySize, updates(index).baseAddress, record.baseAddress)
+      slot(index).baseAddress, copySize, updates[0].baseAddress, updates[1].baseAddress, record.baseAddress)
     return length > 0 ? body(UnsafeRawBufferPointer(rebasing: record[..<length])) : nil
   }
 
