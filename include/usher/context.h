@@ -97,9 +97,9 @@ typedef struct usher_context_options {
   uint32_t connect_timeout_ms;
   /** Time limit for a whole request, ms. Default 10000. */
   uint32_t http_timeout_ms;
-  /** Largest reply body that the library accepts, bytes. Default 1 MiB. For a JSON text of more than 4 KiB, the library
-      uses at most four times the size of the text plus 64 KiB of memory (for a Clear Key licence: plus 4 MiB). It
-      refuses a text that needs more. A shorter text may need 1.3 MB. */
+  /** Largest reply body that the library accepts, bytes after decoding. Default 1 MiB. For a JSON text of more than
+      4 KiB, the library uses at most four times the size of the text plus 64 KiB of memory (for a Clear Key licence:
+      plus 4 MiB). It refuses a text that needs more, with USHER_E_PROTOCOL. A shorter text may need 1.3 MB. */
   uint32_t max_response_bytes;
   /** How many requests to one origin (scheme, host and port) may be in flight. Further requests wait in a queue,
       keep-alives first. Default: 16 to an origin that replies within a few milliseconds, up to 512 to an origin that

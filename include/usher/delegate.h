@@ -148,11 +148,12 @@ typedef struct usher_ssp_options {
       random share of at most this value, and sends all keep-alives of the playback early by that share of the period.
       Default 50 (5 %); USHER_OFF: not early. At most 500. */
   uint32_t jitter_permille;
-  /** How long the library retries a keep-alive that failed in transport, with 5xx or with 429. The time counts from the
-      last keep-alive that the server answered: one period, plus this many thousandths of a period. Default 1000: two
-      periods, which the library assumes to be the length of the session's lease. The library may make one or two more
-      attempts within a second after this time, because the server's lease ends a moment later. At most 1000; USHER_OFF:
-      no retry. */
+  /** How long the library retries a keep-alive after a temporary failure: no reply, an unreadable or too large reply, a
+      redirect, 429, 5xx, or a failed callback of the host. The library retries until one period and this many
+      thousandths of a second period have passed since the last keep-alive that the server answered. Default 1000: until
+      two periods have passed, because the library assumes that the server's lease of a session has this length. The
+      library may make one or two more attempts within a second after this time, because the server's lease ends a
+      moment later. At most 1000; USHER_OFF: no retry. */
   uint32_t retry_permille;
   /** After this many periods without an answered keep-alive the session fails, and the library sends no more
       keep-alives. Default 10; USHER_OFF: no limit. */
@@ -165,8 +166,8 @@ typedef struct usher_ssp_options {
   int32_t resetup_on_extra_license;
   /** USHER_WIRE_...: form of Widevine licence requests. The library reads a reply in either form. Default AUTO. */
   int32_t wire_format;
-  /** How many times the library retries a teardown that failed in transport, with 5xx or with 429 (after 0.5 s, 1 s, 2
-      s ...). Default 3; USHER_OFF: never. A set-up that waits for this teardown starts after
+  /** How many times the library retries a teardown after a temporary failure, which `retry_permille` defines (after
+      0.5 s, 1 s, 2 s ...). Default 3; USHER_OFF: never. A set-up that waits for this teardown starts after
       `teardown_timeout_ms` at the latest, even if the teardown still has retries left. */
   uint32_t teardown_retries;
   /** How long a playback without a content token waits for usher_playback_set_content_token(), if the delegate has no

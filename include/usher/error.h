@@ -56,8 +56,9 @@ extern "C" {
 /** The reply cannot be understood: it is not JSON, or a field is missing or has the wrong type. From usher_read_mp4()
     and usher_clearkey_keys(): the file or the licence is malformed. */
 #define USHER_E_PROTOCOL (-25)
-/** The reply is larger than `max_response_bytes`. From functions of content.h and clearkey.h: the buffer is too small,
-    or the file has too many boxes. */
+/** The body of the reply is larger than `max_response_bytes`, or the bytes around it (header lines, sizes of chunks,
+    trailers) are too many. From functions of content.h and clearkey.h: the buffer is too small, or the file has too
+    many boxes. */
 #define USHER_E_TOO_LARGE (-26)
 /** The playback has no content token: the host set none, and the token callback did not answer with a token in time
     (5022 in the SDKs). */

@@ -109,7 +109,8 @@ func startRequest(
   }
 }
 
-/// Starts the request. This is a separate function, because the compiler copies `startRequest` for each of its callers.
+/// Starts the request. The compiler makes a copy of `startRequest` for each of its callers. This part is a function of
+/// its own, so that the library has it only once.
 @inline(never)
 private func begin(
   _ start: RequestStart, _ playback: OpaquePointer?, _ tag: UInt64, _ fn: @escaping usher_license_fn,

@@ -104,7 +104,7 @@ extension PlaybackMachine {
     } else {
       let license = licenses.remove(at: index)
       // If the host no longer waits for the request and the request did not carry the newest token, the refusal says
-      // nothing about the session. So the machine treats the refusal as a time-out.
+      // nothing about the session, as if no reply had come. So the machine treats the refusal as a time-out.
       actions = denied(license, isStale && !mayAsk ? WireFailure(.timeout) : failure, origin, now: now)
     }
     actions += perform(session.licenseReplied(now: now), now: now)

@@ -3,8 +3,8 @@
 /// Replies do not always arrive in the order in which the server issued their tokens. So each token has a depth: the
 /// token of set-up has depth 1, and the token in a reply is one deeper than the token in its request. A deeper token is
 /// always newer. This is true for a server that accepts only its newest token. It is also true for a server that
-/// accepts the newest token and the token before it. Both kinds of server never issue a token that is less deep than an
-/// earlier one, and issue at most two tokens of the same depth. Of two tokens of the same depth the library uses the
+/// accepts the newest token and the token before it. No token of these servers is less deep than a token that they
+/// issued earlier, and at most two tokens have the same depth. Of two tokens of the same depth the library uses the
 /// one that arrived last. It keeps the other one, in case the server refuses the token in use.
 struct NewestToken {
   private(set) var secret: Secret?

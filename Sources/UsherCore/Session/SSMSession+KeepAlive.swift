@@ -102,8 +102,8 @@ extension SSMSession {
   /// sent. If the reply to the renewal had a new token, the caller has already stored the token.
   package mutating func renewalEnded(_ failure: WireFailure?, origin: Origin, now: Milliseconds) -> [Action] {
     if let failure {
-      // In two cases the beat does not wait for this renewal: the CDM renews the licence, or there is an outage. In
-      // these cases too, the session fails if the server refused the renewal for good.
+      // If the CDM renews the licence, or if there is an outage, the beat does not wait for this renewal. But the
+      // session fails here, too, if the server refused the renewal for good.
       if isActive, mode == .cdm || (mode == .enforced && isInOutage), !failure.isTransient {
         return beatRefused(failure, origin: origin, operation: .renewal)
       }

@@ -9,12 +9,12 @@ extension SSMSession {
   /// Returns when to retry a keep-alive that was sent at `sentAt` and failed at `now`; nil if the time for retries is
   /// over.
   ///
-  /// The pauses double. The first is one second, or an eighth of the period if that is shorter. No pause is longer than
-  /// a quarter of the lease that is left, so the pauses become shorter towards the end of the lease. The shortest pause
-  /// is half of the first one, but at most half a second. If the server asks for a longer pause (`Retry-After`), the
-  /// session uses that pause; if that pause would end after the lease, the session sends the last retry when the lease
-  /// ends. The session sends retries until shortly after the instant at which it assumes the lease to end. At the
-  /// server the lease ends a moment later, because the server starts the lease when it has read the last keep-alive.
+  /// The pauses double. The first is one second, or an eighth of the period if that is shorter. A pause is at most a
+  /// quarter of the lease that is left, so the pauses become shorter towards the end of the lease. But a pause is at
+  /// least half of the first one, or 0.3 s after a time-out if that is shorter. If the server asks for a longer pause
+  /// (`Retry-After`), the session uses that pause; if that pause would end after the lease, the session sends the last
+  /// retry when the lease ends. The last retry may begin a moment after the session's own end of the lease, because the
+  /// server starts the lease only when it has read the last keep-alive, so its lease ends later.
   ///
   /// In the last second of the lease, a session does not pause after an attempt that got no reply in time: the next
   /// attempt follows at once. But from the beginning of one attempt to the beginning of the next, at least 0.3 s pass
@@ -31,8 +31,8 @@ extension SSMSession {
     let start = failure.httpStatus > 0 ? now : sentAt
     let pause = attempt < 16 ? first << UInt64(attempt) : schedule.period
     guard !isInOutage else {
-      // The lease is over. The session now retries the last keep-alive that became due, and the pauses between the
-      // retries do not become shorter.
+      // The time for retries of the earlier keep-alive is over. The session now retries the last keep-alive that became
+      // due, and the pauses between the retries do not become shorter.
       let at = max(start.adding(pause), now.adding(asked))
       guard at <= schedule.due.adding(schedule.period.permille(policy.retry)) else { return nil }
       return max(at, now.adding(min(first, Self.leastTimeout)))
@@ -42,6 +42,7 @@ extension SSMSession {
     guard now < end.adding(least) else { return nil }
     let shortest = min(least, Self.leastTimeout)
     let denser = start.adding(min(pause, max(end.since(now) / 4, failure.status == .timeout ? shortest : least)))
+    // Before the last second of the lease, a retry also waits `shortest` from now.
     let soonest = max(now, start.adding(shortest), min(now.adding(shortest), end.since(Self.lastTime)))
     return max(soonest, min(max(denser, now.adding(asked)), max(end, now.adding(least))))
   }
@@ -60,8 +61,8 @@ extension SSMSession {
   ///
   /// If the network loses a packet of the reply, TCP sends the packet again, so the reply may still arrive. A retry
   /// instead would make the server issue another token. If that second reply were lost too, the server might no longer
-  /// accept the token that the library has. If an earlier reply may have been lost already, a retry would probably
-  /// fail; then the time-out ends shortly after the lease.
+  /// accept the token that the library has. If an earlier reply may have been lost already, the server would probably
+  /// refuse a retry; so in this case the attempt may last until shortly after the end of the lease.
   package func longestKeepAliveTimeout(now: Milliseconds) -> Milliseconds {
     guard policy.keepAliveTimeout == nil, let schedule, !isInOutage else { return 0 }
     let left = schedule.retriesEnd(permille: policy.retry).since(now)

@@ -64,7 +64,8 @@ package struct WireFailure: Sendable {
   }
 
   /// Whether a retry may help: the reply was missing or unusable (a redirect, too large, unreadable), the status was
-  /// 429, 5xx or unknown, or a callback of the host failed. A service code in a reply with any other status is final.
+  /// 429, 5xx or unknown, or a callback of the host failed. If a reply has a service code, only the statuses 429 and
+  /// 5xx are transient.
   package var isTransient: Bool {
     if serviceCode != 0 { return httpStatus >= 500 || httpStatus == 429 }
     switch status {

@@ -175,8 +175,8 @@ package final class Engine {
   func submitUnlessEnded(_ command: @escaping () -> Void) -> Bool { submit(if: { true }, command) }
 
   /// Lets the I/O thread run a request of the host for a playback. Any thread may call this.
-  /// - Returns: false if the host has asked to close the playback; then the request does not run, because the host gets
-  ///   no further callback of this playback except PLAYBACK_CLOSED.
+  /// - Returns: false if the host has asked to close the playback; then the request does not run. After that
+  ///   the host learns only how its earlier requests and the session ended, and last PLAYBACK_CLOSED.
   @inline(never)
   func submit(for playback: PlaybackShared, _ command: @escaping () -> Void) -> Bool {
     submit(if: { isOpen(playback) }, command)
@@ -286,6 +286,9 @@ package final class Engine {
       }
     }
   }
+
+  /// Handles a request that the transport has finished.
+  func handle(_ finished: FinishedTransfer) { handle(requests.ended(finished)) }
 
   /// Passes a reply to the owner of its request; does nothing for nil.
   func handle(_ reply: RequestDispatcher.Reply?) {

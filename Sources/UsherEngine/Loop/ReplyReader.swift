@@ -36,7 +36,7 @@ final class ReplyReader {
     while true {
       let finished = transport.takeFinished()
       if finished.isEmpty { return }
-      for one in finished { engine.handle(engine.requests.ended(one)) }
+      for one in finished { engine.handle(one) }
       guard left > 0, transport.longCount < left else { continue }
       left -= 1
       longHandled &+= 1

@@ -54,8 +54,8 @@ extension Engine {
     switch entry.machine.isClosing ? .unneeded : mappedToken(entry, contentID) {
     case .known(let found):
       let known = entry.machine.knownToken
-      // If the playback has neither a token nor a content identifier, the content of this request becomes the
-      // playback's content. `setContent` does nothing if the playback has a content identifier.
+      // If the playback has no token, the content of this request becomes the playback's content. If the playback has
+      // a content identifier already, `setContent` does not change it.
       if known == nil { playbacks.setContent(contentID, of: entry) }
       // If the token callback replaced the item's token, the callback's token is newer than the token in the map.
       token = contentID == entry.contentID ? known ?? found : found

@@ -1,8 +1,8 @@
 internal import UsherCore
 
 /// Limits the requests in flight, for each origin and in total, and queues the others, urgent ones first. A request in
-/// flight holds a permit of its origin. A request that stalls loses its permit and keeps its connection; so a server
-/// that hangs does not delay keep-alives.
+/// flight holds a permit of its origin. A request that stalls keeps its connection, but loses its permit, so that
+/// another request can start. So requests that stall do not make keep-alives wait for a permit.
 ///
 /// All requests in flight, with and without a permit, have at most `connectionsMax` connections. An origin cannot take
 /// all of them: it gets another connection only while it has few connections in comparison with the free ones. For a

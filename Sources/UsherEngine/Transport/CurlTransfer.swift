@@ -273,9 +273,9 @@ final class CurlTransfer {
     return socket
   }
 
-  /// Called by libcurl with each part of the decoded body; in libcurl 7.84 to 8.0 also with header lines, until libcurl
-  /// has stored one. Returns false to stop the transfer, if the body exceeds `max_response_bytes` or the first header
-  /// line begins with a blank.
+  /// Called by libcurl with each part of the decoded body. libcurl 7.84 to 8.0 also calls it with header lines, until
+  /// libcurl has stored the first header line. Returns false to stop the transfer, if the body exceeds
+  /// `max_response_bytes` or the first header line begins with a blank.
   func takeBody(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
     if headers.pointee.first_line != CURL_SHIM_LINE_STORED {
       return curl_shim_may_store(headers, bytes.baseAddress, bytes.count) != 0

@@ -340,8 +340,8 @@ final class CurlTransport: Transport {
       collect()
       if round.sockets.isEmpty { quietAt = round.now }
       // If the time of this part is over, the transport makes another round only if epoll may have more ready sockets.
-      // In such a round it gives no turn to the sockets of fast servers, but it still finds bytes that no request asked
-      // for; see `ready`.
+      // In such a round it calls libcurl only for the sockets of slow servers. For the other sockets it still finds
+      // bytes that no request asked for; see `ready`.
       let mayHaveMore = round.isFull || (!sweep.isPartOver && (isExhaustive || poller.hasFired))
       hasMore = !round.sockets.isEmpty && mayHaveMore
       until = 0

@@ -45,9 +45,10 @@ class ContextOptions(TypedDict, total=False):
     connect_timeout_ms: Time limit for connecting to a server, ms. If it passes, the request fails with
         UsherTimeoutError. Default 5000.
     http_timeout_ms: Time limit for a whole request, ms. Default 10000.
-    max_response_bytes: Largest reply body that the library accepts, bytes. Default 1 MiB. For a JSON text of more than
-        4 KiB, the library uses at most four times the size of the text plus 64 KiB of memory (for a Clear Key licence:
-        plus 4 MiB). It refuses a text that needs more. A shorter text may need 1.3 MB.
+    max_response_bytes: Largest reply body that the library accepts, bytes after decoding. Default 1 MiB. For a JSON
+        text of more than 4 KiB, the library uses at most four times the size of the text plus 64 KiB of memory (for a
+        Clear Key licence: plus 4 MiB). It refuses a text that needs more, with ProtocolError. A shorter text may need
+        1.3 MB.
     requests_per_origin_max: How many requests to one origin (scheme, host and port) may be in flight. Further requests
         wait in a queue, keep-alives first. Default: 16 to an origin that replies within a few milliseconds, up to 512
         to an origin that takes longer.
@@ -190,11 +191,12 @@ class SSPOptions(TypedDict, total=False):
     jitter_permille: How early the library may send keep-alives, in thousandths of the period. For each playback the
         library chooses a random share of at most this value, and sends all keep-alives of the playback early by that
         share of the period. Default 50 (5 %); OFF: not early. At most 500.
-    retry_permille: How long the library retries a keep-alive that failed in transport, with 5xx or with 429. The time
-        counts from the last keep-alive that the server answered: one period, plus this many thousandths of a period.
-        Default 1000: two periods, which the library assumes to be the length of the session's lease. The library may
-        make one or two more attempts within a second after this time, because the server's lease ends a moment later.
-        At most 1000; OFF: no retry.
+    retry_permille: How long the library retries a keep-alive after a temporary failure: no reply, an unreadable or too
+        large reply, a redirect, 429, 5xx, or a failed callback of the host. The library retries until one period and
+        this many thousandths of a second period have passed since the last keep-alive that the server answered. Default
+        1000: until two periods have passed, because the library assumes that the server's lease of a session has this
+        length. The library may make one or two more attempts within a second after this time, because the server's
+        lease ends a moment later. At most 1000; OFF: no retry.
     keep_alive_failures_max: After this many periods without an answered keep-alive the session fails, and the library
         sends no more keep-alives. Default 10; OFF: no limit.
     keep_alive: ``KeepAlive``: what keeps the session alive. Default AUTO: the first licence reply decides.
@@ -203,8 +205,8 @@ class SSPOptions(TypedDict, total=False):
         with the new token; without a token callback, it keeps the session.
     wire_format: ``WireFormat``: form of Widevine licence requests. The library reads a reply in either form. Default
         AUTO.
-    teardown_retries: How many times the library retries a teardown that failed in transport, with 5xx or with 429
-        (after 0.5 s, 1 s, 2 s ...). Default 3; OFF: never. A set-up that waits for this teardown starts after
+    teardown_retries: How many times the library retries a teardown after a temporary failure, which `retry_permille`
+        defines (after 0.5 s, 1 s, 2 s ...). Default 3; OFF: never. A set-up that waits for this teardown starts after
         `teardown_timeout_ms` at the latest, even if the teardown still has retries left.
     token_wait_ms: How long a playback without a content token waits for Playback.set_content_token(), if the delegate
         has no token callback, ms. Default 5000; OFF: it does not wait.

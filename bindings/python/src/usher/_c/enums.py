@@ -65,8 +65,9 @@ class Status(OpenIntEnum):
     """The reply cannot be understood: it is not JSON, or a field is missing or has the wrong type. From read_mp4() and
     License.clear_keys(): the file or the licence is malformed."""
     TOO_LARGE = -26
-    """The reply is larger than `max_response_bytes`. From the functions that read content and Clear Key licences: the
-    buffer is too small, or the file has too many boxes."""
+    """The body of the reply is larger than `max_response_bytes`, or the bytes around it (header lines, sizes of chunks,
+    trailers) are too many. From the functions that read content and Clear Key licences: the buffer is too small, or the
+    file has too many boxes."""
     NO_TOKEN = -27
     """The playback has no content token: the host set none, and the token callback did not answer with a token in time
     (5022 in the SDKs)."""
