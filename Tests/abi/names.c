@@ -39,7 +39,7 @@ static void word(const char *macro, const char *name) {
   tell(name && *name && strcmp(name, "unknown") != 0, macro, name);
 }
 
-/* INIT sets struct_size; C sets all other fields to zero. */
+/* Checks what a macro ..._INIT sets: struct_size must be the size of the structure. */
 static void init(const char *macro, size_t struct_size, size_t size) {
   tell(struct_size == size, macro, "struct_size is not the structure's size");
 }

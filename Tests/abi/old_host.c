@@ -45,7 +45,8 @@ static void on_notice(const usher_notice *notice, void *user_data) {
 }
 static void on_destroy(void *user_data) { ((struct seen *)user_data)->closed++; }
 
-/* Refuses options that have a value where only a later release has a field. */
+/* Passes options that have more fields than the library knows. The library must accept them if all unknown fields are
+   0, and refuse them if an unknown field has a value. */
 static void refuse_unknown_fields(usher_context *context, const char *url) {
   struct {
     usher_default_options known;

@@ -56,7 +56,9 @@ static int is_clean(int descriptors_before, int threads_before) {
   return good;
 }
 
-/* Chooses the calls that fail in one walk: the first calls, and then calls at equal distances. */
+/* Chooses the call that fails in run number `index` of a walk. A walk makes `seen` calls, and has at most `most` runs.
+   In the first half of the runs the first calls fail, in order; in the other runs, calls at equal distances among the
+   rest. @return the number of the call; the first call has the number 1. */
 static int chosen(int index, int most, int seen) {
   int first = (most + 1) / 2;
   if (seen <= most || index < first) return index + 1;
@@ -310,8 +312,9 @@ static usher_context *patient_context(void) {
   return context;
 }
 
-/* The system refuses to set the timers that tell the I/O thread of a suspend and that start the watchdog. Heartbeats go
-   on, because the I/O thread waits for them with the time-out of epoll, and the library sets the timers again. */
+/* The system refuses to set two timers: the one that tells the I/O thread that the machine slept, and the one that
+   starts the watchdog. Heartbeats go on, because the I/O thread waits for them with the time-out of epoll. The library
+   tries to set the timers again. */
 static void timer_is_not_set(void) {
   usher_context *context = patient_context();
   usher_playback *playback;

@@ -6,7 +6,7 @@
  */
 #include "stage.h"
 
-/* 1 to 6 are the hooks, with their numbers from the header. */
+/* The kinds 1 to 6 are the hooks: each has the number USHER_HOOK_... from the header. */
 enum kind {
   BUILTIN_CERTIFICATE = USHER_HOOK_LICENSE + 1,
   CUSTOMER_LICENSE,

@@ -42,8 +42,8 @@ static void cross_free(void) {
   nothing_held("contexts that free each other");
 }
 
-/* A callback frees another context, in pumped mode, that no thread pumps. The call returns at once, even if the
-   teardown takes long. */
+/* A callback frees another context, which is in pumped mode and which no thread pumps. usher_context_free() returns at
+   once, even if the teardown takes long. */
 static usher_context *idle_one;
 static int idle_destroyed, freed_ms = -1;
 

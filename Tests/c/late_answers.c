@@ -37,8 +37,8 @@ enum kind {
 static const char *const kind_names[] = {"content identifier", "certificate", "headers", "licence URL", "licence body",
     "token", "SPC", "server", "payload", "customer's licence", "customer's heartbeat", "customer's teardown",
     "token URL", "built-in", "licence"};
-/* @return whether the library accepts an answer after the close: in customer SSM, since the host may have set up a
-   session. */
+/* @return whether the library accepts an answer after the close. It does so for the questions of customer SSM, because
+   the host may have set up a session that the library must tear down. */
 static int stays_open(enum kind kind) {
   return kind == CUSTOMER_LICENSE || kind == CUSTOMER_HEARTBEAT || kind == CUSTOMER_TEARDOWN;
 }

@@ -335,8 +335,8 @@ class Runner:
             return f"{why}; {last}{self.stacks(child.pid)}"
 
     def under(self, program: Program) -> list[str]:
-        """Returns the command of `--under`, which runs the program; if it is valgrind, adds the suppressions of this
-        program."""
+        """Returns the command of `--under`, which runs the program. If this command is valgrind, adds the
+        suppressions of the program."""
         under = shlex.split(self.arguments.under)
         if program.suppressed and under and Path(under[0]).name == "valgrind":
             under.append(f"--suppressions={ROOT / 'Tests' / 'sanitizers' / f'valgrind-{program.suppressed}.supp'}")

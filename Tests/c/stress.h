@@ -153,7 +153,7 @@ static void on_answer(usher_playback *p, const usher_response_info *r, uint64_t 
 static void answer_server(struct dice *d, usher_completion id) {
   usher_entitlement wanted = USHER_ENTITLEMENT_INIT;
   uint32_t kind = roll(d, 4);
-  /* The head-end refuses a request to this URL, because it is no entitlement server. */
+  /* This is a licence URL, not the URL of an entitlement server, so the head-end refuses the request. */
   wanted.url = enforced_url();
   if (kind == 0) CALL(usher_complete_builtin, (id));
   else if (kind == 1) CALL(usher_complete_entitlement, (id, &wanted));
