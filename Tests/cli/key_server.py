@@ -1,8 +1,8 @@
 """FairPlay key servers, written only to test ``usher check``: a key server, an entitlement server and ExpressPlay in
 one program. They follow docs/protocol.md, and share no code with the reference head-end.
 
-``KeyServer()`` is right; ``KeyServer(FAULTS)`` breaks the statements that it is given. A server takes SPCs in one
-form only: ``KeyServer(form="json")`` takes JSON. Standard library only.
+``KeyServer()`` obeys every statement of the protocol; ``KeyServer(FAULTS)`` breaks the statements whose names it gets.
+A server takes SPCs in one form only: ``KeyServer(form="json")`` takes JSON. Standard library only.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ FAULTS = frozenset(
         "rights-error",
     }
 )
-"""The statements that the server can break."""
+"""The names of the statements of ``usher check`` that the server can break."""
 FORMS = ("raw", "form", "form-plain", "form-whole", "base64", "json")
-"""The forms in which a client may send an SPC. The bodies of three of them are `name=value` pairs. What is
-percent-coded: each value (``form``), nothing (``form-plain``), or the whole body (``form-whole``)."""
+"""The forms in which a client may send an SPC. In three of them the body consists of `name=value` pairs: with ``form``
+each value is percent-coded, with ``form-plain`` nothing, and with ``form-whole`` the whole body."""
 _TYPES = {"raw": "application/octet-stream", "base64": "text/plain", "json": "application/json"}
 _NO_RIGHT = -2018
 
@@ -51,7 +51,8 @@ class KeyServer(SmallServer):
     def __init__(
         self, faults: Collection[str] = (), *, form: str = "raw", content_field: str | None = None, path: str = ""
     ) -> None:
-        """`content_field`: a field that must name the content. `path`: the reply is JSON with the CKC at this path."""
+        """`content_field`: a field of the request that must name the content. `path`: if it is set, the reply is JSON,
+        and the CKC is at this path in it."""
         self._faults = frozenset(faults)
         self._form = form
         self._content_field = content_field

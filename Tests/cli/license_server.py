@@ -1,7 +1,8 @@
 """A licence server without a session manager, written only to test ``usher check``. It serves Clear Key licences as
 docs/protocol.md says. It shares no code with the reference head-end.
 
-``LicenseServer()`` is right; ``LicenseServer(FAULTS)`` breaks the statements that it is given. Standard library only.
+``LicenseServer()`` obeys every statement of the protocol; ``LicenseServer(FAULTS)`` breaks the statements whose names
+it gets. Standard library only.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from .small_server import SmallServer
 
 CONTENT_TOKEN = "content-token-of-the-license-server"
 FAULTS = frozenset({"license-alone", "license-token", "no-token", "error-form", "final"})
-"""The statements that the server can break."""
+"""The names of the statements of ``usher check`` that the server can break."""
 
 
 class LicenseServer(SmallServer):

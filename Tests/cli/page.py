@@ -52,7 +52,7 @@ class Case:
     title: str
     route: str
     code: str
-    """The fault, as one writes it in Python."""
+    """The call of a class method of `Fault` that makes the fault, as text."""
     fault: Fault
 
 

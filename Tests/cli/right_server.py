@@ -30,7 +30,7 @@ class Refused(Exception):
 
 class RightServer(SmallServer):
     def __init__(self, *, limit: int = 2, slot_delay_s: float = 0) -> None:
-        """With `slot_delay_s` the server is not right: a slot stays taken for this time after the teardown."""
+        """With `slot_delay_s` the server breaks the protocol: after a teardown the slot stays in use for this time."""
         self.limit = limit
         self.period_s = 30
         self.lease_s = 2.2 * self.period_s

@@ -1,4 +1,4 @@
-"""Tests usher check: a right server passes, each fault of wrong servers is named, and stories are shortened."""
+"""Tests usher check: it reports no fault of a right server, names each fault of a wrong one, and shortens stories."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from usher.testing.headend import Certificate, ExpressPlay, Fault, Fps, HeadEnd
 
 SEED = ["--seed", "1"]
 ALONE = {"license-alone", "license-token"}
-"""The statements about licences without a session manager."""
+"""The names of the statements about licences without a session manager."""
 
 
 def tags(found: dict[str, Any], outcome: str) -> set[str]:

@@ -91,7 +91,7 @@ def test_usher_output_whosReaderHasEnded_isNoError() -> None:
 
 
 def test_usher_interruptedDuringItsImports_hasNoTraceback() -> None:
-    """Ctrl-C comes while Python imports the command. The signal ends the process, and it prints nothing."""
+    """Ctrl-C comes while Python imports the command. The signal ends the process, and the process prints nothing."""
     press = (
         "import os, signal, sys\n"
         "class Press:\n"

@@ -1,7 +1,8 @@
 """A head-end with ten planted faults, written only to test ``usher check``. It shares no code with the reference
 head-end, nor with the right server: it reads HTTP from the socket itself.
 
-Each fault is at a line with the comment ``fault:`` and the statement that it breaks. Standard library only.
+The line of each fault has a comment ``fault:`` with the name of the statement that the fault breaks. Standard library
+only.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ FAULTS = frozenset(
         "final",
     }
 )
-"""The statements that the planted faults break."""
+"""The names of the statements of ``usher check`` that the planted faults break."""
 
 
 class WrongServer:

@@ -72,7 +72,7 @@ def pieces_of(block: str) -> list[list[str]]:
 
 
 def is_quote(block: str, program: str) -> bool:
-    """Whether the program has the parts of the quote, in order."""
+    """Whether the program contains all parts of the quote, in the order of the quote."""
     lines, since = [line.strip() for line in program.splitlines()], 0
     for piece in pieces_of(block):
         found = [at for at in range(since, len(lines)) if lines[at : at + len(piece)] == piece]

@@ -84,7 +84,8 @@ class File:
     """Pairs of a tag and the name of a test that has this tag."""
 
     def ids(self, name: str) -> list[str]:
-        """The test's names in the results. A page may name only the beginning of a claim."""
+        """Returns the names under which the results have the test. For a claim, `name` may be only the beginning of its
+        text; then the function returns this beginning."""
         if self.kind in CLAIMS:
             return [name] if any(text.startswith(name) for text in self.tests) else []
         return self.tests.get(name, [])
