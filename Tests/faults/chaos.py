@@ -47,7 +47,7 @@ class Config:
     delegate: dict[str, Any] = field(default_factory=dict)
     """Options of the hosts' delegates."""
     troubles: list[dict[str, Any]] | None = None
-    """The troubles of this run; None: ``plan.draw`` draws them."""
+    """The troubles of this run; None: ``chaos_plan.draw`` draws them."""
 
 
 class Chaos:

@@ -160,7 +160,8 @@ def _has_session(events: list[dict[str, Any]]) -> bool:
 
 
 def judge(watch: Watch, calm: Calm, slots_left: list[int]) -> dict[str, Any]:
-    """Returns the figures of the run."""
+    """Returns the figures of the run: how many hosts the run killed, which sessions were lost, which heartbeats were
+    late, and what the hosts were not told."""
     lost = list(lost_sessions(watch, calm))
     late = list(late_beats(watch, calm))
     untold = [*watch.untold, *silent_denials(watch, calm), *silent_ends(watch)]

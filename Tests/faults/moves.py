@@ -135,14 +135,14 @@ class Scene:
         run("ip", "route", "add" if is_there else "del", "default", "via", FAR)
 
     def told_since(self) -> dict[int, list[dict[str, Any]]]:
-        """Returns what each playback was told since the trouble began."""
+        """Returns the events of each playback since the trouble began."""
         found: dict[int, list[dict[str, Any]]] = {index: [] for index in range(COUNT)}
         for event in self.told[self.before :]:
             found[event["index"]].append(event)
         return found
 
     def wait_for(self, kind: str) -> None:
-        """Waits until every playback was told this."""
+        """Waits until every playback has had an event of this kind since the trouble began."""
         self._wait(lambda: all(kind in [e["type"] for e in events] for events in self.told_since().values()), kind)
 
     def wait_held(self) -> None:
@@ -162,11 +162,11 @@ class Scene:
         self.wait_held()
 
     def begin(self) -> None:
-        """Marks the begin of the trouble: told_since() returns the events after this call."""
+        """Call this method when the trouble begins: told_since() then returns the events after this call."""
         self.before = len(self.told)
 
     def outcome(self) -> str:
-        """Returns what the host was told until every session was alive again, in the words of docs/faults.md."""
+        """Waits until every session is alive again. Returns the events until then, in the words of docs/faults.md."""
         self.wait_for("KEPT_ALIVE")
         lines = set()
         for events in self.told_since().values():
@@ -260,8 +260,8 @@ class Case:
 
     Attributes:
         title: what happens, in the words of docs/faults.md.
-        act: causes it.
-        expected: the outcome.
+        act: the function that makes it happen.
+        expected: the outcome that the test requires.
         address: the address of the head-end.
     """
 

@@ -1,8 +1,8 @@
-"""The process or its I/O thread does not run for some seconds; the library loses no session.
+"""The process of a host, or only its I/O thread, does not run for some seconds; the library loses no session.
 
 Each test plays many sessions in a separate process, in real time. The head-end holds back the replies to all heartbeats
-and to a licence request. While the process or thread does not run, the head-end sends these replies. They wait in the
-sockets, and meanwhile every time-out passes.
+and to a licence request. While the process or thread does not run, the head-end sends these replies. The replies wait
+in the sockets, and meanwhile the time-out of every request passes.
 """
 
 from __future__ import annotations

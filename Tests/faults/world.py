@@ -164,7 +164,7 @@ class World:
         self.far.run(lambda: run("ip", "neighbour", "replace", address, *permanent))
 
     def move(self, address: str) -> None:
-        """Gives the near side this address instead of the one that it has."""
+        """Gives the near side this address, and takes its present address away."""
         before = self.near
         run("ip", "address", "add", f"{address}/24", "dev", "near")
         run("ip", "address", "del", f"{before}/24", "dev", "near")
