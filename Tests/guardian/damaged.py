@@ -78,7 +78,7 @@ class Area:
         return copies + (which * self.slot_count + slot) * UPDATE_SIZE
 
     def place(self, index: int) -> tuple[bytearray, int, int]:
-        """Returns the bytes that have a copy, where it begins in them, and its size."""
+        """Returns the bytes that contain the copy, the position in them at which the copy begins, and its size."""
         if index in UPDATES:
             return self.updates, (index - COPIES) * UPDATE_SIZE, UPDATE_SIZE
         return self.data, self.header_size + index * self.copy_size, self.copy_size
@@ -174,7 +174,8 @@ class Area:
         self.seal(index, sequence, length)
 
     def overflow(self) -> None:
-        """Writes sizes into the header whose sum is 2**64 + 4096, so it is 4096 if it is counted with 64 bits."""
+        """Writes sizes into the header with which the memory would have 2**64 + 4096 bytes. A program that calculates
+        this number with 64 bits gets 4096."""
         struct.pack_into("<III", self.data, 12, 0x80001800, 0x7FFFF800, 2**32 - 1)
 
     def run_guardian(self) -> int:

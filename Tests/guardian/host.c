@@ -1,6 +1,6 @@
 /*
- * host.c - a host with a guardian, which a test kills. It plays two items, one after the other (a zap), with heartbeats
- * on the manual clock, and writes a line to standard output when something has happened.
+ * host.c - a host with a guardian; a test kills this host. The host plays two items, one after the other (a zap), with
+ * heartbeats on the manual clock, and writes a line to standard output when something has happened.
  *
  *   host WAY LICENSE_URL SSM_URL TOKEN TOKEN2 [NAME=VALUE ...]
  *

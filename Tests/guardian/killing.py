@@ -35,8 +35,8 @@ def guardian() -> Path:
 
 
 MARK = 300_000 + os.getpid() % 500_000
-"""A limit of this process that its hosts and their guardians inherit: it tells these guardians from those of other test
-runs on the same machine."""
+"""This process sets one of its resource limits to this number, and its hosts and their guardians inherit the limit. By
+this number the tests recognise their own guardians: guardians of other test runs on the machine have another limit."""
 resource.setrlimit(resource.RLIMIT_MSGQUEUE, (MARK, resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1]))
 
 
@@ -183,7 +183,7 @@ class Killing:
 
     @contextmanager
     def playing(self, way: str = "v1", environment: dict[str, str] | None = None, **options: object) -> Iterator[Host]:
-        """Starts a host, and waits until it has played and waits."""
+        """Starts a host. Waits until the host has played its items; the host then stays alive."""
         host = self.start(way, environment, stays=1, **options)
         try:
             host.wait_line("played")

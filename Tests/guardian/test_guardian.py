@@ -180,7 +180,7 @@ def test_livingHost_besideOneThatDies_keepsItsSession(killing: Killing) -> None:
 
 
 def test_context_freed_endsTheGuardian_andThereIsNoSecondTeardown(killing: Killing) -> None:
-    """A child of the host keeps the channel open. When the host frees the context, the guardian still ends."""
+    """The host frees the context and lives on: the guardian ends. When the host dies later, nobody sends a teardown."""
     with killing.playing() as host:
         process = host.guardian()
         host.proceed()
@@ -345,8 +345,10 @@ def test_guardian_withSizesWhoseSumOverflows_refusesTheMemory(killing: Killing) 
 def test_guardian_readsAReplyWhoseFirstHeaderLineIsFolded_andTriesAgain(
     killing: Killing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a handle of libcurl already had a reply, some versions write to freed memory when a folded line comes. All
-    memory that the guardian frees is overwritten here (MALLOC_PERTURB_), so this fault would crash the guardian."""
+    """A server sends a reply whose first header line begins with a blank, as if it continued an earlier line (a folded
+    line). After an earlier reply to the same handle, some versions of libcurl then write to freed memory. In this test,
+    malloc overwrites all memory that the guardian frees (MALLOC_PERTURB_), so this fault would crash the guardian. The
+    guardian must read the reply, a 503, and send the teardown again."""
     monkeypatch.setenv("MALLOC_PERTURB_", "85")
     with killing.playing() as host:
         area = Area.of_host(host.process.pid)

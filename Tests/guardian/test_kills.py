@@ -32,7 +32,7 @@ IS_CHECKED = "checked" in library().parts[-2] if "USHER_LIBRARY" in os.environ e
 
 @dataclass
 class Result:
-    """What was seen after the death of some hosts."""
+    """What the tests found after they had killed some hosts."""
 
     hosts: int = 0
     gave_back: int = 0
