@@ -28,10 +28,10 @@ def build(plugin: Path, folder: Path) -> Path:
 
 
 class Calls:
-    """The calls of one process.
+    """The calls of libusher that one process makes.
 
     Attributes:
-        variables: the environment with which the process measures its calls.
+        variables: the environment variables with which the process measures its calls.
     """
 
     def __init__(self, library: Path, file: Path) -> None:

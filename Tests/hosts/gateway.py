@@ -181,4 +181,4 @@ class Gateway:
 
 
 Start = Callable[..., Gateway]
-"""Starts a gateway: start(words…, option=value…)."""
+"""The type of a function that starts a gateway: start(words…, option=value…)."""

@@ -155,8 +155,8 @@ class Player:
         return code
 
     def hash(self, what: str) -> tuple[int, str]:
-        """Returns the number and the hash of the pictures or of the sound, which the player prints at the end of an
-        item."""
+        """Returns the number and the hash of the pictures, or of the buffers of sound. The player prints them at the
+        end of an item."""
         self.until(what)
         return self.hashes(what)[0]
 
@@ -166,7 +166,7 @@ class Player:
         return [(int(count), value) for _, count, _, value in fields]
 
     def error(self) -> str:
-        """Waits for the words that the viewer sees."""
+        """Waits until the player prints an error. Returns the text that the viewer sees."""
         return self.until("error ").split(": ", 1)[1]
 
     def close(self) -> None:
@@ -183,7 +183,7 @@ class Room(Scene[Player]):
         self.built, self.timing = built, timing
 
     def calls(self) -> Calls:
-        """Returns the measurement for the next player."""
+        """Returns the object that measures how long the next player's calls of libusher take."""
         return Calls(self.timing, self.folder / f"calls-{len(self.started)}")
 
     def play(
@@ -206,8 +206,8 @@ class Room(Scene[Player]):
         return player
 
     def plays_next(self, player: Player, clip: Clip) -> None:
-        """Opens a clip in a player that played another item. Every picture is right, and the player ends without an
-        error."""
+        """Opens a clip in a player that played another item. Checks that every picture is right, and that the player
+        ends without an error."""
         ends, hashes = len(player.lines("end")), len(player.lines("pictures"))
         player.say(f"open {clip.file.as_uri()} token={self.token(clip.content.content_id)}")
         player.until("end", ends + 1)

@@ -64,8 +64,9 @@ static gpointer flush_and_push(gpointer source) {
   return NULL;
 }
 
-/* Called while the element stops: it deactivates its source pad, while its sink pad is still active. Returns when the
-   other thread waits in the element or has returned from it. */
+/* GStreamer calls this function while the element stops, to deactivate the source pad; the sink pad is still active.
+   The function starts another thread, which ends a flush and pushes a sample into the element. The function returns
+   when that thread has returned from the element, or after one second, because it then waits in the element. */
 static gboolean on_deactivation(GstPad *pad, GstObject *parent, GstPadMode mode, gboolean active) {
   (void)parent, (void)mode;
   if (active) return TRUE;

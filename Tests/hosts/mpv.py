@@ -132,7 +132,8 @@ class Mpv:
 
 
 def options(server: HeadEnd, token_file: Path, **further: Any) -> str:
-    """Returns the argument --script-opts for a head-end; `further` options have '_' in place of '-'."""
+    """Returns the argument --script-opts for a head-end. In the names of `further` options, '_' stands for '-'; the
+    value None leaves an option out."""
     values = {"license": server.license_url("clearkey"), "ssm": server.ssm_url, "token-file": token_file}
     values.update({name.replace("_", "-"): value for name, value in further.items()})
     return "--script-opts=" + ",".join(f"usher-{name}={value}" for name, value in values.items() if value is not None)

@@ -18,7 +18,7 @@ class Screen:
     """An X server without hardware (Xvfb).
 
     Attributes:
-        name: for the environment variable DISPLAY.
+        name: the name of the display, for the environment variable DISPLAY.
     """
 
     def __init__(self, folder: Path) -> None:

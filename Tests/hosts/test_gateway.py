@@ -237,7 +237,8 @@ def test_gatewayMute_isBounded(server: HeadEnd, start: Start, film: Path, row: R
 
 
 def test_gatewayLicense_isForOtherKeys(server: HeadEnd, start: Start, film: Path, row: Row) -> None:
-    """The licence has only other keys; the player gets a message and no key, and the gateway gives the slot back."""
+    """The licence does not have the key of the clip; the player gets a message and no key, and the gateway gives the
+    slot back."""
     other = {"keys": [{"kty": "oct", "kid": "AAAAAAAAAAAAAAAAAAAAAA", "k": "AAAAAAAAAAAAAAAAAAAAAA"}]}
     server.faults.add("license", Fault.reply(200, body=other, processed=True), always=True)
     gateway = start(film)

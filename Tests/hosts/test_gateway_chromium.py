@@ -74,7 +74,7 @@ def test_gatewayChromium_limit(
 def test_gatewayChromium_license_isForOtherKeys(
     server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip], row: Row
 ) -> None:
-    """The licence has only other keys; the viewer reads this, and sees no picture."""
+    """The licence does not have the key of the clip; the viewer reads this on the page, and sees no picture."""
     clip = clips["cenc"]
     other = {"keys": [{"kty": "oct", "kid": "AAAAAAAAAAAAAAAAAAAAAA", "k": "AAAAAAAAAAAAAAAAAAAAAA"}]}
     server.faults.add("license", Fault.reply(200, body=other, processed=True), always=True)
@@ -149,7 +149,8 @@ def test_gatewayChromium_isGone(
 
 
 def test_gatewayChromium_isElsewhere(server: HeadEnd, start: Start, chromium: Chromium, clips: dict[str, Clip]) -> None:
-    """A page in Chromium knows the path, but its origin is not allowed; it gets no key and no licence."""
+    """A page in Chromium knows the secret path in the gateway's URL, but the gateway does not allow the origin of the
+    page; the page gets no key and no licence."""
     clip = clips["cenc"]
     gateway = start(content_id=clip.content.content_id, allow_origin="https://tv.example")
     chromium.open(clip.file, VIDEO, page_url(gateway))

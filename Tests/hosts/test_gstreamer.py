@@ -29,7 +29,8 @@ LONGER = ("cenc", "dash-cenc", "dash-cbcs", "dash-rotating")
 
 
 def sound_of(room: Room, clip: Clip) -> tuple[int, str]:
-    """Returns the hash of the clip's sound after ffmpeg has decrypted it."""
+    """Plays the sound of the clip, which ffmpeg has decrypted before. Returns the number of buffers and the hash of
+    the decoded sound, as the player prints them."""
     clear = room.folder / "sound.mp4"
     options = ["-decryption_key", clip.content.keys[-1].key.hex(), "-i", str(clip.file.parent / "audio.mp4")]
     fragments = ["-movflags", "frag_keyframe+empty_moov+default_base_moof", "-c", "copy", str(clear)]
@@ -183,9 +184,9 @@ def test_seekWhileWaitingForTheKey_isSafe(room: Room, clips: dict[str, Clip]) ->
 
 
 def test_randomZaps_atLimitOne_areNeverRefused(room: Room, clips: dict[str, Clip], row: Row) -> None:
-    """The viewer zaps at random times, with a limit of one session: no set-up is refused, the last item plays, and no
-    session is left. GStreamer 1.22 itself may abort in playsink if an item is stopped while it begins; then the test
-    starts again with another account."""
+    """The viewer zaps at random times, with a limit of one session. The head-end refuses no set-up, the last item
+    plays, and no session is left. GStreamer 1.22 itself may abort in playsink if the player stops an item that is just
+    beginning; then the test starts again with another account."""
     dice = random.Random(16)
     names = ["cenc", "cbcs", "dash-cenc", "dash-two-keys"]
 
@@ -382,7 +383,7 @@ def test_crash_sessionExpires(room: Room, clips: dict[str, Clip], row: Row, numb
 
 @pytest.mark.parametrize("name", ["cbcs", "dash-rotating"])
 def test_leaksTracer_findsNothing(room: Room, clips: dict[str, Clip], name: str) -> None:
-    """The item plays, with a seek and a zap; at the end GStreamer's leaks tracer finds no object."""
+    """The item plays, with a seek and a zap; at the end GStreamer's leaks tracer finds no object that still exists."""
     clip = clips[name]
     player = room.play(clip, GST_TRACERS="leaks", GST_DEBUG="GST_TRACER:7")
     player.until("end")

@@ -131,7 +131,7 @@ def watch(chromium: Chromium, headless: Path, pictures: Path) -> None:
 
 @contextlib.contextmanager
 def shell(script: str, environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """Runs a script in the folder of the repository. At the end, ends the processes that it has started."""
+    """Runs a script in the folder of the repository. At the end, ends the script and the processes that it started."""
     process = subprocess.Popen(
         ["bash", "-ec", script],
         cwd=ROOT,

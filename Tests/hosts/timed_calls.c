@@ -1,9 +1,9 @@
 /*
- * timed_calls.c - preloaded into a player: measures each call of its plug-in to libusher.
+ * timed_calls.c - a library that a test preloads into a player. It measures the calls of libusher by a plug-in.
  *   cc -shared -fPIC -DCALLS='TIMED(usher_player_new) ...' timed_calls.c
  * The file that USHER_CALL_TIMES names gets a line per call: the function, and for how many microseconds the call held
- * its thread. Time in which the thread was ready but had no processor does not count, so that the numbers are good on a
- * busy machine too. The wrappers pass on eight words: all functions have integers and pointers as arguments.
+ * its thread. Time in which the thread was ready but had no processor does not count, so the numbers are right also on
+ * a busy machine. The wrappers pass on eight words: all functions have integers and pointers as arguments.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
