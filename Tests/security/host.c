@@ -1,5 +1,5 @@
 /*
- * host.c - a session with a session manager.
+ * host.c - a host that plays a session with a session manager. Then a test searches its memory for secrets.
  *
  *   stdin: license_url, ssm_url, ca_file, a header, content token, payload
  *   arguments: with "held" the host frees nothing, so that the search must find secrets; with "wiping" it sets

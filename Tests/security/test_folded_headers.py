@@ -56,8 +56,9 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def play(kind: str, tmp_path: Path) -> Iterator[Play]:
-    """A host makes six set-ups, to which the server sends these replies; returns how they end. The process of the host
-    overwrites all memory that it frees, so it crashes if libcurl uses a header line after it was freed.
+    """Yields a function that starts a host and a server. The host makes six set-ups, and the server answers with the
+    replies that the function gets. The function returns how the set-ups end. The process of the host overwrites all
+    memory that it frees, so the process crashes if libcurl uses a header line after libcurl has freed it.
 
     In a tunnel, the proxy first replies to CONNECT. This reply has no header lines."""
     ca = tmp_path / "ca.pem"

@@ -94,7 +94,8 @@ Setup = Callable[..., list[str]]
 
 @pytest.fixture
 def told(stage_factory: Callable[..., Stage], ca_file: str) -> Setup:
-    """Sets up a session with a server. Returns the types of the events."""
+    """Returns a function that sets up a session at a server, closes the playback, and returns the types of the events
+    before the close."""
 
     def set_up(server: RawServer, **options: str) -> list[str]:
         stage = stage_factory(**{"ca_file": ca_file, **options})

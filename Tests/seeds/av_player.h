@@ -71,7 +71,8 @@ static inline void sha256(const uint8_t *bytes, size_t size, uint8_t digest[32])
   av_free(sha);
 }
 
-/* streamingContentKeyRequestData(forApp:contentIdentifier:). The head-end reads this form of SPC. */
+/* Makes an SPC for this content, as Apple's streamingContentKeyRequestData(forApp:contentIdentifier:) does. The SPC has
+   the form that the head-end reads. */
 static inline void cdm_make_spc(
     spc *it, const uint8_t *certificate, size_t certificate_size, const uint8_t *content_id, size_t content_id_size) {
   const size_t head = 72, room = sizeof it->bytes - head;

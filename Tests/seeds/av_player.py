@@ -40,7 +40,8 @@ def say(text: str) -> None:
 
 
 def make_spc(certificate: bytes, content_id: bytes) -> bytes:
-    """streamingContentKeyRequestData(forApp:contentIdentifier:). The head-end reads this form of SPC."""
+    """Makes an SPC for this content, as Apple's streamingContentKeyRequestData(forApp:contentIdentifier:) does. The SPC
+    has the form that the head-end reads."""
     return fairplay.make_spc(content_id, certificate)
 
 

@@ -92,7 +92,7 @@ def test_heartbeatCallback_returningIsDone(
     start_headend: Callable[..., HeadEnd], ports: Ports, clip: Clip, language: str
 ) -> None:
     """The application sets the renewal type heartbeat. Each period the library calls heartbeat(), which has no
-    parameters and no result; the heartbeat succeeds when it returns. The library asks for no renewal."""
+    parameters and no result; the heartbeat succeeds when heartbeat() returns. The library asks for no renewal."""
     headend = start_headend()
     with start(ports, language, headend, "heartbeat") as host:
         play(host, headend, clip)
@@ -114,8 +114,8 @@ def test_heartbeatCallback_returningIsDone(
 def test_heartbeatRefused_theApplicationEndsThePlayback(
     start_headend: Callable[..., HeadEnd], ports: Ports, clip: Clip, language: str
 ) -> None:
-    """The operator kills the session, and its server refuses the next heartbeat of the application. The application
-    closes the playback in its callback, and the library never calls heartbeat() again."""
+    """The operator kills the session, and the operator's server refuses the next heartbeat of the application. The
+    application closes the playback in its callback heartbeat(), and the library never calls heartbeat() again."""
     headend = start_headend()
     with start(ports, language, headend, "heartbeat") as host:
         play(host, headend, clip)
