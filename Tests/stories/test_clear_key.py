@@ -67,7 +67,7 @@ def test_request_isWhatChromiumSends() -> None:
 
 @pytest.mark.parametrize("kids", [[], [bytes(15)], [bytes(16)] * 1025])
 def test_request_forOtherKeyIDs_isRefused(kids: list[bytes]) -> None:
-    """The host passes no key id, a short one or too many; the library refuses them."""
+    """The host passes no key id, one that is too short, or too many key ids; the call raises InvalidArgumentError."""
     with pytest.raises(usher.InvalidArgumentError):
         usher.clear_key_request(kids)
 

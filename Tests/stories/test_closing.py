@@ -274,7 +274,8 @@ def test_close_beforeWhatWasAskedForCame_endsTheRequestBeforeItTellsTheEnd(stage
 
 
 def test_waitClosed_whileTheOnlyCallbackThreadIsBusyWithAnother_returns(stage: Stage) -> None:
-    """No event of this playback is queued any more, so wait_closed() does not wait for the busy callback thread."""
+    """The only callback thread runs a callback of another playback. No event of this playback is queued any more, so
+    wait_closed() does not wait for the callback thread."""
     asked, gate = threading.Event(), threading.Event()
 
     def token(request: usher.TokenRequest) -> None:
@@ -401,8 +402,9 @@ def test_playback_closedWhileItsObserverIsBusy_isWaitedForUntilTold(stage: Stage
 def test_wait_whileACallbackBlocks_andAnotherThreadFreesTheContext_keepsItsTimeLimit(
     stage: Stage, lib: Any, call: str
 ) -> None:
-    """The observer of PLAYBACK_CLOSED blocks, and another thread frees the context. If the waiting call is late, it
-    finds an invalid handle."""
+    """The observer of PLAYBACK_CLOSED blocks, and another thread frees the context. wait_closed() and the close of a
+    sync playback still return at their time limit. On a busy machine, wait_closed() may begin so late that the handle
+    is already invalid; then it raises InvalidHandleError."""
     blocks, gate = threading.Event(), threading.Event()
 
     def slow(event: usher.Event) -> None:

@@ -291,8 +291,9 @@ def test_renewal_whoseSessionIsReplacedMeanwhile_isNotSentWithItsToken(
 
 @pytest.mark.parametrize("waited_ms", [500, 5000], ids=["before the teardown", "after the teardown"])
 def test_licence_whoseSessionIsReplacedMeanwhile_getsTheNextSession(stage: Stage, waited_ms: int) -> None:
-    """A hook still prepares a licence request when the host asks for another licence, so that the library replaces the
-    session once more. When the hook answers, the library sends both requests under the newest session."""
+    """A hook still prepares a further licence request when the host asks for another licence, so that the library
+    replaces the session a second time. When the hook answers, the library sends both requests under the newest
+    session."""
     slow = Slow(lambda call: len(stage.sent("license")) == 1)
     options: Any = {"hook": "license_body", "hook_timeout_ms": 600_000, "resetup_on_extra_license": "always"}
     delegate = hooked(stage, "clearkey", slow, v2=False, **options)

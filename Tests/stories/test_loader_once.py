@@ -16,8 +16,8 @@ from usher.testing.headend import Fault
 
 E = usher.EventType
 STEPS = ["certificate", "entitlement", "rights"]
-"""The requests of the longest route, in order. The entitlement request, whose reply has the token URL, comes before the
-certificate request."""
+"""The requests of the longest route. The library sends them in this order: the entitlement request, whose reply has the
+token URL; the certificate request; and the licence request ("rights")."""
 
 
 class Told:

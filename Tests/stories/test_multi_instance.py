@@ -279,7 +279,7 @@ def test_assetID_thatIsNoJson_isItsOwnContentId(stage: Stage, name: str) -> None
 
 
 def test_assetID_ofAMegabyte_isRefused(stage: Stage) -> None:
-    """The library refuses an asset ID of more than 64 kB before it makes any callback or request."""
+    """The library refuses an asset ID or a content id of more than 64 kB, and sends no request."""
     delegate = multi(stage)
     playback = play(stage, delegate)
     for size in (65_537, 2**20):

@@ -241,8 +241,9 @@ def test_sessionDrmEnforced_falseInAnyForm_isKeptAliveByHeartbeats(stage_factory
 
 def test_refusalUnderTheOldSession_saysNothingAboutTheNewOne(stage_factory: StageFactory) -> None:
     """The head-end refuses a renewal as unknown (1006) while the reply to another renewal is on its way. The host asks
-    for a further licence, so that the library replaces the session. Each of the two sessions has only a first token.
-    The refusal does not end the new session: the library sends the renewal under it, and tears it down at the end."""
+    for a further licence, so that the library replaces the session. The head-end never replaces a token here, so each
+    of the two sessions has only one token. The refusal does not end the new session: the library sends the renewal
+    under the new session, and tears the new session down at the end."""
     stage = stage_factory(headend={"token_rotation": "none"})
     playback = stage.play(delegate=stage.delegate(resetup_on_extra_license="always"))
     stage.clear_keys(playback)

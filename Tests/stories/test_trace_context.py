@@ -90,8 +90,9 @@ def test_requests_byDefault_haveNoTraceContext(stage: Stage) -> None:
 
 
 def test_timerSlack_onTheSystemClock_heartbeatsWaitForEachOther(stage_factory: StageFactory) -> None:
-    """If nothing else wakes the library, a slack of 50 ms delays a heartbeat by 50 ms. On a busy machine something else
-    may wake the library before one heartbeat, but not before each of them."""
+    """With a timer slack of 50 ms, the library sends a heartbeat 50 ms late if nothing else wakes the library earlier.
+    On a busy machine something else may wake the library before one heartbeat, but not before each of five. So the test
+    requires that at least one of the five heartbeats is at least 49 ms late."""
     stage = stage_factory(
         headend={"clock": "system", "period_s": 0.3, "grace": 20.0, "beat_tolerance_ms": 60_000},
         clock="system",

@@ -29,7 +29,7 @@ def test_zap_belowTheLimit_setsUpWhileTheTeardownIsInFlight(stage: Stage) -> Non
     second = stage.play(delegate=delegate, tag="second")
     stage.settle()
     assert stage.clear_keys(second) == {KID: KEY}
-    # The two requests have two connections, so the head-end may read either first.
+    # The set-up and the teardown use two connections, so the head-end may read either of them first.
     assert sorted(stage.routes()[1:3]) == ["setup", "teardown"] and stage.routes()[3:] == ["license"]
     assert stage.events.types("first") == ["SESSION_STARTED"]
     assert (first.session_state, second.session_state) == (S.ENDED, S.ACTIVE)
@@ -216,7 +216,7 @@ def test_zap_withCustomerSSM_callsLicenseBeforeTheTeardownIsAnswered(stage: Stag
     second = customer.play(stage, portal)
     assert second.get_license(usher.KeySystem.WIDEVINE, b"challenge").data == b"licence"
     stage.settle()
-    # Different callback threads make the two calls.
+    # Different callback threads call `license` and the teardown callback, so either call may come first.
     assert portal.names[0] == "license" and sorted(portal.names[1:]) == ["license", "teardown"]
     held.pop().answer(None)
     stage.settle()
