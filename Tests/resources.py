@@ -24,7 +24,8 @@ from pytest_usher.fixtures import FAILED
 from stage import REAL_TIMEOUT_S
 
 RECORD = pytest.StashKey[Any]()
-"""The record of all calls of the library in this process (``stories/calls.py``); only the stories have it."""
+"""The key under which pytest stores the record of all calls of the library in this process (``stories/calls.py``). Only
+the stories have this record."""
 
 
 def numbers() -> tuple[set[str], set[str]]:

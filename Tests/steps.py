@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 from parts import STEP
 
 RUNNING = pytest.StashKey[tuple[pytest.Item, Any]]()
-"""The test that runs now, and its settings of pytest-timeout."""
+"""The key under which pytest stores the test that runs now, and this test's settings of pytest-timeout."""
 
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)

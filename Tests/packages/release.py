@@ -2,7 +2,7 @@
 """Builds the release of HEAD twice, in clones in different folders, and checks that both have the same bytes.
 
 If the version is not released yet, the script first cuts the release in a clone. The second build has another umask,
-time zone, language and home folder. Then the script checks the check sums, the bill of materials against CycloneDX's
+time zone, language and home folder. Then the script checks the checksums, the bill of materials against CycloneDX's
 schema, the source distribution, and a signature by a key that it makes for this run. Needs Swift 6 and .venv-release
 (`make test-release`).
 """

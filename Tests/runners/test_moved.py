@@ -1,4 +1,5 @@
-"""A checkout that was moved after a build: make and scripts/build-library build again what has absolute paths."""
+"""Somebody moves a checkout after a build. Then make and scripts/build-library build those files again that contain
+absolute paths."""
 
 from __future__ import annotations
 

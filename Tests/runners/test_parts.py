@@ -126,7 +126,8 @@ def test_partWhoseNeedFailed_doesNotRun(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_partThatNeedsALaterOne_isRefused(tmp_path: Path) -> None:
-    """A part that comes before the part that it needs is refused: in a whole run it would start too early."""
+    """run_parts() refuses a list in which a part comes before another part that it needs: the first part would start
+    too early."""
     wrong = [part(tmp_path, "user", "true", 0.1, needs=("library",)), part(tmp_path, "library", "true", 0.1)]
     with pytest.raises(ValueError, match="user needs library, which must come before it"):
         parts.run_parts("two parts", wrong, [])
