@@ -156,7 +156,8 @@ def measure_journal(run: Run) -> list[Section]:
     """Measures what the journal costs. There are as many sessions as one page of the journal has slots. The library
     calls fdatasync() once a second; the warm-up lasts until the first call has written the file to the disk."""
     turns, warm_up = (2, 2) if run.quick else (800, 600)
-    # In the build folder, because a folder for temporary files may be in memory, where no disk writes it.
+    # The journal is in the build folder. The usual folder for temporary files may be in memory; then fdatasync() would
+    # write nothing to a disk.
     with Server() as server, tempfile.TemporaryDirectory(dir=run.programs) as folder:
         base = ("--base", server.base(), "--sessions", 64, "--warm-up", warm_up)
         journal = ("--journal", Path(folder) / "journal")

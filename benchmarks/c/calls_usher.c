@@ -1,6 +1,6 @@
 /*
- * calls_usher.c - the cost of short calls of the library, and of callbacks that this thread pumps. Prints a JSON
- * object: the nanoseconds of each kind of call. SPDX-License-Identifier: Apache-2.0
+ * calls_usher.c - measures how long short calls of the library take, and callbacks that this thread pumps. Prints a
+ * JSON object: the nanoseconds of each kind of call. SPDX-License-Identifier: Apache-2.0
  */
 #include "host.h"
 #include <stdio.h>

@@ -11,8 +11,8 @@ void host_open(host *me, const bench_options *options, usher_context_options con
   char license[1024];
   snprintf(license, sizeof license, "%.900s/licenses%s", options->base, me->is_v2 ? "-v2" : "");
   context.ca_file = options->ca;
-  /* Allow HTTP/2 in every run. The URL `base` decides whether it is used, because only one port of the server offers
-     it. */
+  /* Allow HTTP/2 in every run. The URL `base` decides whether the library uses HTTP/2, because only one port of the
+     server offers HTTP/2. */
   context.http2 = 1;
   if (options->in_flight) context.requests_per_origin_max = (uint32_t)options->in_flight;
   me->is_pumped = context.callbacks == USHER_CALLBACKS_PUMPED;

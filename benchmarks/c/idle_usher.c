@@ -1,7 +1,8 @@
 /*
- * idle_usher.c - how often a context with one playback wakes up, on the real clock. Holds one session for `--seconds`,
- * and prints one line of JSON: the heartbeats, and for each thread of the library how many times it has slept. The main
- * thread, which sleeps all the time, does not count. SPDX-License-Identifier: Apache-2.0
+ * idle_usher.c - measures how often a context with one playback wakes up, on the real clock. The program holds one
+ * session for `--seconds`, and prints one line of JSON: the number of heartbeats, and how many times each thread of the
+ * library has gone to sleep. The main thread, which sleeps all the time, does not count.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "host.h"
 #include <dirent.h>

@@ -62,7 +62,8 @@ static void open_host(host *me, const bench_options *options, usher_player **pla
   if (!options->ahead) return;
   host_check(usher_delegate_connect_ahead(me->delegate, 60000), "usher_delegate_connect_ahead");
   host_check(usher_context_settle(me->context, 0, 0, 10000), "usher_context_settle");
-  /* The library uses a connection for a set-up only after it has stayed open for some time after its first reply. */
+  /* The library sends a set-up over a kept connection only if the connection has stayed open for some time after
+     its first reply. */
   bench_sleep_until(bench_now().wall_ns + 200000000);
 }
 
