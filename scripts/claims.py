@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 DETAIL_MOST = 3000
-"""How many characters of the details of a wrong claim are shown: the last ones."""
+"""If a claim is wrong, check() prints at most this many characters of its details: the last ones."""
 
 failed = 0
 """How many claims were wrong."""

@@ -96,8 +96,8 @@ def write(headers: Headers) -> str:
 
 
 def debian_symbols(headers: Headers) -> str:
-    """Returns the symbols file of the Debian package: for each function, the version that a program which calls it
-    needs. "~" includes the packages that are made before this version is released."""
+    """Returns the symbols file of the Debian package. For each function the file has the version of the package that a
+    program needs if it calls this function. "~" includes packages that are made before this version is released."""
     lines = sorted(f" {name}@USHER_0 {each.labels['Since']}~" for name, each in headers.functions.items())
     head = "libusher.so.0 libusher0 #MINVER#\n* Build-Depends-Package: libusher-dev\n"
     return head + "".join(f"{line}\n" for line in lines)
