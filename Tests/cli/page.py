@@ -38,10 +38,20 @@ INTRODUCTION = """\
 # For testers: what probe and check say
 
 `usher probe` and `usher check` ([the command usher](cli.md)) test any [head-end](glossary.md#head-end). This page shows
-what they print. `Tests/cli/page.py` writes this page; a test makes each output again and compares it with the page. In
-the outputs, `page.py` replaces what may differ in the next run (ports, times, versions, the number of requests), and
-removes the header lines `Date` and `Server`. To see a fault yourself, start `usher headend`, and make the fault on its
-page or with its control endpoints ([faults](headend.md#faults)).
+what these commands print. The script `Tests/cli/page.py` writes this page; a test makes each output again and compares
+the output with the page. Some parts of an output may differ in the next run: ports, times, versions and the number of
+requests. The script replaces these parts, and removes the header lines `Date` and `Server`.
+
+To see a fault yourself, start `usher headend`. Then choose the fault on the web page of this head-end, or send the
+fault to its control endpoint ([faults](headend.md#faults)).
+"""
+TWENTY_FAULTS = """\
+## Twenty faults of the reference head-end
+
+In each of these sections the reference head-end makes one kind of fault. The first line names the fault as Python code
+writes it, and the route ([faults](headend.md#faults) lists faults and routes). The first output is that of `usher
+probe` with `--quiet` and one heartbeat. The second output is that of `usher check` with `--quiet`, without the table of
+the statements.
 """
 
 
@@ -131,8 +141,9 @@ def works() -> str:
         "## A head-end that works\n\n"
         "`usher probe` against the reference head-end, with one [heartbeat](glossary.md#heartbeat):\n\n"
         f"{probe}\n"
-        "`usher check` against a small server that was written only to test it, `Tests/cli/right_server.py`. It\n"
-        "shares no code with the reference head-end, and differs from it wherever the protocol lets it:\n\n"
+        "`usher check` against `Tests/cli/right_server.py`, a small head-end that exists only for the tests of this\n"
+        "command. It shares no code with the reference head-end, and behaves differently wherever the protocol allows\n"
+        "different behaviour:\n\n"
         f"{check}"
     )
 
@@ -143,8 +154,11 @@ def ten_faults() -> str:
         check = printed("check", *asked)
     return (
         "## A head-end with ten faults\n\n"
-        "`Tests/cli/wrong_server.py` is another such server, with ten planted faults. `usher check --quiet` names all\n"
-        "of them, and nothing else; without `--quiet` it also prints the requests and replies of each story:\n\n"
+        "`Tests/cli/wrong_server.py` is another small head-end that exists only for the tests of this command. Its\n"
+        "code breaks ten statements of the protocol on purpose. `usher check --quiet` reports exactly these ten\n"
+        "faults. For each fault it prints the shortest [story](glossary.md#story) that it found: the requests that\n"
+        "show the fault. Without `--quiet` the command also prints the headers and bodies of these requests and of\n"
+        "the replies:\n\n"
         f"{check}"
     )
 
@@ -160,10 +174,10 @@ def key_servers() -> str:
         check = printed("check", *session, *keys, *only, "--limit", "2", "--seed", "1", "--stories", "0")
     return (
         "## FairPlay key servers\n\n"
-        "`usher check` also asks a [key server](protocol.md#a-fairplay-key-server), an\n"
-        "[entitlement](glossary.md#entitlement) server and ExpressPlay. Here they are `Tests/cli/key_server.py`, with\n"
-        "two of its faults: a sign-in page instead of a [CKC](glossary.md#ckc), and an error number that is not\n"
-        "negative:\n\n"
+        "`usher check` also tests a [key server](protocol.md#a-fairplay-key-server), an\n"
+        "[entitlement](glossary.md#entitlement) server and ExpressPlay. In this example `Tests/cli/key_server.py`\n"
+        "plays these three servers, with two faults: the key server replies with a sign-in page instead of a\n"
+        "[CKC](glossary.md#ckc), and ExpressPlay replies with an error number that is not negative:\n\n"
         f"{check}"
     )
 
@@ -181,13 +195,13 @@ def without_sessions() -> str:
         licences = printed("check", *asked, *(word for tag in tags for word in ("--only", tag)))
     return (
         "## Servers without sessions\n\n"
-        "Without the URL of a session manager, `usher check` asks servers that give licences or keys without a\n"
-        "[session](glossary.md#session). This key server wants the [SPC](glossary.md#spc) in a form in which nothing\n"
-        "is percent-coded. The command sent a form with percent-coded values, and the server refused it. So the\n"
-        "command tried the other [forms](protocol.md#a-fairplay-key-server), and names the options of the form that\n"
-        "works:\n\n"
+        "If you give no URL of a session manager, `usher check` tests servers that give licences or keys without a\n"
+        "[session](glossary.md#session). The key server of the first example accepts the [SPC](glossary.md#spc) only\n"
+        "in a form in which nothing is percent-coded. The command sent a form with percent-coded values, and the\n"
+        "server refused this request. So the command tried the other [forms](protocol.md#a-fairplay-key-server), and\n"
+        "names the options for the form that the server accepts:\n\n"
         f"{keys}\n"
-        "This licence server (`Tests/cli/license_server.py`) gives a licence for any token:\n\n"
+        "The licence server of the second example (`Tests/cli/license_server.py`) gives a licence for any token:\n\n"
         f"{licences}"
     )
 
@@ -198,7 +212,8 @@ def section(case: Case) -> str:
     with reference(case) as asked:
         check = printed("check", *asked, "--limit", "2", "--seed", "1", "--stories", "0", "--quiet")
     check = re.sub(r"^   statement.*?\n\n(?=[✗!0-9T])", "", check, flags=re.M | re.S)
-    return f"### {case.title}\n\n`Fault.{case.code}` at `{case.route}`, always.\n\n{probe}\n{check}"
+    applied = f"The head-end applies `Fault.{case.code}` to every request of the route `{case.route}`."
+    return f"### {case.title}\n\n{applied}\n\n{probe}\n{check}"
 
 
 def sections() -> list[tuple[str, Callable[[], str]]]:
@@ -210,7 +225,7 @@ def sections() -> list[tuple[str, Callable[[], str]]]:
 
 def page() -> str:
     made = [make() for _, make in sections()]
-    return "\n".join([INTRODUCTION, *made[:4], "## Twenty faults of the reference head-end\n", *made[4:]])
+    return "\n".join([INTRODUCTION, *made[:4], TWENTY_FAULTS, *made[4:]])
 
 
 if __name__ == "__main__":
