@@ -1,15 +1,17 @@
 /*
- * play.c - a small player over playbin, which shows how an application uses the plug-in: it gives the settings in a
- * GstContext, and shows the words of an error message on a black picture. When it ends, the plug-in tears the session
- * down.
+ * play.c - a small player over playbin, which shows how an application uses the plug-in: it gives its settings to the
+ * plug-in in a GstContext, and shows the words of an error message on a black picture. When the player ends, the
+ * plug-in tears the session down.
  *
  *   usher-gst-play [--set NAME=VALUE]... [--hash] [--fast] [--playbin NAME] URI
  *
- * --set    a setting of usherdecrypt (gst-inspect-1.0 usherdecrypt); without it, the plug-in reads its options file
- * --hash   no screen: counts and hashes the decoded pictures and the sound
- * --fast   with --hash: does not wait for the time of a picture
- * Standard input: "pause", "play", "seek SECONDS", "stop", "open URI [NAME=VALUE]...", "quit"; its end is "quit".
- * SIGINT, SIGTERM and SIGHUP: "quit", and then the process ends by this signal.
+ * --set    a setting of usherdecrypt (gst-inspect-1.0 usherdecrypt lists them); without this option the plug-in reads
+ *          the file that the environment variable USHER_GSTREAMER_OPTIONS names
+ * --hash   use no screen, but count and hash the decoded pictures and the sound
+ * --fast   with --hash: do not wait until a picture is due
+ * Commands on standard input: "pause", "play", "seek SECONDS", "stop", "open URI [NAME=VALUE]...", "quit". The end of
+ *   the input means "quit".
+ * SIGINT, SIGTERM and SIGHUP mean "quit", too; then the process ends by this signal.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

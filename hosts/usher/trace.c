@@ -14,9 +14,9 @@ static const char help[] =
     "usage: usher trace view TRACE... >page.html    a page with a timeline; several traces share one time axis\n"
     "       usher trace chrome TRACE... >trace.json  the trace format of Chrome, which Perfetto and Speedscope open\n"
     "\n"
-    "TRACE: a file with a JSON object per line, which the option --trace of `usher run` and `usher gateway` and the\n"
-    "option usher-trace of the mpv plug-in write; see docs/traces.md. Lines of a log may be among them, or before an\n"
-    "object.\n"
+    "TRACE: a file with a JSON object per line; see docs/traces.md. The option --trace of `usher run` and\n"
+    "`usher gateway` writes such a file, and the option usher-trace of the mpv plug-in too. The file may also have\n"
+    "lines of a log, and other text before an object in its line.\n"
     "\n"
     "Exit code: 0; 1: a file cannot be read, or has no trace; 2: wrong arguments.\n";
 

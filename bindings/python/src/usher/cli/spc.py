@@ -88,18 +88,22 @@ def add_arguments(group: argparse._ArgumentGroup) -> None:
         "--request-format",
         choices=ENCODINGS,
         default="raw",
-        help="how the key server takes the SPC: its bytes, in a form, as base64 text, or in JSON (%(default)s)",
+        help="how the key server accepts the SPC: as bytes, in an HTML form, as base64 text, or in JSON (%(default)s)",
     )
     group.add_argument(
         "--spc-urlencode",
         choices=URL_CODINGS,
         default="value",
-        help="what of a form is percent-coded: its values, nothing, or the whole form (%(default)s)",
+        help="which parts of an HTML form are percent-coded: its values, nothing, or the whole form (%(default)s)",
     )
     group.add_argument(
         "--spc-field", metavar="NAME", default="spc", help="the field of the SPC in a form or in JSON (%(default)s)"
     )
-    group.add_argument("--content-id-field", metavar="NAME", help="a further field for --content-id, such as assetId")
+    group.add_argument(
+        "--content-id-field",
+        metavar="NAME",
+        help="the name of a further field, which has the value of --content-id, such as assetId",
+    )
 
 
 def form(options: argparse.Namespace) -> SpcForm:

@@ -94,7 +94,9 @@ def add_arguments(parser: argparse.ArgumentParser, about_url: str) -> None:
     """Adds the options that describe a head-end. `about_url`: the text about the argument URL."""
     parser.add_argument("url", metavar="URL", nargs="?", help=about_url)
     target = parser.add_argument_group("the head-end")
-    target.add_argument("--license", metavar="URL", help="the licence server; without it no licence is requested")
+    target.add_argument(
+        "--license", metavar="URL", help="the licence server; without this option the command requests no licence"
+    )
     target.add_argument("--certificate", metavar="URL", help="the server of the FairPlay application certificate")
     target.add_argument("--v2", action="store_true", help="SSP V2: the licence request opens the session")
     target.add_argument(
@@ -130,16 +132,20 @@ def add_arguments(parser: argparse.ArgumentParser, about_url: str) -> None:
     )
     target.add_argument("--ca-file", metavar="FILE", help="the certificate authorities to trust, as PEM")
     target.add_argument(
-        "--allow-http", action="store_true", help="allow http URLs to other machines, which send the tokens in clear"
+        "--allow-http", action="store_true", help="allow http URLs to other machines; http does not encrypt the tokens"
     )
     target.add_argument(
         "--append-version",
         choices=["auto", "always", "never"],
         default="auto",
-        help="whether to append /v1 to URL: only if URL does not end with a version (auto), always or never",
+        help="whether the command appends /v1 to URL: only if URL does not end with a version (auto), always or never",
     )
     target.add_argument(
-        "--timeout", metavar="S", type=float, default=10.0, help="seconds for each request (%(default)g)"
+        "--timeout",
+        metavar="S",
+        type=float,
+        default=10.0,
+        help="the time limit for each request, in seconds (%(default)g)",
     )
     target.add_argument(
         "--control",
@@ -148,7 +154,9 @@ def add_arguments(parser: argparse.ArgumentParser, about_url: str) -> None:
         "of waiting",
     )
     target.add_argument(
-        "--ready-file", metavar="FILE", help="take URLs and token from what `usher headend --ready-file` has written"
+        "--ready-file",
+        metavar="FILE",
+        help="take URLs and token from the file that `usher headend --ready-file` has written",
     )
 
 

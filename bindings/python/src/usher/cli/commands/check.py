@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from ..output import Output
 
 DESCRIPTION = """\
-Checks whether a head-end does what the protocol (docs/protocol.md) states about servers, also whether it keeps the
-limit of streams. It plays stories: sequences of requests, right ones and wrong ones. It judges each reply. If a
-statement does not hold, check leaves out requests of the story as long as the fault remains, and prints the rest.
+Checks whether a head-end does what the protocol (docs/protocol.md) states about servers, for example whether it keeps
+the limit of streams. The command plays stories, that is, sequences of valid and invalid requests, and judges each
+reply. If a statement does not hold, check leaves out requests of the story as long as the fault remains, and prints the
+shortest story.
 
-Use an account that nobody else uses meanwhile: check takes all its slots, and gives them back. Without URL, check asks
-servers that give licences or FairPlay keys without sessions."""
+Use an account that nobody else uses during the check: the command takes all slots of this account, and frees them at
+the end. Without URL, check tests servers that give licences or FairPlay keys without sessions."""
 
 EXAMPLES = """\
 examples:
@@ -43,22 +44,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "a licence server or key server that has no sessions",
     )
     keys = parser.add_argument_group("FairPlay key servers; they need --key-system fairplay, and an SPC as --payload")
-    keys.add_argument("--key-server", metavar="URL", help="a key server, which takes an SPC and gives a CKC")
+    keys.add_argument("--key-server", metavar="URL", help="a key server, which gets an SPC and replies with a CKC")
     spc.add_arguments(keys)
     keys.add_argument(
-        "--response-path", metavar="PATH", help="where the CKC is in a JSON reply, such as data.ckc; by default found"
+        "--response-path",
+        metavar="PATH",
+        help="the place of the CKC in a JSON reply, such as data.ckc; by default check searches for the CKC",
     )
-    keys.add_argument("--entitlement", metavar="URL", help="an entitlement server; ExpressPlay is asked with its reply")
-    keys.add_argument("--content-id", metavar="ID", help="the content for which these servers are asked")
+    keys.add_argument(
+        "--entitlement",
+        metavar="URL",
+        help="an entitlement server; check then sends the SPC to ExpressPlay, to the URL in the reply of this server",
+    )
+    keys.add_argument(
+        "--content-id", metavar="ID", help="the identifier of the content in the requests to these servers"
+    )
     group = parser.add_argument_group("the check")
-    group.add_argument("--limit", type=int, metavar="N", help="streams that the account may play; by default measured")
+    group.add_argument(
+        "--limit",
+        type=int,
+        metavar="N",
+        help="how many streams the account may play; by default check measures the limit",
+    )
     group.add_argument(
         "--patience",
         type=float,
         default=0.0,
         metavar="S",
-        help="seconds that check may wait; statements about time need eight periods, and are skipped if this is less "
-        "(%(default)g)",
+        help="how many seconds check may wait; statements about time need eight periods, so check skips them if S is "
+        "less (%(default)g)",
     )
     group.add_argument(
         "--only", action="append", default=[], metavar="TAG", help="report only this statement; repeat for more"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Says in words what an error code of a server means, or a status of the library, and what to do about it. The same number
-has different meanings at different servers, so name the server too; `usher probe` prints it with each error."""
+has different meanings at different servers, so name the server too. `usher probe` prints the server with each error."""
 
 EXAMPLES = """\
 examples:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Plays on many screens at once against a head-end, and measures set-ups, heartbeats and teardowns. Each screen has a
 session of libusher; Locust runs the screens, on several processes and machines. At the end the command prints the
-figures, and exits with 1 if they exceed a threshold. Run it only against head-ends that you may load.
+figures, and exits with 1 if they exceed a threshold. Run this command only against head-ends that you may load.
 """
 EXAMPLES = """\
 examples:
@@ -46,19 +46,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seconds", type=int, default=60, metavar="S", help="how long the test lasts (%(default)s)")
     parser.add_argument(
-        "--hold", type=float, default=0, metavar="S", help="how long a screen plays one item; 0: to the end"
+        "--hold",
+        type=float,
+        default=0,
+        metavar="S",
+        help="how many seconds a screen plays one item; 0: to the end of the test",
     )
-    parser.add_argument("--pause", type=float, default=1, metavar="S", help="pause between two items (%(default)g)")
+    parser.add_argument(
+        "--pause", type=float, default=1, metavar="S", help="seconds of pause between two items (%(default)g)"
+    )
     parser.add_argument("--license", action="store_true", help="request a Clear Key licence for each item")
     parser.add_argument(
         "--license-url", metavar="URL", help="the licence server; default: that of the reference head-end"
     )
     tokens = parser.add_argument_group("accounts")
     tokens.add_argument(
-        "--tokens", metavar="FILE", help="content tokens, one a line; default: for the reference head-end"
+        "--tokens",
+        metavar="FILE",
+        help="a file with one content token in each line; by default the command makes tokens of the reference "
+        "head-end",
     )
     tokens.add_argument(
-        "--accounts", type=int, default=0, metavar="N", help="accounts that share the screens; 0: one each"
+        "--accounts",
+        type=int,
+        default=0,
+        metavar="N",
+        help="how many accounts share the screens; 0: each screen has its own account",
     )
     tokens.add_argument(
         "--limit", type=int, default=1, metavar="N", help="streams that each account may have (%(default)s)"
@@ -67,7 +80,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     processes.add_argument(
         "--workers", type=int, default=1, metavar="N", help="processes on this machine (%(default)s)"
     )
-    processes.add_argument("--expect-workers", type=int, metavar="N", help="be the master of N processes that --join")
+    processes.add_argument(
+        "--expect-workers", type=int, metavar="N", help="be the master of N processes that were started with --join"
+    )
     processes.add_argument("--join", metavar="HOST", help="be a worker of the master on HOST")
     processes.add_argument(
         "--master-port",
@@ -77,12 +92,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     limits = parser.add_argument_group("thresholds")
     limits.add_argument(
-        "--late", type=int, default=500, metavar="MS", help="a later heartbeat counts as late (%(default)s)"
+        "--late",
+        type=int,
+        default=500,
+        metavar="MS",
+        help="a heartbeat that is more than MS late counts as late (%(default)s)",
     )
-    limits.add_argument("--late-most", type=int, default=0, metavar="N", help="late heartbeats allowed (%(default)s)")
-    limits.add_argument("--errors-most", type=int, default=0, metavar="N", help="errors allowed (%(default)s)")
     limits.add_argument(
-        "--setup-p99", type=int, default=0, metavar="MS", help="limit for 99 %% of the set-ups; 0: none"
+        "--late-most", type=int, default=0, metavar="N", help="how many late heartbeats are allowed (%(default)s)"
+    )
+    limits.add_argument(
+        "--errors-most", type=int, default=0, metavar="N", help="how many errors are allowed (%(default)s)"
+    )
+    limits.add_argument(
+        "--setup-p99", type=int, default=0, metavar="MS", help="time limit for 99 %% of the set-ups; 0: no limit"
     )
     report = parser.add_argument_group("report")
     report.add_argument("--html", metavar="FILE", help="write a report with plots")
@@ -91,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=60,
         metavar="S",
-        help="heartbeat period for the estimate of a million streams (%(default)g)",
+        help="the heartbeat period from which the command estimates the cost of a million streams (%(default)g)",
     )
 
 

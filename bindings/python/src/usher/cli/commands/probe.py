@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from ..output import Output
 
 DESCRIPTION = """\
-Plays once against your head-end: it sets a session up, requests a licence if --license is given, sends heartbeats, and
-tears the session down. The library makes the requests, so they are those of a player. For each step, probe prints how
-long it took, and the requests and replies without tokens and keys. If a step fails, it says in words what is wrong and
-what to do next. Heartbeats do not wait for their period, unless --real-time is given."""
+Plays once against your head-end: the command sets a session up, requests a licence if you give --license, sends
+heartbeats, and tears the session down. The library makes these requests, so they are the requests of a real player.
+For each step, probe prints how long the step took, and the requests and replies without tokens and keys. If a step
+fails, probe says in words what is wrong and what to do next. Without --real-time, probe sends the heartbeats at once,
+and does not wait for their period."""
 
 EXAMPLES = """\
 examples:

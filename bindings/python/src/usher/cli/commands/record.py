@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from ..output import Output
 
 DESCRIPTION = """\
-Records the exchanges of a player with its head-end in a file, a cassette. Either a proxy in front of the head-end
-records until Ctrl-C, or the command makes the cassette from a trace of the library. A cassette has no token, key or
-other secret: tokens have names, and of a reply it keeps only the status, the codes and the period."""
+Records the requests of a player and the replies of its head-end in a file, which is called a cassette. With --to the
+command is a proxy in front of the head-end, and records until Ctrl-C. With --trace it makes the cassette from a trace
+of the library. A cassette has no token, key or other secret: names stand for the tokens, and of each reply the cassette
+has only the status, the codes and the period."""
 
 EXAMPLES = """\
 examples:
@@ -27,7 +28,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", type=Path, help="the cassette to write")
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--to", metavar="URL", help="a URL of the head-end, for which the proxy stands in")
+    source.add_argument("--to", metavar="URL", help="a URL of the head-end, to which the proxy passes the requests")
     source.add_argument("--trace", metavar="FILE", type=Path, help="a trace of the library (docs/traces.md)")
     parser.add_argument("--port", metavar="N", type=int, default=0, help="the proxy's port on 127.0.0.1 (a free one)")
     parser.add_argument("--ca-file", metavar="PATH", help="the certificate authority of the head-end")

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from ..output import Output
 
 DESCRIPTION = """\
-Plays a cassette back, and says where the other side differs from it. Without --against it is a server: a player sends
-its requests to it and gets the recorded replies, until Ctrl-C or until it has got all of them. With --against it is a
-player: it sends the recorded requests to a head-end."""
+Plays a cassette back, and prints what differs from the cassette. Without --against the command acts as a server: it
+gives the recorded replies to the requests of a player, and ends at Ctrl-C, or when it has sent all replies. With
+--against the command acts as a player: it sends the recorded requests to a head-end."""
 
 EXAMPLES = """\
 examples:
@@ -40,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MS",
         type=int,
         default=1000,
-        help="how much times may differ: as a server, those between the keep-alives of a session; as a player, those "
-        "of the replies (%(default)s); -1: do not compare times",
+        help="by how much times may differ: as a server, the times between the keep-alives of a session; as a player, "
+        "the times until the replies (%(default)s); -1: do not compare times",
     )
     server = parser.add_argument_group("as a server")
     server.add_argument("--port", metavar="N", type=int, default=0, help="the port on 127.0.0.1 (a free one)")
@@ -58,7 +58,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--speed", metavar="X", type=float, default=1.0, help="how much faster than recorded; 0: without waiting"
     )
     player.add_argument(
-        "--control", metavar="URL", help="the control endpoints of a usher-headend with a manual clock, which is moved"
+        "--control",
+        metavar="URL",
+        help="the control endpoints of a usher-headend with a manual clock; the command moves this clock instead of "
+        "waiting",
     )
     player.add_argument("--ca-file", metavar="PATH", help="the certificate authority of the head-end")
     parser.add_argument(

@@ -36,12 +36,16 @@ _FRAME_S = 0.25
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", nargs="?", help="the page of the head-end, such as http://127.0.0.1:8080")
     parser.add_argument(
-        "--ready-file", metavar="FILE", help="take URL and control token from what `usher headend --ready-file` wrote"
+        "--ready-file",
+        metavar="FILE",
+        help="take URL and control token from the file that `usher headend --ready-file` has written",
     )
     parser.add_argument(
-        "--control-token", metavar="TOKEN", help="the head-end's control token; by default USHER_CONTROL_TOKEN"
+        "--control-token",
+        metavar="TOKEN",
+        help="the head-end's control token; by default the value of the environment variable USHER_CONTROL_TOKEN",
     )
-    parser.add_argument("--account", metavar="NAME", help="only the sessions and requests of this account")
+    parser.add_argument("--account", metavar="NAME", help="show only the sessions and requests of this account")
     parser.add_argument("--once", action="store_true", help="print the state once, and end")
 
 

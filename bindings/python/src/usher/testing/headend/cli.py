@@ -41,7 +41,7 @@ examples:
 
 the page: http://HOST:PORT/ shows sessions, requests, clock and faults live.
 
-control endpoints (JSON), the oracle for tests in any language:
+control endpoints (JSON), for tests in any language:
   GET  /_control/state         clock, held requests, active sessions, requests by route
   GET  /_control/journal       every request; ?route= &account= &session= &after=N filter,
                                ?min=N&timeout_ms=T waits for N requests, ?text=true is a
@@ -60,7 +60,7 @@ control endpoints (JSON), the oracle for tests in any language:
   POST /_control/entitlement   {"content_id": "movie", "allowed": false, "text": "not in your package"}
   GET  /_control/events        the data of the live page, as server-sent events
 
-After SIGTERM or SIGINT the program prints a summary, and ends with exit status 0. Its keys and tokens are for tests:
+After SIGTERM or SIGINT the program prints a summary, and ends with exit status 0. Its keys and tokens are for tests, so
 run the program on loopback or in a lab, never as a service.
 """
 
@@ -74,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_arguments(made)
-    made.add_argument("--json", action="store_true", help="print the start and the end as a line of JSON each")
+    made.add_argument("--json", action="store_true", help="print one line of JSON at the start, and one at the end")
     return made
 
 
@@ -119,8 +119,8 @@ def add_arguments(made: argparse.ArgumentParser) -> None:
         "--rotation",
         choices=[name.replace("_", "-") for name in get_args(Rotation)],
         default="accept-previous",
-        help="accepted session tokens: only the newest one, also the previous one, or one token that never changes "
-        "(%(default)s)",
+        help="which session tokens the head-end accepts. strict: only the newest; accept-previous: also the previous "
+        "one; none: one token, which never changes (%(default)s)",
     )
     rules.add_argument(
         "--enforced",
@@ -129,7 +129,7 @@ def add_arguments(made: argparse.ArgumentParser) -> None:
         default=[],
         choices=KEY_SYSTEMS,
         metavar="KEYSYSTEM",
-        help=f"key systems whose sessions are kept alive by licence renewals: {', '.join(KEY_SYSTEMS)}",
+        help=f"key systems for which licence renewals keep the session alive: {', '.join(KEY_SYSTEMS)}",
     )
     rules.add_argument(
         "--clock",
@@ -157,7 +157,7 @@ def add_arguments(made: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="how many processes listen on the port (%(default)s); more than one need --redis",
+        help="how many processes listen on the port (%(default)s); more than one process needs --redis",
     )
     content = made.add_argument_group("content and accounts")
     content.add_argument(
@@ -166,7 +166,8 @@ def add_arguments(made: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KID:KEY[:ID]",
-        help="a content key: key id and key, 32 hex digits each, for the content ID or for all; repeat for more",
+        help="a content key: key id and key, 32 hex digits each; for the content ID, or without ID for all contents; "
+        "repeat for more",
     )
     content.add_argument(
         "--key-file",
