@@ -4,16 +4,26 @@ enum Page {
     """
     # The state machines
 
-    `make model` writes this page; do not edit it. It runs the [machines](glossary.md#machine) of `Sources/UsherCore`
-    through every order of \(depth) events: replies, losses, timers, licences, tokens, [payloads](glossary.md#payload),
-    kills, suspends, closes. From each state that it reaches, it closes the [playback](glossary.md#playback) and lets it
-    end. It fails in five cases: a [session](glossary.md#session) is still held, a token is sent after its
-    [teardown](glossary.md#teardown), a token is sent that is not the newest known, a completion is called twice or
-    never, or a state never ends. It also fails if the comment of a phase lists other next phases than those that the
-    search saw. `make model SECONDS=120` searches as deep as the time allows.
+    `make model` writes this page; do not edit it. A search runs the [machines](glossary.md#machine) of
+    `Sources/UsherCore` through every order of \(depth) events: replies, lost replies, timers, licence requests, tokens,
+    [payloads](glossary.md#payload), kills by the operator, suspends and closes. From each state that it reaches, the
+    search closes the [playback](glossary.md#playback) and delivers all replies, until the playback has ended.
 
-    A state is named after the session's phase, what keeps the session alive, and the state of the [content
-    token](glossary.md#content-token) if that is not known. Events that do not change the state are left out.
+    The search fails if a machine breaks a rule. The most important rules are: each request has the newest token that
+    the machine knows; after a [teardown](glossary.md#teardown) the machine sends nothing but that teardown again; each
+    licence request completes exactly once; every playback ends; and no [session](glossary.md#session) whose newest
+    token arrived remains at the head-end, unless the host left the session or all retries of its teardown failed.
+    `Tests/UsherModel/World.swift` and `Steps.swift` have all rules. `make model` also fails if the comment of a phase
+    lists other next phases than those that the search saw. `make model SECONDS=120` then searches longer orders of
+    events for 120 seconds.
+
+    The name of a state begins with the phase of the session. In the phase *active* the next part says what the
+    keep-alive does: *beat waits* (for its time), *beating* (in flight), *beat retries*, *payload asked* or *paused*;
+    *outage* means that the keep-alives of at least one period have failed. *Replaced* means that the playback replaces
+    its session. *Token asked* and *token awaited* mean that the playback does not have its [content
+    token](glossary.md#content-token) yet. In the column *event*, *lost* means that a request or its reply is lost,
+    *5xx* that the server replies with an error, and *close, leave* that the host closes the playback and leaves the
+    session. The page leaves out events that do not change the state.
     """
   }
 
