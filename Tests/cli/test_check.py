@@ -258,7 +258,7 @@ def test_check_ofAKeyServerWithAnotherForm_namesTheForm(form: str, usher: Usher)
     assert tags(found, "failed") == {"ckc"}
     (judged,) = [each for each in found["statements"] if each["tag"] == "ckc"]
     words = " ".join(FORM_OPTIONS[form]) + (" --spc-urlencode value" if form == "form" else "")
-    assert judged["words"] == f"it was answered with HTTP 400, code 1207; the server gives a CKC with {words}"
+    assert judged["words"] == f"it got HTTP 400, code 1207; the server gives a CKC with {words}"
 
 
 def test_check_ofTheReferenceKeyServer_takesEveryRequestForm(headend_factory: HeadEndFactory, usher: Usher) -> None:

@@ -295,8 +295,8 @@ class Check:
         again = self._fresh(failing.story)
         replays += 1
         if not shows(again):
-            refused = "the set-up was refused, since the sessions of before still take slots"
-            came = refused if was_refused_first(again) else "the fault did not come again"
+            refused = "the server refused the set-up, because the earlier sessions still take slots"
+            came = refused if was_refused_first(again) else "the fault did not occur again"
             verdict.again = f"When the same requests were sent again, {came}."
         else:
             best = again

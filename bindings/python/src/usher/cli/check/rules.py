@@ -34,7 +34,7 @@ def _answer(seen: Seen) -> str:
 
 
 def _must_succeed(seen: Seen) -> str:
-    return "" if seen.ok else f"it was answered with {_answer(seen)}"
+    return "" if seen.ok else f"it got {_answer(seen)}"
 
 
 def _must_be_refused(seen: Seen) -> str:

@@ -93,7 +93,7 @@ def statements(limit: int | None, response_path: str | None = None) -> list[Stat
         Statement(
             "ckc", "The reply to an SPC has a CKC in a form of key servers", KEYS, key_servers.ckc(response_path)
         ),
-        Statement("ckc-refused", "What is no SPC gets no CKC", KEYS, key_servers.ckc_refused(response_path)),
+        Statement("ckc-refused", "A body that is not an SPC gets no CKC", KEYS, key_servers.ckc_refused(response_path)),
         Statement("entitlement", "An allowed entitlement has a token URL", KEYS, key_servers.entitlement),
         Statement(
             "entitlement-denied", "An unknown content is denied, with a number", KEYS, key_servers.entitlement_denied
