@@ -54,6 +54,14 @@ def test_watch_asJson_printsEachEventAsALine(headend: HeadEnd) -> None:
         assert made.wait(10) == Exit.OK
 
 
+def test_watch_asJsonForAnAccount_printsOnlyItsRows(headend: HeadEnd, usher: Usher) -> None:
+    for name in ("alice", "bob"):
+        ask(headend, "setup", headend.content_token(name))
+    snapshot = json.loads(usher("watch", headend.url, "--json", "--once", "--account", "bob").out)
+    assert [row["name"] for row in snapshot["accounts"]] == ["bob"]
+    assert {row["account"] for key in ("sessions", "requests") for row in snapshot[key]} == {"bob"}
+
+
 def test_watch_interrupted_endsWithoutATraceback(headend: HeadEnd) -> None:
     with process("watch", headend.url) as made:
         assert made.stdout is not None and "usher watch" in made.stdout.readline()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..exits import CommandError, Exit
 from ..interrupts import Interrupts
 from ..target import ready_file
-from ..watch.feed import Feed, Gone, State
+from ..watch.feed import Feed, Gone, State, only_account
 
 if TYPE_CHECKING:
     from ..output import Output
@@ -69,7 +69,7 @@ def _print(feed: Feed, options: argparse.Namespace, out: Output) -> int:
     try:
         for name, value in feed.events():
             if out.as_json:
-                out.line({"event": name, **value})
+                out.line({"event": name, **(only_account(value, options.account) if options.account else value)})
             else:
                 state = State()
                 state.take(name, value)

@@ -21,6 +21,13 @@ class Gone(Exception):
     """The head-end does not answer, or has stopped. The text says which."""
 
 
+def only_account(value: dict[str, Any], account: str) -> dict[str, Any]:
+    """Returns an event of the feed without the rows of other accounts."""
+    names = {"accounts": "name", "sessions": "account", "requests": "account"}
+    kept = {key: [row for row in value[key] if row[name] == account] for key, name in names.items() if key in value}
+    return {**value, **kept}
+
+
 @dataclass
 class State:
     """What the head-end has said so far.
