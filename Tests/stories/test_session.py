@@ -40,6 +40,24 @@ def test_sessionToken_rotating_isAlwaysTheNewest(stage: Stage) -> None:
     ]
 
 
+def test_setupReply_thatComesLate_isFollowedByAHeartbeatWithinTheLease(stage_factory: StageFactory) -> None:
+    """The head-end begins the lease of 10 s when it executes set-up; its reply comes 6 s later. One period after the
+    reply the lease is over. So the library sends the first heartbeat at 7.5 s: then half a period is left for retries."""
+    stage = stage_factory(headend={"period_s": 5})
+    stage.headend.faults.add("setup", Fault.delay(6_000, "after"))
+    stage.play()
+    stage.advance(6_000)
+    stage.settle()
+    stage.headend.faults.add("heartbeat", Fault.status(503))
+    stage.advance(1_500)
+    stage.settle()
+    assert stage.routes() == ["setup", "heartbeat"]
+    stage.advance(22_500)
+    stage.settle()
+    assert [entry.status for entry in stage.headend.journal] == [200, 503, *[200] * 5]
+    assert len(stage.headend.sessions.active()) == 1
+
+
 def test_licenseHeader_isContentTokenCommaSessionToken(stage: Stage) -> None:
     token = stage.headend.content_token()
     playback = stage.play(token)

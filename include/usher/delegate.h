@@ -30,7 +30,9 @@ extern "C" {
 #define USHER_HEARTBEAT_MISSING_NO_TIMER 1
 
 /* heartbeat_start */
-/** The first period begins with the reply to set-up. */
+/** The first period begins with the reply to set-up. If this reply came more than half a period after the request, the
+    first keep-alive is sent earlier: one and a half periods after the request, because the server's lease began before
+    the reply. */
 #define USHER_HEARTBEAT_START_SETUP 0
 /** The first period begins with the first licence. */
 #define USHER_HEARTBEAT_START_LICENSE 1

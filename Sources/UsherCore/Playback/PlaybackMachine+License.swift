@@ -61,7 +61,7 @@ extension PlaybackMachine {
         }
       }
       switch readiness(licenses[index]) {
-      case .send: actions.append(send(index))
+      case .send: actions.append(send(index, now: now))
       case .wait: break
       case .ask:
         contentToken = .asking
@@ -123,7 +123,7 @@ extension PlaybackMachine {
     }
   }
 
-  private mutating func send(_ index: Int) -> Action {
+  private mutating func send(_ index: Int, now: Milliseconds) -> Action {
     let request = session.newRequest()
     let license = licenses[index]
     let content = license.isRenewal && usesSession ? nil : license.ownToken ?? knownToken
@@ -137,7 +137,7 @@ extension PlaybackMachine {
     } else if hasSSM, !license.isAuxiliary {
       role = .opening
       if usesSession { isRenewal = false }
-      session.openingSent(request)
+      session.openingSent(request, now: now)
     }
     licenses[index].sent(request, as: role)
     licenses[index].contentGeneration = contentGeneration

@@ -149,7 +149,7 @@ extension PlaybackMachine {
         mayHaveOrphan = true
         return []
       }
-      session.openingSent(request)
+      session.openingSent(request, now: now)
       return perform(session.setupReplied(request, .success(fields), ownTeardowns: ownTeardowns, now: now), now: now)
     }
   }

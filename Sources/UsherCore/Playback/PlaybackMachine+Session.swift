@@ -104,7 +104,7 @@ extension PlaybackMachine {
   }
 
   package mutating func ownTeardownsEnded(now: Milliseconds) -> [Action] {
-    perform(session.ownTeardownsEnded(), now: now)
+    perform(session.ownTeardownsEnded(now: now), now: now)
   }
 
   package mutating func suspended() -> [Action] { perform(session.suspended(), now: 0) }

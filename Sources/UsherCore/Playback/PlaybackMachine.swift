@@ -250,7 +250,7 @@ package struct PlaybackMachine {
   mutating func startSession(now: Milliseconds) -> [Action] {
     if policy.opensByLicense { return sendWaiting(now: now) }
     switch contentToken {
-    case .known: return perform(session.start(), now: now)
+    case .known: return perform(session.start(now: now), now: now)
     case .asking, .askingAfterDenial, .awaited: return []
     case .none:
       if hasTokenCallback {

@@ -5,19 +5,25 @@ package struct KeepAliveSchedule: Sendable {
   package private(set) var period: Milliseconds
   /// The instant by which the server expects the next keep-alive.
   package private(set) var due: Milliseconds
-  /// When the session sent the last keep-alive that the server answered; at first, the start of the schedule. The
-  /// server extended the lease at this instant or a moment later.
+  /// When the session sent the last keep-alive that the server answered; at first, when it sent set-up. The server
+  /// extended the lease at this instant or later, before it replied.
   package private(set) var extendedAt: Milliseconds
   /// How early a keep-alive is sent, in thousandths of the period.
   private let early: UInt32
 
+  /// The first keep-alive is due one period after `start`, but at most one and a half periods after `leaseFrom`. So if
+  /// the reply to set-up comes late, half a period of the lease is left for retries.
   /// - Parameters:
+  ///   - start: when the reply to set-up arrived.
+  ///   - leaseFrom: when set-up was sent. The server began the lease at this instant or later.
   ///   - seed: two schedules with the same seed have the same jitter.
   ///   - jitter: how early a keep-alive may be sent at most, in thousandths of the period.
-  package init(start: Milliseconds, period: Milliseconds, jitter: UInt32, seed: UInt64) {
+  package init(
+    start: Milliseconds, leaseFrom: Milliseconds, period: Milliseconds, jitter: UInt32, seed: UInt64
+  ) {
     self.period = max(period, 1)
-    due = start.adding(self.period)
-    extendedAt = start
+    due = max(start, min(start.adding(self.period), leaseFrom.adding(self.period).adding(self.period / 2)))
+    extendedAt = leaseFrom
     var random = seed | 1
     random ^= random << 13
     random ^= random >> 7

@@ -1,6 +1,7 @@
 extension SSMSession {
-  mutating func beginSchedule(period: Milliseconds, now: Milliseconds) -> [Action] {
-    newSchedule(period: period, now: now)
+  /// - Parameter leaseFrom: the earliest instant at which the server may have begun the lease.
+  mutating func beginSchedule(period: Milliseconds, leaseFrom: Milliseconds, now: Milliseconds) -> [Action] {
+    newSchedule(period: period, leaseFrom: leaseFrom, now: now)
     return [arm()]
   }
 
@@ -18,7 +19,7 @@ extension SSMSession {
   package mutating func timerFired(now: Milliseconds) -> [Action] {
     switch lifecycle.phase {
     case .active: return isPaused ? [] : beatDue(now: now)
-    case .contested: return ownTeardownsEnded()
+    case .contested: return ownTeardownsEnded(now: now)
     case .awaitingSlot(let at): return slotTimerFired(at: at, now: now)
     case .closing, .tearingDown, .retryingTeardown: return closingTimerFired(now: now)
     case .idle, .settingUp, .failed, .ended: return []
@@ -234,7 +235,7 @@ extension SSMSession {
     firstLicense = .seen
     if let period {
       setMode(newMode)
-      return beginSchedule(period: period, now: now)
+      return beginSchedule(period: period, leaseFrom: now, now: now)
     }
     guard newMode != mode else { return [] }
     setMode(newMode)
@@ -288,7 +289,7 @@ extension SSMSession {
       return [.cancelTimer]
     }
     guard let new = policy.period(field), new != period else { return [] }
-    guard schedule != nil else { return beginSchedule(period: new, now: now) }
+    guard schedule != nil else { return beginSchedule(period: new, leaseFrom: now, now: now) }
     schedule?.change(period: new, now: now)
     if case .waiting = beat { return [arm()] }
     return []

@@ -7,10 +7,10 @@ extension SSMSession {
     /// second time for this reason, and the host still waits for the licence, the session waits for a slot or fails.
     /// → settingUp, failed, ended
     case idle(again: Bool)
-    /// The set-up request, or the licence request that opens the session, is in flight. `again`: this request is the
-    /// second one.
+    /// The set-up request, or the licence request that opens the session, is in flight since `sentAt`. `again`: this
+    /// request is the second one.
     /// → idle, settingUp, contested, awaitingSlot, active, failed, closing, ended
-    case settingUp(RequestID, again: Bool)
+    case settingUp(RequestID, again: Bool, sentAt: Milliseconds)
     /// The server refused set-up because the account has too many sessions, while this context is tearing other
     /// sessions down. The session tries again when those teardowns have ended or take too long.
     /// → idle, settingUp, ended
@@ -90,7 +90,9 @@ extension SSMSession {
       stage = next.stage
     }
 
-    mutating func sentSetup(_ request: RequestID, again: Bool) { move(to: .settingUp(request, again: again)) }
+    mutating func sentSetup(_ request: RequestID, again: Bool, at now: Milliseconds) {
+      move(to: .settingUp(request, again: again, sentAt: now))
+    }
     mutating func setupBroughtNothing(again: Bool) { move(to: .idle(again: again)) }
     mutating func refusedForLimit() { move(to: .contested) }
     mutating func beganAwaitingSlot(until at: Milliseconds) { move(to: .awaitingSlot(at: at)) }
@@ -133,7 +135,7 @@ extension SSMSession {
     /// The set-up request that is in flight.
     var setupInFlight: RequestID? {
       switch phase {
-      case .settingUp(let request, _): return request
+      case .settingUp(let request, _, _): return request
       case .closing(let setup, _): return setup
       case .ended(let end): return end.setup
       case .idle, .contested, .awaitingSlot, .active, .failed, .tearingDown, .retryingTeardown: return nil

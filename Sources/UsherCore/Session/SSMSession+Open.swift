@@ -5,9 +5,9 @@ extension SSMSession {
   package var canOpen: Bool { policy.opensByLicense && isIdle }
 
   /// Called when the licence request that opens the session was sent.
-  package mutating func openingSent(_ request: RequestID) {
+  package mutating func openingSent(_ request: RequestID, now: Milliseconds) {
     guard case .idle(let again) = lifecycle.phase else { return }
-    lifecycle.sentSetup(request, again: again)
+    lifecycle.sentSetup(request, again: again, at: now)
   }
 
   package func isOpening(_ request: RequestID) -> Bool { policy.opensByLicense && lifecycle.setupInFlight == request }
@@ -23,7 +23,7 @@ extension SSMSession {
     guard request == lifecycle.setupInFlight else { return [] }
     lifecycle.setupReplied()
     switch lifecycle.phase {
-    case .settingUp(_, let again):
+    case .settingUp(_, let again, _):
       lifecycle.setupBroughtNothing(again: again)
       return []
     case .closing: return end(left: false, orphanPossible: orphanPossible)

@@ -1,8 +1,8 @@
 extension SSMSession {
   /// Sets the session up.
-  package mutating func start() -> [Action] {
+  package mutating func start(now: Milliseconds) -> [Action] {
     guard isIdle else { return [] }
-    return sendSetup(again: false)
+    return sendSetup(again: false, now: now)
   }
 
   /// Called when the session cannot start: the playback has no content token, or the server denied the token.
@@ -10,13 +10,13 @@ extension SSMSession {
     isIdle ? fail(error.stopping()) : []
   }
 
-  private mutating func sendSetup(again: Bool) -> [Action] {
+  private mutating func sendSetup(again: Bool, now: Milliseconds) -> [Action] {
     if policy.opensByLicense {
       lifecycle.setupBroughtNothing(again: again)
       return [.openAgain]
     }
     let request = newRequest()
-    lifecycle.sentSetup(request, again: again)
+    lifecycle.sentSetup(request, again: again, at: now)
     return [.send(request, .setup, token: nil)]
   }
 
@@ -36,9 +36,9 @@ extension SSMSession {
     guard request == lifecycle.setupInFlight else { return [] }
     lifecycle.setupReplied()
     switch lifecycle.phase {
-    case .settingUp(_, let again):
+    case .settingUp(_, let again, let sentAt):
       switch outcome {
-      case .success(let fields): return setUp(fields, now: now)
+      case .success(let fields): return setUp(fields, sentAt: sentAt, now: now)
       case .failure(let failure): return refused(failure, again: again, ownTeardowns: ownTeardowns, now: now)
       }
     case .closing: return closingSetupReplied(outcome, now: now)
@@ -52,7 +52,7 @@ extension SSMSession {
     }
   }
 
-  private mutating func setUp(_ fields: SessionFields, now: Milliseconds) -> [Action] {
+  private mutating func setUp(_ fields: SessionFields, sentAt: Milliseconds, now: Milliseconds) -> [Action] {
     guard fields.token != nil else {
       let message =
         fields.isObject
@@ -78,7 +78,7 @@ extension SSMSession {
     var actions: [Action] = [.started(period: period)] + periodRaised(fields.period)
     if period > 0 {
       if policy.heartbeatStart == .setup || policy.opensByLicense {
-        actions += beginSchedule(period: period, now: now)
+        actions += beginSchedule(period: period, leaseFrom: sentAt, now: now)
       } else {
         firstLicense = .awaited(period: period)
       }
@@ -110,7 +110,7 @@ extension SSMSession {
       case .underWay where !again:
         lifecycle.refusedForLimit()
         return [.setTimer(now.adding(policy.teardownTimeout))]
-      case .ended where !again: return sendSetup(again: true)
+      case .ended where !again: return sendSetup(again: true, now: now)
       case .none, .ended, .underWay: break
       }
       if let actions = awaitSlot(refusal, now: now) { return actions }
@@ -145,20 +145,20 @@ extension SSMSession {
 
   /// Called when the timer has fired while the session waits for a slot.
   mutating func slotTimerFired(at: Milliseconds, now: Milliseconds) -> [Action] {
-    now >= at ? sendSetup(again: false) : [.setTimer(at)]
+    now >= at ? sendSetup(again: false, now: now) : [.setTimer(at)]
   }
 
   /// Called when the teardowns of the context's other sessions have ended or take too long. If the session waits for
   /// these teardowns, it sends set-up once more.
-  package mutating func ownTeardownsEnded() -> [Action] {
+  package mutating func ownTeardownsEnded(now: Milliseconds) -> [Action] {
     guard waitsForOwnTeardowns else { return [] }
-    return [.cancelTimer] + sendSetup(again: true)
+    return [.cancelTimer] + sendSetup(again: true, now: now)
   }
 
   /// Called when the server denied set-up because of its content token. The owner then asks for another token and
   /// starts the session again. Returns false if the session no longer waits for the reply to `request`.
   mutating func setupWithdrawn(_ request: RequestID) -> Bool {
-    guard case .settingUp(request, _) = lifecycle.phase else { return false }
+    guard case .settingUp(request, _, _) = lifecycle.phase else { return false }
     lifecycle.setupBroughtNothing(again: false)
     return true
   }

@@ -128,8 +128,9 @@ package struct SSMSession {
     return nextRequest
   }
 
-  mutating func newSchedule(period: Milliseconds, now: Milliseconds) {
-    schedule = KeepAliveSchedule(start: now, period: period, jitter: policy.jitter, seed: seed)
+  mutating func newSchedule(period: Milliseconds, leaseFrom: Milliseconds, now: Milliseconds) {
+    schedule = KeepAliveSchedule(
+      start: now, leaseFrom: leaseFrom, period: period, jitter: policy.jitter, seed: seed)
   }
 
   mutating func setMode(_ newMode: KeepAliveMode) { mode = newMode }

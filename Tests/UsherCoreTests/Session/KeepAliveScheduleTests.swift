@@ -9,7 +9,8 @@ import Testing
       let period = 1 + dice.upTo(200_000)
       let jitter = UInt32(dice.upTo(500))
       let start = dice.upTo(1_000_000)
-      var schedule = KeepAliveSchedule(start: start, period: period, jitter: jitter, seed: dice.next())
+      var schedule = KeepAliveSchedule(
+        start: start, leaseFrom: start, period: period, jitter: jitter, seed: dice.next())
       var last: Milliseconds?
       for beat in 1...20 as ClosedRange<UInt64> {
         #expect(schedule.due == start + beat * period)
@@ -25,7 +26,7 @@ import Testing
 
   @Test func jitter_sameSeed_isTheSame_andSeedsSpread() {
     func beats(_ seed: UInt64) -> [Milliseconds] {
-      var schedule = KeepAliveSchedule(start: 0, period: 60_000, jitter: 50, seed: seed)
+      var schedule = KeepAliveSchedule(start: 0, leaseFrom: 0, period: 60_000, jitter: 50, seed: seed)
       return (0..<10).map { _ in
         let at = schedule.sendAt
         schedule.advance(past: at)
@@ -38,7 +39,7 @@ import Testing
   }
 
   @Test func jitter_none_isOnTheDot() {
-    let schedule = KeepAliveSchedule(start: 7, period: 1000, jitter: 0, seed: 1)
+    let schedule = KeepAliveSchedule(start: 7, leaseFrom: 7, period: 1000, jitter: 0, seed: 1)
     #expect(schedule.sendAt == 1007)
   }
 
@@ -46,7 +47,7 @@ import Testing
     var dice = Dice(4)
     for _ in 0..<2000 {
       let period = 1 + dice.upTo(10_000)
-      var schedule = KeepAliveSchedule(start: 0, period: period, jitter: 0, seed: 1)
+      var schedule = KeepAliveSchedule(start: 0, leaseFrom: 0, period: period, jitter: 0, seed: 1)
       let now = dice.upTo(1_000_000)
       schedule.advance(past: now)
       #expect(schedule.due % period == 0)
@@ -56,7 +57,7 @@ import Testing
   }
 
   @Test func schedule_atTheEndOfTime_neverTraps() {
-    var schedule = KeepAliveSchedule(start: .max - 5, period: 1000, jitter: 500, seed: 9)
+    var schedule = KeepAliveSchedule(start: .max - 5, leaseFrom: .max - 5, period: 1000, jitter: 500, seed: 9)
     _ = schedule.sendAt
     schedule.advance(past: .max)
     schedule.advance(past: 0)

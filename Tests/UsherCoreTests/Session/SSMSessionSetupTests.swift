@@ -15,6 +15,27 @@ import Testing
     #expect(text(s.session.token) == "t1")
   }
 
+  /// The server begins the lease before it replies. If the reply comes late, the first heartbeat comes earlier, so that
+  /// half a period of the lease is left for retries.
+  @Test(arguments: [
+    (29_000, 89_000), (30_000, 90_000), (31_000, 90_000), (80_000, 90_000),
+    (95_000, 95_000)
+      as (Milliseconds, Milliseconds)
+  ])
+  func setup_answeredLate_leavesTimeForRetries(reply: Milliseconds, first: Milliseconds) {
+    var s = SessionDriver()
+    s.start()
+    s.run(until: reply)
+    _ = s.take()
+    s.answer(.setup, Say.token("t1", period: .number(60)))
+    #expect(s.take() == ["started 60000"])
+    #expect(s.timer == first)
+    s.run(until: first)
+    #expect(s.take() == ["heartbeat t1"])
+    // Without a reply, the session retries until two periods after set-up was sent.
+    #expect(s.session.keepAliveTimeout(now: 110_000) > 0)
+  }
+
   @Test func start_twice_sendsOneSetup() {
     var s = SessionDriver()
     s.start()

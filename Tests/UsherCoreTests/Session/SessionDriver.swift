@@ -51,7 +51,7 @@ struct SessionDriver {
     return story
   }
 
-  mutating func start() { perform(session.start()) }
+  mutating func start() { perform(session.start(now: now)) }
   mutating func tearDownLeft() { perform(session.tearDownLeft(now: now)) }
   mutating func close(_ ending: SSMSession.Ending = .teardown) { perform(session.close(ending, now: now)) }
 
@@ -129,7 +129,7 @@ struct SessionDriver {
   }
   mutating func decide(_ mode: SSMSession.KeepAliveMode) { perform(session.modeDecided(mode, now: now)) }
   mutating func resume() { perform(session.resumed(now: now)) }
-  mutating func othersTornDown() { perform(session.ownTeardownsEnded()) }
+  mutating func othersTornDown() { perform(session.ownTeardownsEnded(now: now)) }
   mutating func startFails(_ error: UsherError) { perform(session.startFailed(error)) }
 
   private mutating func perform(_ actions: [SSMSession.Action]) {
