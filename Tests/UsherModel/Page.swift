@@ -12,18 +12,18 @@ enum Page {
     The search fails if a machine breaks a rule. The most important rules are: each request has the newest token that
     the machine knows; after a [teardown](glossary.md#teardown) the machine sends nothing but that teardown again; each
     licence request completes exactly once; every playback ends; and no [session](glossary.md#session) whose newest
-    token arrived remains at the head-end, unless the host left the session or all retries of its teardown failed.
-    `Tests/UsherModel/World.swift` and `Steps.swift` have all rules. `make model` also fails if the comment of a phase
-    lists other next phases than those that the search saw. `make model SECONDS=120` then searches longer orders of
-    events for 120 seconds.
+    token arrived remains at the [head-end](glossary.md#head-end), unless the host left the session or all retries of
+    its teardown failed. `Tests/UsherModel/World.swift` and `Steps.swift` have all rules. `make model` also fails if the
+    comment of a phase lists other next phases than those that the search saw. `make model SECONDS=120` then searches
+    longer orders of events for 120 seconds.
 
     The name of a state begins with the phase of the session. In the phase *active* the next part says what the
-    keep-alive does: *beat waits* (for its time), *beating* (in flight), *beat retries*, *payload asked* or *paused*;
-    *outage* means that the keep-alives of at least one period have failed. *Replaced* means that the playback replaces
-    its session. *Token asked* and *token awaited* mean that the playback does not have its [content
-    token](glossary.md#content-token) yet. In the column *event*, *lost* means that a request or its reply is lost,
-    *5xx* that the server replies with an error, and *close, leave* that the host closes the playback and leaves the
-    session. The page leaves out events that do not change the state.
+    [keep-alive](glossary.md#keep-alive) does: *beat waits* (for its time), *beating* (in flight), *beat retries*,
+    *payload asked* or *paused*; *outage* means that the keep-alives of at least one [period](glossary.md#period) have
+    failed. *Replaced* means that the playback replaces its session. *Token asked* and *token awaited* mean that the
+    playback does not have its [content token](glossary.md#content-token) yet. In the column *event*, *lost* means that
+    a request or its reply is lost, *5xx* that the server replies with an error, and *close, leave* that the host closes
+    the playback and leaves the session. The page leaves out events that do not change the state.
     """
   }
 

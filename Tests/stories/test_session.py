@@ -42,7 +42,7 @@ def test_sessionToken_rotating_isAlwaysTheNewest(stage: Stage) -> None:
 
 def test_setupReply_thatComesLate_isFollowedByAHeartbeatWithinTheLease(stage_factory: StageFactory) -> None:
     """The head-end begins the lease of 10 s when it executes set-up; its reply comes 6 s later. One period after the
-    reply the lease is over. So the library sends the first heartbeat at 7.5 s: then half a period is left for retries."""
+    reply the lease is over. So the library sends the first heartbeat at 7.5 s, and half a period is left."""
     stage = stage_factory(headend={"period_s": 5})
     stage.headend.faults.add("setup", Fault.delay(6_000, "after"))
     stage.play()
