@@ -82,7 +82,8 @@ static void add_sent_tokens(void) {
   }
   free(journal);
 }
-/* @return how many tokens are in the copies of freed blocks; prints the place of each. */
+/* @return how many tokens are in the copies of freed blocks; prints for each its number and the text that
+   follows it. */
 static int tokens_in_copies(void) {
   const size_t size = copied < most_bytes ? copied : most_bytes;
   int count = 0;

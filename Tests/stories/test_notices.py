@@ -89,8 +89,8 @@ def test_notices_ofAnItemThatPlays_areReadyAndTornDown(stage: Stage, screen: Scr
 
 
 def test_setupRefused_isOneNoticeWithWords(stage: Stage, screen: Screen) -> None:
-    """Set-up fails, and so the licence request fails too; the observer gets REFUSED once, with the words and the error
-    of set-up."""
+    """Set-up fails, and so the licence request fails too; the observer gets REFUSED once, with the summary, the
+    advice and the error of set-up."""
     stage.headend.faults.add("setup", Fault.error(1003))
     screen.play()
     assert stage.events.types() == ["SETUP_ERROR", "LICENSE_ERROR"]

@@ -99,7 +99,8 @@ import Testing
     case .refused: return last == nil || last == .waiting || last == .refused
     case .lost: return last == .ready || last == .recovered || last == .waiting
     case .recovered: return last == .lost
-    // After the end of the item, the host may still tear down a session that it left.
+    // After the end of the item, the host may still tear down a session that the playback had left at the head-end:
+    // tornDown if this teardown succeeds, and ended once more if it fails.
     case .tornDown, .ended: return true
     }
   }

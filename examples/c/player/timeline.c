@@ -61,7 +61,8 @@ static void copy_failure(struct failure *out, const usher_error *error) {
   snprintf(out->message, sizeof out->message, "%s", error->message ? error->message : "");
 }
 
-/* Inserts a moment in order of time, since an event may arrive shortly after a later step of the player. */
+/* Inserts a moment so that the list stays in order of time. The observer may get an event only after the player has
+   added a step that happened later than the event. */
 static void insert(struct timeline *timeline, const struct moment *moment) {
   if (timeline->count == timeline->room) {
     size_t room = timeline->room ? 2 * timeline->room : 32;

@@ -122,7 +122,7 @@ class UsherError(Exception):
 
     @property
     def legacy_codes(self) -> LegacyCodes:
-        """The numbers that other players use for this error. Threads: any."""
+        """The numbers that the operator's SDKs use for this error. Threads: any."""
         from ._c.ffi import legacy_codes
 
         return legacy_codes(self)

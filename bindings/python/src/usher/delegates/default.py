@@ -46,8 +46,8 @@ class CommonDelegate(HTTPDelegate):
 class DefaultDelegate(CommonDelegate):
     """Licences without sessions: a certificate URL, a licence URL and the headers of set_http_header().
 
-    This delegate is for one stream at a time, and needs no token (OTVDefaultLicenseDelegate). A subclass may override
-    steps, too.
+    This delegate is for one stream at a time, and needs no token (OTVDefaultLicenseDelegate). As with CommonDelegate,
+    a subclass may override the steps of a licence request: the methods of HTTPDelegate, such as license_url().
     """
 
     def __init__(self, context: Context, **options: Unpack[DefaultOptions]) -> None:

@@ -133,8 +133,8 @@ class FaultScript:
             return [Scripted(r.route, r.fault.label, r.left, r.account, r.key_system) for r in self._rules]
 
     def take(self, entry: Entry) -> Fault | None:
-        """Returns the fault for this request and removes it from the queue, unless it is an ``always`` fault. Makes the
-        random choices of the fault."""
+        """Returns the fault for this request, with its random choices made; None: the request gets no fault. After the
+        last request that a fault is for, removes the fault from the queue."""
         with self._lock:
             matching = [rule for rule in self._rules if rule.matches(entry)]
             rule = next((r for r in matching if r.left is not None), matching[0] if matching else None)

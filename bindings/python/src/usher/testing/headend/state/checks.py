@@ -1,5 +1,5 @@
-"""Checks with the tokens whether a client may open a session, keep it alive, and play a content (source: test server,
-token check)."""
+"""Checks whether the tokens of a client allow it to open a session, to keep it alive, and to play a content (source:
+test server, token check)."""
 
 from __future__ import annotations
 
