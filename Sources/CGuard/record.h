@@ -26,7 +26,7 @@
 
 /* "UsherRec" in memory. */
 #define USHER_RECORD_MAGIC 0x6365527265687355ull
-#define USHER_RECORD_VERSION 4u
+#define USHER_RECORD_VERSION 5u
 
 /* The size of a small copy, which has an update. If a token is too long for it, the writer writes the whole record. */
 #define USHER_RECORD_UPDATE_SIZE 2048u

@@ -30,9 +30,9 @@ extern "C" {
 #define USHER_HEARTBEAT_MISSING_NO_TIMER 1
 
 /* heartbeat_start */
-/** The first period begins with the reply to set-up. If this reply came more than half a period after the request, the
-    first keep-alive is sent earlier: one and a half periods after the request, because the server's lease began before
-    the reply. */
+/** The first period begins with the reply to set-up, or with the licence that sets the session up. If this reply came
+    more than half a period after the request, the library sends the first keep-alive earlier: one and a half periods
+    after the request, or at once if this time has passed, because the server's lease began before the reply. */
 #define USHER_HEARTBEAT_START_SETUP 0
 /** The first period begins with the first licence. */
 #define USHER_HEARTBEAT_START_LICENSE 1
@@ -151,9 +151,9 @@ typedef struct usher_ssp_options {
       Default 50 (5 %); USHER_OFF: not early. At most 500. */
   uint32_t jitter_permille;
   /** How long the library retries a keep-alive after a temporary failure: no reply, an unreadable or too large reply, a
-      redirect, 429, 5xx, or a failed callback of the host. The library retries until one period and this many
-      thousandths of a second period have passed since the last keep-alive that the server answered. Default 1000: until
-      two periods have passed, because the library assumes that the server's lease of a session has this length. The
+      redirect, 429, 5xx, or a failed callback of the host. The library retries until this many thousandths of a period
+      have passed since the keep-alive was due, but not after the end of the lease: the library assumes that the lease
+      ends two periods after the last keep-alive that the server answered. Default 1000: until the end of the lease. The
       library may make one or two more attempts within a second after this time, because the server's lease ends a
       moment later. At most 1000; USHER_OFF: no retry. */
   uint32_t retry_permille;

@@ -139,7 +139,7 @@ extension PlaybackMachine {
       if usesSession { isRenewal = false }
       session.openingSent(request, now: now)
     }
-    licenses[index].sent(request, as: role)
+    licenses[index].sent(request, as: role, at: now)
     licenses[index].contentGeneration = contentGeneration
     return .sendLicense(request, license.id, content: content, session: token, renewal: isRenewal)
   }
@@ -195,7 +195,7 @@ extension PlaybackMachine {
 
   /// Called when the payload callback failed or missed its deadline.
   package mutating func payloadFailed(_ status: Status, now: Milliseconds) -> [Action] {
-    perform(session.renewalEnded(WireFailure(status), origin: .local, now: now), now: now)
+    perform(session.renewalEnded(WireFailure(status), origin: .local, sentAt: now, now: now), now: now)
   }
 }
 

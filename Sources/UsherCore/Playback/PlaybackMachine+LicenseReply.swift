@@ -149,7 +149,7 @@ extension PlaybackMachine {
         mayHaveOrphan = true
         return []
       }
-      session.openingSent(request, now: now)
+      session.openingSent(request, now: license.sentAt)
       return perform(session.setupReplied(request, .success(fields), ownTeardowns: ownTeardowns, now: now), now: now)
     }
   }
@@ -163,7 +163,7 @@ extension PlaybackMachine {
     guard fields.token == nil else {
       let actions = perform(
         session.setupReplied(request, .success(fields), ownTeardowns: ownTeardowns, now: now), now: now)
-      return actions + perform(session.modeDecided(mode(license, fields), now: now), now: now)
+      return actions + perform(session.modeDecided(mode(license, fields), sentAt: license.sentAt, now: now), now: now)
     }
     mayHaveOrphan = mayHaveOrphan || fields.isTokenUnusable
     let actions = perform(session.openingFailed(request, orphanPossible: false), now: now)
@@ -234,7 +234,7 @@ extension PlaybackMachine {
   ) -> [Action] {
     let actions = failed(license, failure, origin)
     guard usesSession, license.isRenewal else { return actions }
-    return actions + perform(session.renewalEnded(failure, origin: origin, now: now), now: now)
+    return actions + perform(session.renewalEnded(failure, origin: origin, sentAt: license.sentAt, now: now), now: now)
   }
 
   private func failed(_ license: LicenseRequest, _ failure: WireFailure, _ origin: Origin) -> [Action] {
@@ -251,11 +251,11 @@ extension PlaybackMachine {
     if fields.token == nil, fields.isTokenUnusable { session.licenseReplyLost() }
     var actions: [Action] = []
     if license.isRenewal {
-      actions = perform(session.renewalEnded(nil, origin: .license, now: now), now: now)
+      actions = perform(session.renewalEnded(nil, origin: .license, sentAt: license.sentAt, now: now), now: now)
     } else if !license.isAuxiliary {
-      actions = perform(session.modeDecided(mode(license, fields), now: now), now: now)
+      actions = perform(session.modeDecided(mode(license, fields), sentAt: license.sentAt, now: now), now: now)
     }
-    actions += perform(session.periodChanged(fields.period, now: now), now: now)
+    actions += perform(session.periodChanged(fields.period, sentAt: license.sentAt, now: now), now: now)
     return actions + perform(session.licenseReplied(now: now), now: now)
   }
 

@@ -89,6 +89,8 @@ package struct PlaybackMachine {
     /// Whether the request is for the content that plays, and not for additional content.
     let isForPlayingItem: Bool
     private(set) var phase = Phase.waiting
+    /// When the machine last asked for the request to be sent.
+    private(set) var sentAt: Milliseconds = 0
     /// Whether the request carries, or will carry, a content token that the host gives after it made the request.
     var hasFreshToken = false
     /// The server's refusal. The machine keeps the refusal while it waits for other replies, because the refusal does
@@ -114,7 +116,10 @@ package struct PlaybackMachine {
       phase = next
     }
 
-    mutating func sent(_ request: RequestID, as role: Role) { move(to: .inFlight(request, role)) }
+    mutating func sent(_ request: RequestID, as role: Role, at now: Milliseconds) {
+      sentAt = now
+      move(to: .inFlight(request, role))
+    }
     mutating func gotNewerToken(_ request: RequestID, generation: UInt32) {
       move(to: .inFlight(request, .carriesToken(generation: generation)))
     }

@@ -5,39 +5,50 @@ package struct KeepAliveSchedule: Sendable {
   package private(set) var period: Milliseconds
   /// The instant by which the server expects the next keep-alive.
   package private(set) var due: Milliseconds
-  /// When the session sent the last keep-alive that the server answered; at first, when it sent set-up. The server
-  /// extended the lease at this instant or later, before it replied.
+  /// The library assumes that the server began the lease at this instant: when the session sent the last keep-alive
+  /// that the server answered, or at first, when it sent the request that began the session. The server began the lease
+  /// at this instant or later, before it replied.
   package private(set) var extendedAt: Milliseconds
   /// How early a keep-alive is sent, in thousandths of the period.
   private let early: UInt32
 
-  /// The first keep-alive is due one period after `start`, but at most one and a half periods after `leaseFrom`. So if
-  /// the reply to set-up comes late, half a period of the lease is left for retries.
   /// - Parameters:
-  ///   - start: when the reply to set-up arrived.
-  ///   - leaseFrom: when set-up was sent. The server began the lease at this instant or later.
+  ///   - start: when the reply to set-up, or to the request in place of set-up, arrived.
+  ///   - leaseFrom: when that request was sent.
   ///   - seed: two schedules with the same seed have the same jitter.
   ///   - jitter: how early a keep-alive may be sent at most, in thousandths of the period.
   package init(
     start: Milliseconds, leaseFrom: Milliseconds, period: Milliseconds, jitter: UInt32, seed: UInt64
   ) {
     self.period = max(period, 1)
-    due = max(start, min(start.adding(self.period), leaseFrom.adding(self.period).adding(self.period / 2)))
-    extendedAt = leaseFrom
+    (due, extendedAt) = (start, leaseFrom)
     var random = seed | 1
     random ^= random << 13
     random ^= random >> 7
     random ^= random << 17
     early = UInt32(truncatingIfNeeded: random % (UInt64(jitter) &+ 1))
+    begin(start: start, leaseFrom: leaseFrom)
+  }
+
+  /// The next keep-alive is due one period after the reply at `start`. But if this reply came late, the keep-alive is
+  /// due one and a half periods after the request at `leaseFrom`: the server's lease began before the reply, and half a
+  /// period of it must be left for retries.
+  private mutating func begin(start: Milliseconds, leaseFrom: Milliseconds) {
+    let most = period.adding(period / 2)
+    due = max(start, min(start.adding(period), leaseFrom.adding(most)))
+    // If the reply came even later, the keep-alive is due at once. The server may have begun the lease later, too: the
+    // session takes half a period for retries.
+    extendedAt = max(leaseFrom, due.since(most))
   }
 
   /// When to send the next keep-alive. This is never later than `due`.
   package var sendAt: Milliseconds { due.since(period.permille(early)) }
 
-  /// Returns the instant at which the retries of a keep-alive end. With 1000 `permille` this is the end of the lease:
-  /// the library assumes that the server keeps a session for two periods after the last keep-alive that it answered.
+  /// Returns the instant at which the retries of the next keep-alive end: this many thousandths of a period after the
+  /// keep-alive is due, but not after the end of the lease. The library assumes that the lease has two periods.
   package func retriesEnd(permille: UInt32) -> Milliseconds {
-    extendedAt.adding(period).adding(period.permille(permille))
+    let one = extendedAt.adding(period)
+    return min(one.adding(period), max(one, due).adding(period.permille(permille)))
   }
 
   /// Called when the server answered the keep-alive that was sent at `sentAt`.
@@ -63,10 +74,11 @@ package struct KeepAliveSchedule: Sendable {
     if due <= now { due = due.adding((now.since(due) / period) &* period) }
   }
 
-  /// Starts a new schedule with another period at `now`.
-  package mutating func change(period: Milliseconds, now: Milliseconds) {
+  /// Starts a new schedule, whose period may be another one; the parameters are those of `init`.
+  package mutating func change(period: Milliseconds, start: Milliseconds, leaseFrom: Milliseconds) {
+    let before = extendedAt
     self.period = max(period, 1)
-    due = now.adding(self.period)
-    extendedAt = now
+    begin(start: start, leaseFrom: leaseFrom)
+    extendedAt = max(extendedAt, before)
   }
 }

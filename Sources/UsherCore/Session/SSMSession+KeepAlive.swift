@@ -1,5 +1,5 @@
 extension SSMSession {
-  /// - Parameter leaseFrom: the earliest instant at which the server may have begun the lease.
+  /// - Parameter leaseFrom: when the request was sent whose reply begins the schedule.
   mutating func beginSchedule(period: Milliseconds, leaseFrom: Milliseconds, now: Milliseconds) -> [Action] {
     newSchedule(period: period, leaseFrom: leaseFrom, now: now)
     return [arm()]
@@ -101,7 +101,10 @@ extension SSMSession {
 
   /// Called when the server has answered a renewal of the library or of the host, or when the renewal could not be
   /// sent. If the reply to the renewal had a new token, the caller has already stored the token.
-  package mutating func renewalEnded(_ failure: WireFailure?, origin: Origin, now: Milliseconds) -> [Action] {
+  /// - Parameter sentAt: when the renewal was sent; not used if it failed.
+  package mutating func renewalEnded(
+    _ failure: WireFailure?, origin: Origin, sentAt: Milliseconds, now: Milliseconds
+  ) -> [Action] {
     if let failure {
       // If the CDM renews the licence, or if there is an outage, the beat does not wait for this renewal. But the
       // session fails here, too, if the server refused the renewal for good.
@@ -115,13 +118,14 @@ extension SSMSession {
     }
     guard isActive else { return [] }
     switch (mode, beat) {
-    case (_, .asked): return answeredWell(sentAt: now, now: now, advance: true)
+    case (_, .asked): return answeredWell(sentAt: now, leaseFrom: sentAt, now: now, advance: true)
     case (.enforced, .waiting), (.enforced, .retrying):
       // The host has renewed the licence before the renewal was due: the next renewal is due one period from now.
       let same = period
-      schedule?.change(period: same, now: now)
-      return answeredWell(sentAt: now, now: now, advance: false)
-    case (.cdm, .off), (.cdm, .waiting), (.cdm, .retrying): return answeredWell(sentAt: now, now: now, advance: false)
+      schedule?.change(period: same, start: now, leaseFrom: sentAt)
+      return answeredWell(sentAt: now, leaseFrom: sentAt, now: now, advance: false)
+    case (.cdm, .off), (.cdm, .waiting), (.cdm, .retrying):
+      return answeredWell(sentAt: now, leaseFrom: sentAt, now: now, advance: false)
     case (.enforced, .off), (.enforced, .inFlight), (.enforced, .refused), (.cdm, .inFlight), (.cdm, .refused),
       (.heartbeat, .off), (.heartbeat, .waiting), (.heartbeat, .inFlight), (.heartbeat, .refused),
       (.heartbeat, .retrying), (.none, .off), (.none, .waiting), (.none, .inFlight), (.none, .refused),
@@ -142,7 +146,7 @@ extension SSMSession {
     switch outcome {
     case .success(let fields):
       if policy.periodUpdates, let newPeriod = policy.period(fields.period), newPeriod != period {
-        schedule?.change(period: newPeriod, now: sentAt)
+        schedule?.change(period: newPeriod, start: sentAt, leaseFrom: sentAt)
         return answeredWell(sentAt: sentAt, queueDelay: queueDelay, now: now, advance: false)
           + periodRaised(fields.period)
       }
@@ -154,15 +158,16 @@ extension SSMSession {
     }
   }
 
+  /// - Parameter leaseFrom: when the request was sent that keeps the session alive; nil: at `sentAt`.
   private mutating func answeredWell(
-    sentAt: Milliseconds, queueDelay: Milliseconds = 0, now: Milliseconds, advance: Bool
+    sentAt: Milliseconds, leaseFrom: Milliseconds? = nil, queueDelay: Milliseconds = 0, now: Milliseconds, advance: Bool
   ) -> [Action] {
     let lateness = (owedSince.map { sentAt.since($0) } ?? 0).adding(queueDelay)
     var wasOutage = false
     if case .outage = health { wasOutage = true }
     health = .good
     owedSince = nil
-    schedule?.extendLease(from: sentAt)
+    schedule?.extendLease(from: leaseFrom ?? sentAt)
     if advance { schedule?.advance(past: sentAt) }
     let next = catchUp(now: now)
     return wasOutage ? [.keptAlive(lateness: lateness), .recovered, next] : [.keptAlive(lateness: lateness), next]
@@ -230,12 +235,15 @@ extension SSMSession {
 
   /// Sets what keeps the session alive, as the first licence reply says. Later licence replies (key rotation) change
   /// nothing.
-  package mutating func modeDecided(_ newMode: KeepAliveMode, now: Milliseconds) -> [Action] {
+  /// - Parameter sentAt: when the licence request was sent.
+  package mutating func modeDecided(
+    _ newMode: KeepAliveMode, sentAt: Milliseconds, now: Milliseconds
+  ) -> [Action] {
     guard isActive, case .awaited(let period) = firstLicense else { return [] }
     firstLicense = .seen
     if let period {
       setMode(newMode)
-      return beginSchedule(period: period, leaseFrom: now, now: now)
+      return beginSchedule(period: period, leaseFrom: sentAt, now: now)
     }
     guard newMode != mode else { return [] }
     setMode(newMode)
@@ -281,7 +289,10 @@ extension SSMSession {
 
   /// Called with the period in the reply to a licence request that carried the session token. Such a reply changes the
   /// period only in customer SSM.
-  package mutating func periodChanged(_ field: PeriodField, now: Milliseconds) -> [Action] {
+  /// - Parameter sentAt: when the licence request was sent.
+  package mutating func periodChanged(
+    _ field: PeriodField, sentAt: Milliseconds, now: Milliseconds
+  ) -> [Action] {
     guard policy.opening == .customer, isActive else { return [] }
     if field.isZero, schedule != nil {
       schedule = nil
@@ -289,8 +300,8 @@ extension SSMSession {
       return [.cancelTimer]
     }
     guard let new = policy.period(field), new != period else { return [] }
-    guard schedule != nil else { return beginSchedule(period: new, leaseFrom: now, now: now) }
-    schedule?.change(period: new, now: now)
+    guard schedule != nil else { return beginSchedule(period: new, leaseFrom: sentAt, now: now) }
+    schedule?.change(period: new, start: now, leaseFrom: sentAt)
     if case .waiting = beat { return [arm()] }
     return []
   }

@@ -175,8 +175,8 @@ package final class Engine {
   func submitUnlessEnded(_ command: @escaping () -> Void) -> Bool { submit(if: { true }, command) }
 
   /// Lets the I/O thread run a request of the host for a playback. Any thread may call this.
-  /// - Returns: false if the host has asked to close the playback; then the request does not run. After that
-  ///   the host learns only how its earlier requests and the session ended, and last PLAYBACK_CLOSED.
+  /// - Returns: false if the host has asked to close the playback; then the request does not run. After the
+  ///   close, the host learns only how its earlier requests and the session ended, and last PLAYBACK_CLOSED.
   @inline(never)
   func submit(for playback: PlaybackShared, _ command: @escaping () -> Void) -> Bool {
     submit(if: { isOpen(playback) }, command)

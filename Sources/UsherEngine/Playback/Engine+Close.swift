@@ -81,8 +81,8 @@ extension Engine {
     entry.shared.publish(.ended)
     if !entry.machine.isClosing { endSetupWaits(entry, status) }
     // The queue keeps the commands in order, so the engine has handled every answer that the host gave before it asked
-    // to close. Since then the questions refuse answers, except those that stay open when the playback closes.
-    // `shut` also stops the deadline of a question.
+    // to close. From here on at the latest, the questions refuse answers, except those that stay open when the playback
+    // closes. `shut` also stops the deadline of a question.
     let questions = entry.questions.filter { $0.atClose != .staysOpen && $0.shut() }
     let queued =
       entry.jobs.values.map { $0.transfer } + entry.abandoned.values.map { $0.transfer } + [entry.callTransfer]
@@ -93,8 +93,8 @@ extension Engine {
     endCertificates(of: entry, status)
     endLoads(entry, status)
     step(entry) { $0.close(ending ?? $0.ending(isZap: false), status: status, now: self.clock.now) }
-    // Take the queued licence requests and the host's own request out of the queue: the transport must not send them
-    // after the teardown or after the end of the playback.
+    // Take the queued licence requests, and the queued set-up or heartbeat, out of the queue: the transport must not
+    // send them after the teardown or after the end of the playback.
     for id in queued { handle(requests.withdrawQueued(id)) }
     // The machine is closing now. So when these questions end without an answer, the machine reports no error.
     for question in questions where question.atClose == .endsAfterwards { question.end(status) }

@@ -56,12 +56,37 @@ import Testing
     }
   }
 
+  /// At least half a period is always left for retries, and they end with the server's lease, which began between the
+  /// request and its reply.
+  @Test func firstBeat_afterAReplyOfAnyLateness_leavesHalfAPeriod() {
+    var dice = Dice(5)
+    for _ in 0..<2000 {
+      let period = 2 + dice.upTo(100_000)
+      let leaseFrom = dice.upTo(1_000_000)
+      let start = leaseFrom + dice.upTo(3 * period)
+      let schedule = KeepAliveSchedule(start: start, leaseFrom: leaseFrom, period: period, jitter: 0, seed: 1)
+      let end = schedule.retriesEnd(permille: 1000)
+      #expect(schedule.due >= start && schedule.due <= start + period)
+      #expect(schedule.due <= max(start, leaseFrom + period + period / 2))
+      #expect(end >= schedule.due + period / 2)
+      #expect(end <= max(leaseFrom + 2 * period, start + period - period / 2))
+    }
+  }
+
+  /// With a part of a period for retries, this part begins when the beat is due, also after a late reply.
+  @Test func retries_ofAPartOfAPeriod_countFromTheTimeTheBeatIsDue() {
+    let schedule = KeepAliveSchedule(start: 7000, leaseFrom: 0, period: 60_000, jitter: 0, seed: 1)
+    #expect(schedule.due == 67_000)
+    #expect(schedule.retriesEnd(permille: 100) == 73_000)
+    #expect(schedule.retriesEnd(permille: 1000) == 120_000)
+  }
+
   @Test func schedule_atTheEndOfTime_neverTraps() {
     var schedule = KeepAliveSchedule(start: .max - 5, leaseFrom: .max - 5, period: 1000, jitter: 500, seed: 9)
     _ = schedule.sendAt
     schedule.advance(past: .max)
     schedule.advance(past: 0)
-    schedule.change(period: .max, now: 5)
+    schedule.change(period: .max, start: 5, leaseFrom: 5)
     _ = schedule.sendAt
     schedule.advance(past: .max)
     #expect(schedule.due == .max)

@@ -416,6 +416,20 @@ import Testing
     #expect(s.take() == ["teardown r3"])
   }
 
+  /// The server extends the lease before it replies, so the session counts the lease from the request.
+  @Test func renewal_answeredLate_extendsTheLeaseFromTheRequest() {
+    var s = enforced()
+    s.run(until: 60_000)
+    s.pass(22_000)
+    s.renewed(token: "r1", sentAt: 60_500)
+    #expect(s.timer == 120_000)
+    #expect(s.session.schedule?.retriesEnd(permille: 1000) == 180_500)
+    s.pass(8_000)
+    s.renewed(token: "r2", sentAt: 89_000)
+    #expect(s.timer == 150_000)
+    #expect(s.session.schedule?.retriesEnd(permille: 1000) == 209_000)
+  }
+
   @Test func renewal_madeBeforeDue_movesTheNextOne() {
     var s = enforced()
     s.run(until: 20_000)

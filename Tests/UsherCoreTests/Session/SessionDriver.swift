@@ -120,14 +120,16 @@ struct SessionDriver {
     session.licenseReplyLost()
     licenseAnswered()
   }
-  mutating func renewed(token: String? = nil) {
+  mutating func renewed(token: String? = nil, sentAt: Milliseconds? = nil) {
     if let token { session.licenseBroughtToken(secret(token), inReplyTo: session.tokenGeneration) }
-    perform(session.renewalEnded(nil, origin: .license, now: now))
+    perform(session.renewalEnded(nil, origin: .license, sentAt: sentAt ?? now, now: now))
   }
   mutating func renewalFailed(_ failure: WireFailure, origin: Origin = .license) {
-    perform(session.renewalEnded(failure, origin: origin, now: now))
+    perform(session.renewalEnded(failure, origin: origin, sentAt: now, now: now))
   }
-  mutating func decide(_ mode: SSMSession.KeepAliveMode) { perform(session.modeDecided(mode, now: now)) }
+  mutating func decide(_ mode: SSMSession.KeepAliveMode, sentAt: Milliseconds? = nil) {
+    perform(session.modeDecided(mode, sentAt: sentAt ?? now, now: now))
+  }
   mutating func resume() { perform(session.resumed(now: now)) }
   mutating func othersTornDown() { perform(session.ownTeardownsEnded(now: now)) }
   mutating func startFails(_ error: UsherError) { perform(session.startFailed(error)) }

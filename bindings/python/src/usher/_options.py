@@ -192,11 +192,11 @@ class SSPOptions(TypedDict, total=False):
         library chooses a random share of at most this value, and sends all keep-alives of the playback early by that
         share of the period. Default 50 (5 %); OFF: not early. At most 500.
     retry_permille: How long the library retries a keep-alive after a temporary failure: no reply, an unreadable or too
-        large reply, a redirect, 429, 5xx, or a failed callback of the host. The library retries until one period and
-        this many thousandths of a second period have passed since the last keep-alive that the server answered. Default
-        1000: until two periods have passed, because the library assumes that the server's lease of a session has this
-        length. The library may make one or two more attempts within a second after this time, because the server's
-        lease ends a moment later. At most 1000; OFF: no retry.
+        large reply, a redirect, 429, 5xx, or a failed callback of the host. The library retries until this many
+        thousandths of a period have passed since the keep-alive was due, but not after the end of the lease: the
+        library assumes that the lease ends two periods after the last keep-alive that the server answered. Default
+        1000: until the end of the lease. The library may make one or two more attempts within a second after this time,
+        because the server's lease ends a moment later. At most 1000; OFF: no retry.
     keep_alive_failures_max: After this many periods without an answered keep-alive the session fails, and the library
         sends no more keep-alives. Default 10; OFF: no limit.
     keep_alive: ``KeepAlive``: what keeps the session alive. Default AUTO: the first licence reply decides.

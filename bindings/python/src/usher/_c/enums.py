@@ -367,9 +367,9 @@ class HeartbeatStart(IntEnum):
     """When the first period begins. In C: USHER_HEARTBEAT_START_*."""
 
     SETUP = 0
-    """The first period begins with the reply to set-up. If this reply came more than half a period after the request,
-    the first keep-alive is sent earlier: one and a half periods after the request, because the server's lease began
-    before the reply."""
+    """The first period begins with the reply to set-up, or with the licence that sets the session up. If this reply
+    came more than half a period after the request, the library sends the first keep-alive earlier: one and a half
+    periods after the request, or at once if this time has passed, because the server's lease began before the reply."""
     LICENSE = 1
     """The first period begins with the first licence."""
 

@@ -69,7 +69,9 @@ def _print(feed: Feed, options: argparse.Namespace, out: Output) -> int:
     try:
         for name, value in feed.events():
             if out.as_json:
-                out.line({"event": name, **(only_account(value, options.account) if options.account else value)})
+                out.line(
+                    {"event": name, **(value if options.account is None else only_account(value, options.account))}
+                )
             else:
                 state = State()
                 state.take(name, value)

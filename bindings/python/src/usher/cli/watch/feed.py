@@ -22,7 +22,7 @@ class Gone(Exception):
 
 
 def only_account(value: dict[str, Any], account: str) -> dict[str, Any]:
-    """Returns an event of the feed without the rows of other accounts."""
+    """Returns an event of the feed without the accounts, sessions and requests of other accounts."""
     names = {"accounts": "name", "sessions": "account", "requests": "account"}
     kept = {key: [row for row in value[key] if row[name] == account] for key, name in names.items() if key in value}
     return {**value, **kept}
