@@ -9,14 +9,14 @@ package struct KeepAliveSchedule: Sendable {
   /// that the server answered, or at first, when it sent the request that began the session. The server began the lease
   /// at this instant or later, before it replied.
   package private(set) var extendedAt: Milliseconds
-  /// How early a keep-alive is sent, in thousandths of the period.
+  /// How long before `due` the session sends a keep-alive, in thousandths of the period.
   private let early: UInt32
 
   /// - Parameters:
   ///   - start: when the reply to set-up, or to the request in place of set-up, arrived.
   ///   - leaseFrom: when that request was sent.
   ///   - seed: two schedules with the same seed have the same jitter.
-  ///   - jitter: how early a keep-alive may be sent at most, in thousandths of the period.
+  ///   - jitter: the longest time before `due` at which a keep-alive may be sent, in thousandths of the period.
   package init(
     start: Milliseconds, leaseFrom: Milliseconds, period: Milliseconds, jitter: UInt32, seed: UInt64
   ) {

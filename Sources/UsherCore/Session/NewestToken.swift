@@ -19,7 +19,7 @@ struct NewestToken {
   /// Whether a teardown carries the newest token. If so, `secret` is nil, although the server has not refused the
   /// token.
   private var isInTeardown = false
-  /// The generation of the token that the server refused as unknown.
+  /// The generation of the last token that the server refused as unknown; nil if the server has refused none.
   private var refused: UInt32?
   /// The id of the first request that the library sent after the newest lost reply. nil: no reply was lost, or the
   /// server has since accepted a token that the library has.
@@ -27,7 +27,7 @@ struct NewestToken {
 
   private static var variantBits: UInt32 { 15 }
 
-  /// Takes the token of a reply, unless the library already has this token, or a newer one (`secret`).
+  /// Takes the token of a reply, unless the library already knows this token or has a newer one.
   /// - Parameter carried: the generation of the token in the request; 0 if the request had no session token.
   @inline(never)
   mutating func take(_ token: Secret, inReplyTo carried: UInt32) {
@@ -65,8 +65,9 @@ struct NewestToken {
     (generation & ~Self.variantBits) | ((generation &+ 1) & Self.variantBits)
   }
 
-  /// Called when the server refused the token as unknown. Returns whether another token of the same depth takes its
-  /// place, so that the request may be sent once more.
+  /// Called when the server refused the token as unknown. If the library keeps another token of the same depth and has
+  /// not tried it, uses that token from now on. Returns whether it does; the caller may then send the refused request
+  /// once more.
   @inline(never)
   mutating func useOther() -> Bool {
     guard let next = other, !hasTriedOther else { return false }

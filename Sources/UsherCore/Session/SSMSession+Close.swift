@@ -25,14 +25,14 @@ extension SSMSession {
     }
   }
 
-  /// Whether the host left the session at the head-end.
+  /// Whether the host left the session at the head-end, to expire there.
   package var isLeft: Bool { stage == .left }
 
   /// Whether `tearDownLeft` can tear the session down: the session has its token, or a reply in flight may bring one.
   package var mayTearDownLeft: Bool { token != nil || awaitsReply }
 
-  /// Tears down the session that an earlier `close` left at the head-end. If the server has answered that it does not
-  /// know the session, sends nothing. If no session was left, does nothing.
+  /// Tears down the session that an earlier `close` left at the head-end to expire. If the server has answered that it
+  /// does not know the session, sends nothing. If `close` has not left a session, does nothing.
   package mutating func tearDownLeft(now: Milliseconds) -> [Action] {
     guard isLeft, mayTearDownLeft else { return [] }
     lifecycle.reopened()
@@ -42,8 +42,8 @@ extension SSMSession {
 
   @inline(never)
   private mutating func beginClosing(now: Milliseconds) -> [Action] {
-    // The server has refused a heartbeat, because it does not know the newest token. Only a licence reply in flight can
-    // still bring a newer token.
+    // If the beat is `refused` and carried the newest token, the server does not know this token. Only a licence reply
+    // in flight can still bring a newer one.
     if case .refused(_, _, let generation) = beat, generation == tokenGeneration { newest.refuseAsUnknown() }
     if !isBeatInFlight { beatEnded() }
     let until = now.adding(policy.teardownTimeout)

@@ -27,7 +27,7 @@ extension SSMSession {
   }
 
   /// Whether the session sends a keep-alive when its timer fires now. While the session waits for the host's renewal,
-  /// the timer is a time limit instead.
+  /// the timer only limits this wait, so the result is false.
   package func isKeepAliveDue(now: Milliseconds) -> Bool {
     guard isActive, !isPaused else { return false }
     switch beat {
@@ -106,8 +106,8 @@ extension SSMSession {
     _ failure: WireFailure?, origin: Origin, sentAt: Milliseconds, now: Milliseconds
   ) -> [Action] {
     if let failure {
-      // If the CDM renews the licence, or if there is an outage, the beat does not wait for this renewal. But the
-      // session fails here, too, if the server refused the renewal for good.
+      // If the CDM renews the licence itself, or during an outage, no beat waits for this renewal. Nevertheless the
+      // session fails if the server refused the renewal for good.
       if isActive, mode == .cdm || (mode == .enforced && isInOutage), !failure.isTransient {
         return beatRefused(failure, origin: origin, operation: .renewal)
       }
@@ -228,7 +228,7 @@ extension SSMSession {
       lifecycle.failed(error)
       return [.cancelTimer] + report
     }
-    // If several beats became due meanwhile, send only one of them at once.
+    // If several beats became due during the retries, the session sends only one of them now, and skips the others.
     schedule?.advance(upTo: now)
     return report + [catchUp(now: now)]
   }

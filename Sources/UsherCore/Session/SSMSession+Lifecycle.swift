@@ -2,13 +2,15 @@ extension SSMSession {
   /// The phases of a session. In the comment of each phase, the line with the arrow lists every phase that may follow.
   /// `make model` tries all orders of events and fails if such a line is wrong.
   enum Phase {
-    /// No session exists, and no request for one is in flight. `again`: the server refused the licence request that
-    /// should have opened the session, because the account has too many sessions. If the server refuses the request a
-    /// second time for this reason, and the host still waits for the licence, the session waits for a slot or fails.
+    /// No session exists, and no request for one is in flight. `again`: the server has refused the licence request that
+    /// should open the session, because the account has too many sessions, while this context was tearing other
+    /// sessions down. If the server also refuses the repeated request for this reason, and the host still waits for the
+    /// licence, the session waits for a slot or fails.
     /// → settingUp, failed, ended
     case idle(again: Bool)
-    /// The set-up request, or the licence request that opens the session, is in flight since `sentAt`. `again`: this
-    /// request is the second one.
+    /// The set-up request, or the licence request that opens the session, was sent at `sentAt` and is in flight.
+    /// `again`: this request repeats one that the server refused because the account has too many sessions, while this
+    /// context was tearing other sessions down.
     /// → idle, settingUp, contested, awaitingSlot, active, failed, closing, ended
     case settingUp(RequestID, again: Bool, sentAt: Milliseconds)
     /// The server refused set-up because the account has too many sessions, while this context is tearing other
@@ -36,7 +38,7 @@ extension SSMSession {
     /// → tearingDown
     case retryingTeardown(Teardown, at: Milliseconds)
     /// The session has reported that it ended. A late reply may still bring a token; the session then sends a teardown
-    /// with this token. If the host left the session at the head-end, the host may still ask for its teardown.
+    /// with this token. If the host left the session at the head-end to expire, the host may still ask for a teardown.
     /// → closing, tearingDown
     case ended(Ended)
   }
@@ -59,9 +61,9 @@ extension SSMSession {
   }
 
   struct Ended {
-    /// Whether the host chose to leave the session at the head-end.
+    /// Whether the host chose to leave the session at the head-end, to expire there.
     let left: Bool
-    /// The set-up request that is still in flight.
+    /// The set-up request that is still in flight; nil if there is none.
     var setup: RequestID?
     /// The generation of the token in the last teardown; nil if no request of this teardown failed.
     let failedTeardown: UInt32?
@@ -109,7 +111,8 @@ extension SSMSession {
       move(to: .ended(Ended(left: left, setup: setupInFlight, failedTeardown: failedTeardown)))
     }
 
-    /// Called when the host asks to tear down a session that it left: the session then returns `ended` a second time.
+    /// Called when the host asks for the teardown of a session that it had left to expire: the session then returns
+    /// `ended` a second time.
     mutating func reopened() { reported = .nextMayStart }
 
     /// Called when the set-up request was answered: a session that is closing or has ended then stops waiting for this
@@ -132,7 +135,7 @@ extension SSMSession {
       return true
     }
 
-    /// The set-up request that is in flight.
+    /// The set-up request that is in flight; nil if there is none.
     var setupInFlight: RequestID? {
       switch phase {
       case .settingUp(let request, _, _): return request

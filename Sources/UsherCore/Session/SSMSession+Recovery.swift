@@ -8,7 +8,7 @@ extension SSMSession {
   }
 
   /// The values that another process would need. nil if the server holds no session that the other process could tear
-  /// down, or if the host left the session at the server.
+  /// down, or if the host chose to leave the session at the server, to expire there.
   mutating func recoverable() -> Recoverable? {
     switch stage {
     case .pending, .left, .ended: return nil

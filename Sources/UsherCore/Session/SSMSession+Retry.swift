@@ -11,10 +11,11 @@ extension SSMSession {
   ///
   /// The pauses double. The first is one second, or an eighth of the period if that is shorter. A pause is at most a
   /// quarter of the lease that is left, so the pauses become shorter towards the end of the lease. But a pause is at
-  /// least half of the first one, or 0.3 s after a time-out if that is shorter. If the server asks for a longer pause
-  /// (`Retry-After`), the session uses that pause; if that pause would end after the lease, the session sends the last
-  /// retry when the lease ends. The last retry may begin a moment after the session's own end of the lease, because the
-  /// server starts the lease only when it has read the last keep-alive, so its lease ends later.
+  /// least half of the first pause; after a time-out, at least 0.3 s if that is shorter. If the server asks for a
+  /// longer pause (`Retry-After`), the session uses that pause; if that pause would end after the lease, the session
+  /// sends the last retry when the lease ends. The last retry may begin shortly after the end of the lease that the
+  /// session calculates. The session counts the lease from the sending of a keep-alive, but the server starts it only
+  /// when it has read the keep-alive. So the lease at the server ends a little later.
   ///
   /// In the last second of the lease, a session does not pause after an attempt that got no reply in time: the next
   /// attempt follows at once. But from the beginning of one attempt to the beginning of the next, at least 0.3 s pass
@@ -26,8 +27,8 @@ extension SSMSession {
     guard policy.retry > 0 else { return nil }
     let first = max(1, min(1000, schedule.period / 8))
     let asked = failure.retryAfter ?? 0
-    // After a time-out the pause counts from the request, because the library has waited already. After a reply it
-    // counts from the reply, because the server is probably overloaded.
+    // If no reply arrived, the pause begins when the keep-alive was sent, because the library has already waited since
+    // then. If an error reply arrived, the pause begins now, because the server is probably overloaded.
     let start = failure.httpStatus > 0 ? now : sentAt
     let pause = attempt < 16 ? first << UInt64(attempt) : schedule.period
     guard !isInOutage else {
@@ -42,7 +43,7 @@ extension SSMSession {
     guard now < end.adding(least) else { return nil }
     let shortest = min(least, Self.leastTimeout)
     let denser = start.adding(min(pause, max(end.since(now) / 4, failure.status == .timeout ? shortest : least)))
-    // Before the last second of the lease, a retry also waits `shortest` from now.
+    // Until the last second of the lease begins, a retry also waits at least `shortest` from now on.
     let soonest = max(now, start.adding(shortest), min(now.adding(shortest), end.since(Self.lastTime)))
     return max(soonest, min(max(denser, now.adding(asked)), max(end, now.adding(least))))
   }
@@ -71,7 +72,8 @@ extension SSMSession {
 
   /// The instant from which the keep-alive in flight opens more connections, until one is established. Only a retry
   /// does this, in the last second of the lease. If the first packet of a connection is lost, TCP repeats it only after
-  /// one second, after three seconds and so on. So an older connection attempt notices late that the network is back.
+  /// one second, after three seconds and so on. So a connection attempt that began during an outage of the network
+  /// continues only some time after the network is back.
   package var connectsAgainFrom: Milliseconds {
     guard let schedule, isRetry, !isInOutage else { return .never }
     return schedule.retriesEnd(permille: policy.retry).since(Self.lastTime)

@@ -43,8 +43,8 @@ extension SSMSession {
       }
     case .closing: return closingSetupReplied(outcome, now: now)
     case .ended:
-      // The session no longer waits for this reply. But the reply has a token, so the head-end holds a slot: the
-      // session gives the slot back, or keeps the token in case the host asks for a teardown.
+      // The session no longer waits for this reply. If the reply has a token, the head-end holds a slot: the session
+      // sends a teardown with this token, or keeps the token in case the host asks for a teardown.
       guard let token = outcome.token else { return [] }
       take(token)
       return isLeft ? [] : sendTeardown(now: now)
@@ -68,7 +68,7 @@ extension SSMSession {
       period = fields.period.isZero || policy.opening == .customer ? 0 : policy.periodFallback
     case .none:
       guard policy.missingPeriod == .noTimer else {
-        // The library has the token of this session, so a close can give the slot back.
+        // The session is no orphan: the library has its token, so a close can still tear it down.
         return fail(setupError(fields, "set-up answered without a usable heartbeat period", orphan: false))
       }
       period = 0

@@ -26,8 +26,8 @@ package struct SSMSession {
     /// The session that waits for this slot may start: the slot is free, or the teardown takes too long. The session
     /// returns this action only once.
     case nextMayStart
-    /// The session has ended for the host. The session returns this action once; if the host left the session and later
-    /// asks for its teardown, the session returns the action a second time.
+    /// For the host, the session has ended. The session returns this action once. If the host left the session to
+    /// expire and later asks for a teardown, the session returns the action a second time.
     case ended(left: Bool, orphanPossible: Bool)
   }
 
@@ -78,7 +78,7 @@ package struct SSMSession {
   struct SlotWait {
     /// No set-up request is sent after this instant.
     let until: Milliseconds
-    /// How many requests were refused.
+    /// How many set-up requests the server has refused during this wait.
     let tries: UInt32
   }
 

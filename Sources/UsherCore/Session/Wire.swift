@@ -1,4 +1,5 @@
-/// Identifies one request of one playback. A reply is late if the session no longer waits for the request with this id.
+/// Identifies one request of one playback. A reply is late if the session no longer waits for the reply to the request
+/// with this id.
 package typealias RequestID = UInt64
 
 /// The period field of a reply, in the form in which the reply has it.
