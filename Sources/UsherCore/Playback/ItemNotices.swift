@@ -46,7 +46,8 @@ package struct ItemNotices {
   package mutating func sessionStarted() -> Notice? {
     slot = .none
     isInOutage = false
-    // If the item has its licence already, this is the session that replaces an earlier one: the item may play again.
+    // If the item already has its licence, the new session replaces an earlier session of the item, so the item may
+    // play again.
     return phase == .waiting && hasLicense ? tell(.ready) : nil
   }
 
@@ -98,7 +99,8 @@ package struct ItemNotices {
   package mutating func teardownFailed(_ error: UsherError) -> Notice? {
     slot = .unconfirmed
     teardownError = error
-    // After the playback was closed, the host asked to tear down the session that the playback had left.
+    // If the playback was closed before, it had left its session to expire, and the host then asked for a teardown.
+    // This teardown has failed, so the head-end may still hold the slot, and the notice `ended` comes a second time.
     return phase == .ended ? .ended : nil
   }
 

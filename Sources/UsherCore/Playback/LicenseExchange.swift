@@ -65,7 +65,8 @@ package struct LicenseExchange {
     /// The library waits for the answer of the hook for this part; the hook for a later part may be next.
     /// → asking, unwanted, sent, ended
     case asking(Part)
-    /// The library waits for the answer of a hook, but the host's licence request has completed for another reason.
+    /// The library waits for the answer of a hook, but the host's licence request has already completed, because it
+    /// timed out or the playback closes.
     /// → ended
     case unwanted(Status)
     /// The request is in flight. `isWanted` is false if the host's request has already completed without this
@@ -192,7 +193,8 @@ package struct LicenseExchange {
       move(to: .asking(part))
       return part == .headers ? .authoriseAndAskForHeaders : .ask(part)
     }
-    // While the exchange waited for a hook, another reply may have replaced the session token: then use the newest one.
+    // While the exchange waited for a hook, another reply may have replaced the session token. So the engine must put
+    // the newest token into the request.
     return send(last == nil ? .send : .authoriseAndSend)
   }
 

@@ -4,7 +4,8 @@ extension PlaybackMachine {
   ///   - isRaw: the reply will be binary, so it cannot say what keeps the session alive.
   ///   - isAuxiliary: the request is not for a licence but for data that the CDM needs first (the Widevine service
   ///     certificate). Its reply does not decide what keeps the session alive.
-  ///   - token: the content token from the token map for the request's content; nil if the map has no token for it.
+  ///   - token: the content token from the token map for the request's content; nil if there is no token map, or the
+  ///     map has no token for this content.
   ///   - isForPlayingItem: whether the request is for the content that plays, and not for additional content.
   package mutating func requestLicense(
     _ id: LicenseID, keySystem: KeySystem, isRenewal: Bool, isRaw: Bool = false, isAuxiliary: Bool = false,
@@ -145,7 +146,7 @@ extension PlaybackMachine {
   }
 
   /// Whether the server may set up a session when it answers this licence request. If so, the library must not repeat
-  /// the request when its reply was lost.
+  /// the request after its reply was lost: the repeated request could open a second session.
   package func mayOpenSession(_ request: RequestID) -> Bool {
     if session.isOpening(request) { return true }
     // A request for the service certificate that carries no session token may open a session too.

@@ -10,7 +10,8 @@ extension PlaybackMachine {
   }
 
   /// Handles the reply to a licence request, or its failure. Does nothing if no request with this id is in flight.
-  /// - Parameter ownTeardowns: as in `ssmReplied`; needed only if this request opens the session.
+  /// - Parameter ownTeardowns: whether this context is tearing down, or has just torn down, other sessions at the same
+  ///   server. The method uses this value only if the request opens the session.
   package mutating func licenseReplied(
     _ request: RequestID, _ outcome: LicenseOutcome, ownTeardowns: SSMSession.OwnTeardowns = .none, now: Milliseconds
   ) -> [Action] {
@@ -103,8 +104,8 @@ extension PlaybackMachine {
       actions = reauthorise(index, denial)
     } else {
       let license = licenses.remove(at: index)
-      // If the host no longer waits for the request and the request did not carry the newest token, the refusal says
-      // nothing about the session, as if no reply had come. So the machine treats the refusal as a time-out.
+      // If the host no longer waits for the request, and another token has replaced (or may replace) the token of the
+      // request, the refusal says nothing about the session. So the machine treats the refusal as a time-out.
       actions = denied(license, isStale && !mayAsk ? WireFailure(.timeout) : failure, origin, now: now)
     }
     actions += perform(session.licenseReplied(now: now), now: now)
@@ -112,7 +113,8 @@ extension PlaybackMachine {
   }
 
   /// Returns whether the library may ask for another content token: the server denied the request because of its token,
-  /// for the first time, and the delegate has a token callback.
+  /// for the first time, and the delegate has a token callback. Only requests for the content that plays can get
+  /// another token; renewals under a session cannot.
   func mayReauthorise(_ license: LicenseRequest, _ failure: WireFailure) -> Bool {
     hasTokenCallback && license.reauthorised == nil && license.isForPlayingItem && !(license.isRenewal && usesSession)
       && failure.isAuthorisation

@@ -1,6 +1,6 @@
 extension PlaybackMachine {
-  /// The name of the state in docs/model.md: the session's phase in words, followed by the playback's phase if that is
-  /// unusual.
+  /// The name of the state in docs/model.md: the session's phase in words. Further words follow if the playback
+  /// replaces its session, continues without a session, or waits for a content token.
   package var phaseName: String {
     var name = policy.hasSSM ? session.phaseName : (isClosing ? "closed" : "playing")
     if isReplacing { name += ", replaced" }

@@ -36,9 +36,9 @@ extension PlaybackMachine {
   private mutating func sessionEnded(left: Bool, orphanPossible: Bool) -> [Action] {
     var actions: [Action] = []
     mayHaveOrphan = mayHaveOrphan || orphanPossible
-    // If the host left the session during set-up, the session may exist at the head-end although the library has no
-    // token for it. If the host asks for the teardown of this session after the playback was closed, the library cannot
-    // send one: it reports an error, and reports the end of the session a second time.
+    // The host closed the playback during set-up and left the session to expire, and no reply brought the session
+    // token. The session may exist at the head-end. If the host now asks for its teardown, the library cannot send one
+    // without the token: it reports an error, and reports the end of the session a second time.
     if isClosed, orphanPossible, session.tokenGeneration == 0 {
       var error = UsherError(.state, origin: .ssm, operation: .teardown, message: "no reply brought the session token")
       error.orphanPossible = true
@@ -149,7 +149,8 @@ extension PlaybackMachine {
     return actions + perform(session.close(ending, now: now), now: now)
   }
 
-  /// Called when the host asks, after the playback was closed, to tear down the session that the playback left.
+  /// Called when the host asks, after the playback was closed, to tear down the session that the playback left to
+  /// expire.
   package mutating func tearDownLeft(now: Milliseconds) -> [Action] {
     perform(session.tearDownLeft(now: now), now: now)
   }

@@ -25,8 +25,8 @@ package struct PlaybackMachine {
     case failLicense(LicenseID, UsherError)
     /// The player may start its next item. The machine returns this action only once.
     case nextMayStart
-    /// The playback has ended. No event follows, unless the host later asks to tear down the session that the playback
-    /// left. The machine returns this action only once.
+    /// The playback has ended. No event follows, unless the playback left its session to expire and the host later asks
+    /// for a teardown. The machine returns this action only once.
     case closed(Status, orphanPossible: Bool)
   }
 
@@ -102,8 +102,8 @@ package struct PlaybackMachine {
     /// The refusal after which the library asked the token callback for another content token. If the callback has no
     /// other token, the request fails with the error of this refusal.
     var reauthorised: Denial?
-    /// The host's request has ended, because the playback closes or the request timed out. Its reply may still bring a
-    /// session token.
+    /// Whether the host no longer waits for the licence, because the playback closes or the host's request timed out.
+    /// The reply of the server may still bring a session token.
     var isAbandoned = false
     #if !hasFeature(Embedded)
       var log: TransitionLog?
@@ -162,7 +162,8 @@ package struct PlaybackMachine {
   /// Whether the host has received a licence. If so, a later request that is not a renewal is for another output or for
   /// new keys.
   var hasLicense = false
-  /// The reply with which the server denied set-up because of the content token.
+  /// The reply with which the server denied set-up because of the content token, so that the library asked for another
+  /// token. nil: no such reply came, or set-up has succeeded since.
   var setupDenial: Shared<WireFailure>?
   /// How many content tokens the playback has received since it was made. The number identifies the present token.
   var contentGeneration: UInt32 = 0
@@ -314,8 +315,8 @@ package struct PlaybackMachine {
     for index in licenses.indices where licenses[index].isWaiting { licenses[index].usesNewestContentToken() }
     guard usesSession else { return sendWaiting(now: now) }
     if session.isIdle { return isWaiting ? [] : startSession(now: now) }
-    // If the session has failed, the machine has reported that to the host. So a token that arrives later starts no new
-    // session.
+    // If the session has failed, the machine has already reported the failure to the host. So a token that arrives
+    // after the failure starts no new session.
     return policy.resetup == .never || replacesDenied || session.failure != nil
       ? sendWaiting(now: now) : replaceSession(now: now)
   }
@@ -360,7 +361,8 @@ package struct PlaybackMachine {
     guard isReplacing, session.isFinished else { return [] }
     lifecycle.replaced()
     session = session.successor()
-    // These refusals concern tokens of the old session. The new one counts its tokens from 1 again.
+    // Forget the stored refusals: they concern tokens of the old session, and the new session numbers its tokens from
+    // the beginning.
     for index in licenses.indices { licenses[index].denial = nil }
     return startSession(now: now)
   }
@@ -394,7 +396,8 @@ extension PlaybackMachine.LicenseRequest {
     return false
   }
 
-  /// Whether the request is in flight, so that its reply may change the session.
+  /// Whether a reply to the request may still arrive and change the session. False while the licence hook reads the
+  /// reply.
   var awaitsReply: Bool {
     switch phase {
     case .waiting, .inFlight(_, .reading): return false

@@ -4,7 +4,7 @@ package struct PlayerMachine<Item: Equatable> {
   package enum Action {
     case start(Item)
     case close(Item)
-    /// A newer item has arrived before this one started: end this one as replaced.
+    /// The host has played a newer item before this item started: end this item with the status `replaced`.
     case replace(Item)
   }
 
