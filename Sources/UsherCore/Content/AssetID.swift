@@ -2,7 +2,7 @@
 /// use a URL parser here, because a parser would change the letter case of the host and split base64 at its slashes.
 package struct AssetID: Equatable, Sendable {
   package enum Refusal: Error, Equatable, Sendable {
-    /// The URL has no text between the scheme and the query.
+    /// The URL has no text between its scheme and its query or fragment.
     case empty
     case tooLong
   }
@@ -10,10 +10,12 @@ package struct AssetID: Equatable, Sendable {
   package static var mostBytes: Int { 65_536 }
   package static var fairPlayScheme: [UInt8] { [0x73, 0x6B, 0x64] }
 
-  /// The text between the scheme and the query, percent-decoded. If it ends with a slash, that slash is removed.
+  /// The part of the URL after the scheme, up to the first `?` or `#`, percent-decoded. If this part ends with a slash,
+  /// the slash is removed before decoding.
   package let text: [UInt8]
-  /// The bytes that `text` encodes in base64; nil if `text` is not base64. Some packagers encode JSON; this JSON is
-  /// then the content identifier of a FairPlay payload.
+  /// The bytes that `text` encodes in base64; nil if `text` is not base64. Some packagers write a JSON object in base64
+  /// into the URL. With the rule `ContentIdentifier.decodedJSON`, this object is the content identifier of a FairPlay
+  /// payload.
   package let decoded: [UInt8]?
 
   package init(_ url: UnsafeBufferPointer<UInt8>, scheme: [UInt8] = fairPlayScheme) throws(Refusal) {

@@ -1,4 +1,5 @@
-/// A four-letter code of ISO BMFF.
+/// A four-letter code in an ISO BMFF (MP4) file: the type of a box, such as `moov`, or the name of an encryption
+/// scheme, such as `cenc`.
 struct FourCC: Equatable, Sendable {
   let value: UInt32
 
@@ -56,8 +57,8 @@ struct FourCC: Equatable, Sendable {
 /// The header of a box of an ISO BMFF file.
 struct BoxHeader {
   let type: FourCC
-  /// The number of bytes of the box with its header, as the header states it; nil: the box extends to the end of the
-  /// file.
+  /// The size that the header states: the number of bytes of the whole box, with its header. nil: the box extends to
+  /// the end of the file.
   let size: UInt64?
   /// The number of bytes of the header.
   let count: Int

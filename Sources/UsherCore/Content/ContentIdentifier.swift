@@ -1,8 +1,8 @@
 /// A rule that says which part of an `skd:` URL is the content identifier of a FairPlay payload. Packagers differ, so
 /// the host chooses the rule.
 package enum ContentIdentifier: UInt8, Sendable, CaseIterable {
-  /// The text between the scheme and the query, percent-decoded (`AssetID.text`). If this text is base64 of a JSON
-  /// object: that JSON object.
+  /// The text between the scheme and the query or fragment, percent-decoded (`AssetID.text`). If this text is base64 of
+  /// a JSON object: that JSON object.
   case decodedJSON
   /// The same text as for `decodedJSON`. If this text is base64: the decoded bytes.
   case decodedBase64

@@ -10,7 +10,8 @@ package struct ContentProtection: Equatable, Sendable {
 
   /// The value of `schemeIdUri`, unchanged.
   package private(set) var schemeID: [UInt8] = []
-  /// The encryption scheme (`cenc`, `cbcs` …) if `isCommon` is true.
+  /// The attribute `value`, unchanged; empty if the element has none. If `isCommon` is true, this is the encryption
+  /// scheme (`cenc`, `cbcs` …).
   package private(set) var value: [UInt8] = []
   /// Whether the element describes common encryption instead of a key system. Usually only such an element has default
   /// key ids.
@@ -67,7 +68,7 @@ package struct ContentProtection: Equatable, Sendable {
     private var current: ContentProtection?
     private var child = Child.other
     private var text: [UInt8] = []
-    /// The numbers of the open elements, outermost first.
+    /// The numbers of the XML elements that the reader is inside, outermost first.
     private var open: [Int] = []
     private var last = 0
 

@@ -5,7 +5,7 @@ package struct HLSKey: Equatable, Sendable {
   package enum Failure: Error, Equatable, Sendable {
     /// The playlist has more than `mostBytes`.
     case tooLong
-    /// A replacement URI is empty, or has a blank, a `"` or a control character.
+    /// The URI that should replace a key URI (see `HLSRewrite`) is empty, or has a blank, a `"` or a control character.
     case badReplacement
   }
 

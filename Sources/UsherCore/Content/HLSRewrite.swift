@@ -1,4 +1,4 @@
-/// Rewrites playlists for demuxers that refuse `skd:`.
+/// Replaces key URIs in HLS playlists, for demuxers that refuse URIs with the scheme `skd:`.
 package enum HLSRewrite {
   /// Replaces the key URIs that have this scheme, and leaves all other bytes of the playlist unchanged.
   /// - Parameters:

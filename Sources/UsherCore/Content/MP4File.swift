@@ -1,9 +1,9 @@
-/// Reads how an MP4 file is protected. It reads the file in small pieces at any offsets, and skips all boxes that say
-/// nothing about protection. So the sizes that boxes claim change neither the number of reads nor the memory that the
+/// Finds out how an MP4 file is protected. It reads only small pieces of the file, and skips all boxes that say nothing
+/// about protection. So the sizes that the boxes state change neither the number of reads nor the memory that the
 /// reader needs.
 package final class MP4File {
-  /// Reads bytes of the file from an offset. Returns how many bytes it read; 0 at the end of the file, and a negative
-  /// number if it failed.
+  /// A function of the caller: reads bytes of the file, beginning at `offset`, into `target`. It returns the number of
+  /// bytes that it read; 0 at the end of the file; a negative number if reading failed.
   package typealias Read = (_ offset: UInt64, _ target: UnsafeMutableBufferPointer<UInt8>) -> Int
 
   package enum Fault: Error {
@@ -174,8 +174,9 @@ package final class MP4File {
     UInt32(truncatingIfNeeded: try number(box.body &+ offset, 4, in: box))
   }
 
-  /// Reads an encrypted sample entry. Formats have the boxes in a sample entry at different offsets, so the function
-  /// takes the first of these offsets from which it finds a `sinf` box. If `second` is 0, it tries only `first`.
+  /// Reads an encrypted sample entry. The offset of the boxes inside a sample entry depends on the format. So the
+  /// function tries the offsets `first`, `second` and `third`, in this order, and reads the boxes from the first offset
+  /// at which it finds a `sinf` box. If `second` is 0, it tries only `first`.
   private func entry(_ box: Part, _ first: UInt64, _ second: UInt64 = 0, _ third: UInt64 = 0) throws(Fault) {
     var offset = first
     if second > 0, try !hasSinf(box, at: box.body &+ offset) {
@@ -213,7 +214,8 @@ package final class MP4File {
   }
 
   private func trackEncryption(_ box: Part) throws(Fault) {
-    // The longest tenc box has 24 bytes, a length, and a constant IV of 16 bytes.
+    // The content of the longest tenc box has 41 bytes: 24 fixed bytes, one byte with the length of the constant IV,
+    // and a constant IV of 16 bytes.
     let bytes = try bytes(box.body, Int(clamping: min(box.end &- box.body, 41)))
     guard let tenc = TrackEncryption(Box(type: .tenc, whole: bytes, payload: bytes), scheme: nil) else {
       if bytes.count < 24 { throw fail("the box ends before the end of the key id") }
