@@ -10,13 +10,15 @@ package struct LoadingMachine<Server> {
     case allowed(Server)
     /// The host of the URL is not on the allow-list, or the library does not send requests to this kind of URL.
     case refused
-    /// The content's URL names no server.
+    /// There is no server: the content's URL names none, or the host chose the loader's entitlement server, and the
+    /// loader has none.
     case missing
   }
 
   package enum Failure {
     case noServer
-    /// - Parameter operation: the operation whose reply had the URL; if the URL came from the content, the key request.
+    /// - Parameter operation: `entitlement` if the URL came from the reply of an entitlement server; otherwise
+    ///   `license`, the operation of the key request.
     case notAllowed(Operation)
   }
 
@@ -35,7 +37,8 @@ package struct LoadingMachine<Server> {
   package struct Callbacks {
     /// Whether the host chooses the server for each loading request.
     package var server: Bool
-    /// Whether the host can supply the key server's URL. If so, the library does not ask the entitlement server for it.
+    /// Whether the host has a callback that supplies the key server's URL. If so, the library asks this callback first,
+    /// and asks the entitlement server only if the host's answer says so.
     package var tokenURL: Bool
 
     package init(server: Bool = false, tokenURL: Bool = false) {
