@@ -21,8 +21,8 @@ package func explanation(
     let source: StaticString
     switch origin {
     case .ssm where code == SSMCode.invalidToken && operation == .setup:
-      // At set-up the library sends the content token and no session token, so the words for an invalid content token
-      // apply.
+      // The code says that a token is invalid. The set-up request carries the content token and no session token, so
+      // the code means the content token: use the words for an invalid content token (1003).
       (known, source) = (ssmWords(1003), "SSM error codes")
     case .ssm: (known, source) = (ssmWords(code), "SSM error codes")
     case .license where code < 0: (known, source) = (expressPlayWords(code), "ExpressPlay error numbers")
@@ -31,7 +31,8 @@ package func explanation(
     }
     if let known { return Explanation(summary: known.0, advice: known.1, isKnown: true, source: source) }
   }
-  // If a proxy refuses CONNECT with 407, the status is `.transport`. But this case has the words for 407.
+  // If a proxy refuses CONNECT with 407, the status is `.transport` and not `.http`. Such an error also gets the words
+  // for the HTTP status 407.
   let words =
     status == .http || httpStatus == 407
     ? httpWords(httpStatus)

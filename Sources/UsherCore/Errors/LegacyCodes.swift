@@ -9,7 +9,7 @@ package struct LegacyCodes: Equatable, Sendable {
   package let androidExtra: Int64
   /// The internal number of the Apple SDK; 0 if it has no number for this error.
   package let appleInternal: Int32
-  /// The value of the key `code` in the Apple SDK's notification.
+  /// The value of the key `code` in the Apple SDK's notification: the HTTP status; -1 if there was no HTTP reply.
   package let appleCode: Int32
 
   package init(status: Status, origin: Origin, operation: Operation, httpStatus: Int32, serviceCode: Int64) {

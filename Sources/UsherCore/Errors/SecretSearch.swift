@@ -201,7 +201,7 @@ struct SecretSearch {
     }
   }
 
-  /// Searches for the whole secret, because it has fewer letters than a part.
+  /// Searches for the whole secret. This is necessary if the secret has fewer compared bytes than a part.
   private mutating func findShort() {
     guard count > 0, letters.count >= count else { return }
     for at in 0...(letters.count - count) where run(at, count) == last { find(at, count) }

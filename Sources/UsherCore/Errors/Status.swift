@@ -1,4 +1,5 @@
-/// The status that every function returns. The values are those of `include/usher/error.h`; a test compares the two.
+/// The statuses that the functions of the C interface return. The values are those of `include/usher/error.h`; a test
+/// compares the two.
 package enum Status: Int32, Sendable, CaseIterable {
   case ok = 0
   case invalidArgument = -1

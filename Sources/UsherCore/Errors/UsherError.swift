@@ -9,8 +9,9 @@ package struct UsherError: Error, Equatable, Sendable {
   /// The server's `errorCode`; 0 if the reply had no code.
   package var serviceCode: Int64
   package var message: String
-  /// The properties below, in one number: three bits, the TLS fault from bit 8 on, and the pause from bit 32 on. A
-  /// smaller error needs less code, because each function that throws an error copies every field of the error.
+  /// The values of the computed properties below, in one number: bits 0 to 2 are `mustStop`, `orphanPossible` and
+  /// `isAlreadyReported`; `tlsFault` begins at bit 8 and `retryAfter` at bit 32. With one field instead of five the
+  /// library has less code, because each function that throws an error copies every field of the error.
   private var details: UInt64 = 0
 
   @inline(never)
@@ -44,7 +45,7 @@ package struct UsherError: Error, Equatable, Sendable {
 
   /// How long the server asks the client to wait before a retry, in milliseconds; 0: the server did not say.
   package var retryAfter: UInt32 { UInt32(truncatingIfNeeded: details >> 32) }
-  /// Why there was no secure connection.
+  /// Why there was no secure connection; `none` if this is not the cause of the error.
   package var tlsFault: TLSFault { TLSFault(rawValue: UInt8(truncatingIfNeeded: details >> 8)) ?? .none }
 
   package func adding(_ fault: TLSFault, retryAfter: Milliseconds) -> UsherError {
