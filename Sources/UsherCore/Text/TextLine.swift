@@ -1,4 +1,5 @@
-/// One line of text, built from its parts. (One string interpolation would add 10 kB of code.)
+/// One line of text, made from its parts. The library has this type because a single string interpolation would make it
+/// 10 kB larger.
 package struct TextLine {
   package private(set) var bytes: [UInt8] = []
 

@@ -33,7 +33,8 @@ package struct URLText: Equatable, Sendable {
     return copy
   }
 
-  /// Returns the URL without slashes at the end of its path. If `rule` says so, the API version is the last segment.
+  /// Returns the URL without slashes at the end of its path, and with `version` as an additional last segment of the
+  /// path. `never` adds no version; `auto` adds it only if the path does not already end in a version.
   package func versioned(_ version: [UInt8], _ rule: VersionRule) -> URLText {
     var copy = trimmed()
     if rule == .always || (rule == .auto && !copy.endsInVersion) {

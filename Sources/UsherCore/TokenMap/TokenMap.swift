@@ -1,6 +1,6 @@
 /// Content tokens by content id, for hosts that play several streams. A playback pins its entry while it plays, so that
-/// pruning keeps the entry. The owner of the map holds a lock while it calls the map, and passes the present time
-/// to the map. A look-up allocates no memory; the map uses freed entries again.
+/// the map does not prune the entry (remove it to make room). The owner of the map holds a lock while it calls the map,
+/// and passes the present time to the map. A look-up allocates no memory; the map uses freed entries again.
 ///
 /// This is not a Dictionary, because a Dictionary is slower. `Tests/measure/token-map` builds a variant with Dictionary
 /// and Array: look-ups take 2 to 6 times as long, setting a token takes 6 to 10 times as long, and the program is 4 kB

@@ -1,5 +1,5 @@
 /// The storage of a `TokenMap`: entries in a slab, and a hash table with open addressing and linear probing. When the
-/// table removes an entry, it leaves no tombstone, but moves up the entries behind it.
+/// table removes an entry, it does not mark the slot as deleted (a tombstone), but moves later entries into the gap.
 struct TokenTable {
   struct Value {
     var token: Secret
@@ -153,7 +153,7 @@ struct TokenTable {
     slots[at] = UInt64(tag) << 32 | UInt64(index + 1)
   }
 
-  /// Empties the slot of an entry, and moves up the entries behind it that a look-up would no longer reach.
+  /// Empties the slot of an entry. Moves those later entries into the gap that a look-up would no longer reach.
   private func unlink(_ index: Int) {
     var gap = Int(lines[index].tag) & mask
     while TokenTable.index(slots[gap]) != index { gap = (gap + 1) & mask }
