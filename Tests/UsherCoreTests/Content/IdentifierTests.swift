@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherCore
 
-/// Returns random bytes with some of `pieces` among them.
+/// Returns up to `most` parts, one after another: each is a random choice from `pieces`, or a few random bytes.
 func hostile(_ dice: inout Dice, _ pieces: [String], upTo most: UInt64 = 14) -> [UInt8] {
   var made: [UInt8] = []
   for _ in 0..<dice.upTo(most) {

@@ -34,7 +34,7 @@ private func moof(_ id: Int, _ more: [UInt8]...) -> [UInt8] {
 private let ftyp = box("ftyp", bytes("isom") + zeros(4))
 private let movie = box("moov", box("mvhd", zeros(100)), trak(1, video(sinf(tenc(first)))))
 
-/// A file in memory, which counts how the reader uses it.
+/// A file in memory. It counts the reads, and the bytes that they return.
 private final class Disk {
   /// The bytes from some offsets on; all other bytes up to `end` are 0.
   var pieces: [(at: UInt64, bytes: [UInt8])] = []

@@ -157,11 +157,12 @@ private struct LoadingRun {
   }
 
   private(set) var machine: LoadingMachine<String>
-  /// The input that the machine waits for since its last action; nil when the test has given this input.
+  /// What the machine has waited for since its last action: the start, a decision of the host, or what a server or the
+  /// host must supply.
   private var awaited = "start"
   private var done: Set<String> = []
   private var endings = 0
-  /// Whether the host has chosen a server.
+  /// Whether the host has answered the question which server to use.
   private var hasDecided = false
   private(set) var violation: String?
 

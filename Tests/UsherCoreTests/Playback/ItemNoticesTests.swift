@@ -44,7 +44,7 @@ import Testing
     ([.licenseArrived, .sessionEnded, .waitsForSlot, .sessionStarted, .closed], [.ready, .waiting, .ready, .ended]),
     ([.licenseArrived, .sessionEnded, .waitsForSlot, .setupFailed], [.ready, .waiting, .lost]),
     ([.licenseArrived, .teardownFailed, .sessionEnded, .closed], [.ready, .ended]),
-    // The host closes the item without a teardown, and requests the teardown later.
+    // The host closes the item and leaves its session to expire. Later the host asks for the teardown of this session.
     ([.licenseArrived, .sessionLeft, .closed, .sessionEnded], [.ready, .ended, .tornDown]),
     ([.licenseArrived, .sessionLeft, .closed, .teardownFailed, .sessionEnded], [.ready, .ended, .ended])
   ]
@@ -65,9 +65,9 @@ import Testing
     #expect(notices.teardownError?.status == .timeout)
   }
 
-  /// Tries all orders of five events. Checks four rules: LOST and RECOVERED come only after READY; no notice comes
-  /// twice in a row; after the end only TORN_DOWN and ENDED come; and after each phase comes only a phase that the
-  /// comment of the earlier phase lists.
+  /// Tries all orders of five events. Checks that each notice may follow the previous one (`mayFollow`): for example,
+  /// RECOVERED comes only after LOST, and after the end only TORN_DOWN and ENDED come. Also checks that after each
+  /// phase comes only a phase that the comment of the earlier phase lists.
   @Test func notices_inEachOrderOfEvents_areTrue() {
     var followers: [ItemNotices.Phase: Set<ItemNotices.Phase>] = [:]
     var broken: [String] = []

@@ -120,8 +120,9 @@ import Testing
     #expect(p.take() == ["license 1 c1", "got 1", "started", "license 2 c1,t1"])
   }
 
-  /// The server may open a session when it answers the request for the service certificate. If it ends the connection
-  /// instead of replying, the machine does not repeat the request.
+  /// The server may open a session when it answers the request for the service certificate. If the server ends the
+  /// connection instead of replying, the machine does not repeat the request, because the server could then open a
+  /// second session.
   @Test func serviceCertificate_whoseReplyIsLost_isNotRepeated_andMayBeAnOrphan() {
     var p = v2()
     p.ask(1, .widevine, auxiliary: true)

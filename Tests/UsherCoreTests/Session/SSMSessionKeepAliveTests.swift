@@ -121,8 +121,8 @@ import Testing
     #expect(s.timer == s.now, "the keep-alive that was due meanwhile")
   }
 
-  /// If the reply to a keep-alive arrives late, the new lease begins when this reply arrives, not when the keep-alive
-  /// was due.
+  /// The first two attempts of a keep-alive fail, and the third one succeeds. The session counts the new lease from the
+  /// sending of the third attempt (at 63 s), not from the time at which the keep-alive was due (60 s).
   @Test func retries_afterALateAnswer_useTheWholeLease() {
     var s = SessionDriver.beating()
     s.answer(.heartbeat, Say.unreachable)
@@ -180,7 +180,7 @@ import Testing
     #expect(s.session.connectsAgainFrom == .never, "the lease is over")
   }
 
-  /// The server replies with an error, or refuses the connection. Perhaps it has too much load, so the session waits
+  /// The server replies with an error, or refuses the connection. The server may be overloaded, so the session waits
   /// before the next attempt, even in the last second of the lease.
   @Test(arguments: [false, true])
   func failures_inTheLastSecondOfTheLease_areFollowedByAPause(hasReply: Bool) {

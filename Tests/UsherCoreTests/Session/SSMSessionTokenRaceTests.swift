@@ -27,8 +27,8 @@ import Testing
   }
 
   @Test func close_beatAndLicenseInFlight_unknownBeatFirst_tearsDownTheLicensesToken() {
-    // The head-end accepts only the newest token. The licence reply brought a new token before the heartbeat arrived at
-    // the head-end.
+    // The head-end accepts only the newest token. It handled the licence request first and replaced the token, so it
+    // refuses the heartbeat, which carries the old token.
     var s = SessionDriver.active()
     s.licenseSent()
     s.run(until: 60_000)

@@ -77,7 +77,7 @@ struct SessionDriver {
 
   mutating func removeWaiting(at index: Int) -> Sent { waiting.remove(at: index) }
 
-  /// Moves the clock; the timer fires when it is due.
+  /// Moves the clock to `instant`. The timer fires at each time for which the session has set it.
   mutating func run(until instant: Milliseconds) {
     var rings = 0
     while let at = timer, at <= instant {
