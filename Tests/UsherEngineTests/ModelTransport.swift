@@ -291,7 +291,7 @@ final class ModelTransport: Transport {
     }
   }
 
-  /// How often the engine has begun to wait; nil while the engine is working.
+  /// How often the engine has begun to wait; nil while the engine is working or has replies to read.
   var rest: Int? { monitor.locked { isWaiting && !isWoken && (finished.isEmpty || isLate) ? epoch : nil } }
 
   /// While the I/O thread is late, it leaves the replies in the sockets.

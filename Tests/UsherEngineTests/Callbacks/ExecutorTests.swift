@@ -13,9 +13,9 @@ final class Notes<Value> {
       monitor.broadcast()
     }
   }
-  /// A copy in separate memory. Without this copy, the reader would share the array, and the next `add` would copy it
-  /// after reading the reference count. ThreadSanitizer does not see reference counts, so it would report a race
-  /// between `add` and the reader.
+  /// A copy of the values in separate memory. Without this copy, the reader would share the array, and the next `add`
+  /// would copy it after reading the reference count. ThreadSanitizer does not see reference counts, so it would report
+  /// a race between `add` and the reader.
   var all: [Value] { monitor.locked { values.map { $0 } } }
   /// Returns all values and removes them.
   func takeAll() -> [Value] {
@@ -59,8 +59,8 @@ final class Notes<Value> {
     #expect(executor.pending == 0)
   }
 
-  /// Work that was given to `afterCalls` may still run, and `destroy` too, when a thread calls `afterCalls` again. The
-  /// new call waits for neither: it returns false, since no call of the host runs.
+  /// A lane still runs a `destroy` and the work of an earlier `afterCalls`, but no callback of the host. If a thread
+  /// then calls `afterCalls` for this lane, the executor does not delay the work: `afterCalls` returns false.
   @Test func afterCalls_waitsForCallsOnly() {
     let executor = ThreadedExecutor(cap: 2, onChange: { _ in })
     let call = Wait<Int>()

@@ -6,8 +6,8 @@ import Testing
 @testable import UsherEngine
 
 /// Tests journals that are damaged, for example by a loss of power. A context that opens such a journal finds a record
-/// exactly as its writer wrote it (perhaps an older one), or no record. If it finds none, it reports a fault, with one
-/// exception: a file of zeros counts as an empty journal.
+/// exactly as its writer wrote it (perhaps an older version of the record), or no record. If the context finds no
+/// record, it reports a fault, with one exception: a file of zeros counts as an empty journal.
 @Suite struct JournalDamageTests {
   private let written: Set<String> = ["t: s1", "t: s2", "t: s3"]
 
@@ -68,7 +68,7 @@ import Testing
     #expect(scene.found().tokens == ["t: s3"])
   }
 
-  /// As with records.
+  /// Power fails while the disk writes an update: only the first bytes of the update are new, or only the last bytes.
   @Test(arguments: JournalTests.keys.indices) func update_writtenOnlyInPart_leavesTheOneBefore(index: Int) {
     let scene = JournalScene(key: JournalTests.keys[index])
     let journal = scene.open()

@@ -5,7 +5,7 @@ import Glibc
 @testable import UsherCore
 @testable import UsherEngine
 
-/// A journal file in a folder of its own, and the contexts that use it.
+/// A journal file in its own folder, and methods that use the file as contexts of the library do.
 final class JournalScene {
   let folder: String
   var path: String { folder + "/journal" }
@@ -46,8 +46,8 @@ final class JournalScene {
     journal.end()
   }
 
-  /// As `die(with:)`, but the library writes only the first token with a whole record, and each of the others with a
-  /// update.
+  /// As `die(with:)`, but the library writes only the first token with a whole record, and each of the other tokens
+  /// with an update, which changes only the token of the record.
   func die(with first: String, updated others: String...) {
     let journal = open()
     _ = journal.keep(record(first), of: 7)

@@ -14,12 +14,13 @@ import Testing
     scene.die(with: "s1", "s2", "s3")
     let found = scene.found()
     #expect(found.tokens == ["t: s3"] && found.faults == "")
-    // Nothing has removed the record yet.
+    // A context that finds a record does not remove it by itself. So the next context finds the record too.
     #expect(scene.found().tokens == ["t: s3"])
   }
 
-  /// The last slot of the page has two copies of a record and two updates. The journal reads, and decrypts, the older
-  /// ones last.
+  /// Each slot of the page has two copies of a record and two updates. If the journal has a key, it decrypts them one
+  /// after another in the same buffer, in each slot the older ones last. Afterwards this buffer must not contain any of
+  /// them.
   @Test(arguments: keys.indices) func journal_thatHasReadAllRecords_hasNoneInItsBuffer(index: Int) {
     let scene = JournalScene(key: Self.keys[index])
     let dead = scene.open()
@@ -98,8 +99,8 @@ import Testing
     #expect(scene.found().tokens == ["t: s4"])
   }
 
-  /// As with records: the update after a failed one must not change the update before, because only that one may be
-  /// whole.
+  /// A record has room for two updates. If the write of an update fails, perhaps only the earlier update is whole. So
+  /// the next update must replace the failed one, and not the earlier one.
   @Test func update_afterAWriteThatFailed_isWrittenToTheSameCopy() {
     let scene = JournalScene()
     let journal = scene.open()
@@ -113,8 +114,8 @@ import Testing
     #expect(scene.found().tokens == ["t: token-5"])
   }
 
-  /// A record whose write has failed is not in the file, so an update of it would give the file a token without its
-  /// record.
+  /// If the write of a record has failed, the file does not have this record. So the journal refuses to update it: the
+  /// update would have a token that belongs to no record in the file.
   @Test func record_thatWasNotWritten_isNotUpdated() {
     let scene = JournalScene()
     let journal = scene.open()

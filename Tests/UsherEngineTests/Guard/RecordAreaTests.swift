@@ -40,8 +40,9 @@ import Testing
     }
   }
 
-  /// An update computes its checksum from the token that it writes: whatever the length of the token, the checksum is
-  /// that of all bytes.
+  /// The area calculates the checksum of an update from the new token, and does not read the bytes that it has written.
+  /// For a token of any length, this must be the checksum of all written bytes; otherwise the reader ignores the
+  /// update.
   @Test func update_ofATokenOfAnyLength_hasTheChecksumOfAllBytes() throws {
     for size in 1...25 {
       for header in 1...8 {
@@ -113,8 +114,8 @@ import Testing
     }
   }
 
-  /// The record may be written again after any number of updates. If the host dies meanwhile, the reader finds the
-  /// record before, with its newest token.
+  /// The host dies while it writes a record, after any number of updates of the earlier record. The reader finds the
+  /// earlier record with the newest token of these updates.
   @Test(arguments: 0...4) func record_writtenOnlyInPartAfterUpdates_leavesTheOneBefore(count: Int) {
     let memory = RecordMemory()
     let slot = memory.slot(0)
@@ -246,7 +247,7 @@ import Testing
     #expect(memory.area.count == 1)
   }
 
-  /// Whether no copy of the first slot has a byte behind its head.
+  /// Whether the copies and updates of the first slot have only zeros behind their heads. A head has 24 bytes.
   private func isEmpty(_ memory: RecordMemory) -> Bool {
     let slot = memory.slot(0)
     let records = [slot[..<memory.copySize], slot[memory.copySize...]].map(

@@ -24,7 +24,7 @@ final class RecordMemory {
     var fields: [String] = []
   }
 
-  /// The bytes of one slot: two copies.
+  /// The bytes of one slot: two copies of a record.
   func slot(_ index: Int) -> UnsafeMutableRawBufferPointer {
     let start = RecordArea.headerSize + (1 + 2 * index) * copySize
     return UnsafeMutableRawBufferPointer(rebasing: bytes[start..<(start + 2 * copySize)])

@@ -3,7 +3,8 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-/// Plays random schedules of zaps, closes, licences and faults on the engine, and checks the promises at the end.
+/// Plays random schedules of zaps, closes, licences and faults on the engine, and checks at the end that the engine has
+/// lost no session and has completed every request once.
 @Suite struct EngineSimulationTests {
   @Test(arguments: 0..<20 as Range<UInt64>)
   func faultlessHeadEnd_randomZaps_neverRefusesOrLosesAnything(seed: UInt64) throws {

@@ -4,7 +4,8 @@ import Testing
 @testable import UsherEngine
 
 @Suite struct ClearKeyLicenseTests {
-  /// Reads a licence. Returns for each key the last bytes of key id and key, and their sizes; or the text of the fault.
+  /// Reads a licence. Returns one text for each key: the last byte of the key id, the last byte of the key, and the
+  /// sizes of both. If the reader refuses the licence, returns the text of the fault.
   private func read(_ text: String) -> [String] {
     var found: [String] = []
     do throws(ClearKeyLicense.Fault) {

@@ -541,8 +541,8 @@ private func utf16(_ text: String) -> [UInt8] {
     #expect(octets(certificate(bytes(widevine))) == Self.signedMessage)
   }
 
-  /// DER begins with the byte 0x30, which is the character 0. Text before PEM may begin with it too, for example the
-  /// output of `openssl s_client -showcerts`. PEM may also be a part of DER, in a comment.
+  /// DER begins with the byte 0x30, which is the character 0. The text before PEM may also begin with this character,
+  /// for example the output of `openssl s_client -showcerts`. PEM may also be a part of DER, in a comment.
   @Test func certificate_asPEMAfterTextThatBeginsWith0_orAsDERWithPEMInside_isTaken() {
     let inner: [UInt8] = [0x30, 0x03, 1, 2, 3]
     let pem = bytes("-----BEGIN CERTIFICATE-----\n\(String(decoding: base64(inner), as: UTF8.self))\n-----END")

@@ -10,7 +10,7 @@ import Testing
     private(set) var starts: [TransferID: Int] = [:]
     /// The requests that used a new connection.
     private(set) var fresh: Set<TransferID> = []
-    /// The requests that the server's system has acknowledged.
+    /// The requests whose bytes the operating system of the server has acknowledged.
     var received: Set<TransferID> = []
 
     func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) {
@@ -27,7 +27,7 @@ import Testing
     func shutDown() {}
   }
 
-  /// Sends two requests. For the second one the system has no file descriptor.
+  /// Sends two requests. The second one fails, because the operating system has no free file descriptor.
   private func sendTwo(mayHaveTakenEffect: Bool) -> (starts: Int?, queued: Int, failure: WireFailure?) {
     let transport = CountingTransport()
     let dispatcher = RequestDispatcher(

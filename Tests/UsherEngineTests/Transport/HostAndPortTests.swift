@@ -19,8 +19,8 @@ import Testing
   ])
   func hostName_isLookedUp(url: String, expected: String) { #expect(name(url) == expected) }
 
-  /// Addresses and `localhost` need no lookup. libcurl changes the spelling of the last two names before it looks
-  /// them up.
+  /// The library leaves these hosts to libcurl. Addresses and `localhost` need no lookup. The last two names need one,
+  /// but libcurl changes their spelling before it looks them up.
   @Test(arguments: [
     "https://192.0.2.1/", "https://[2001:db8::1]/", "http://localhost:8080/", "https://localhost/",
     "https://headend.localhost/", "https://head-end.example./", "https://k\u{F6}ln.example/"
