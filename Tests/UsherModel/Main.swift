@@ -70,8 +70,8 @@ import UsherCore
     exit(1)
   }
 
-  /// Searches all kinds of delegate, one after the other. Each kind gets an equal share of the time. When all are done,
-  /// the next round searches deeper.
+  /// Searches all settings, one after the other. Each setting gets an equal share of the time that is left. In this
+  /// time the program first tries all orders of one event, then all orders of two events, and so on.
   private static func search(seconds: Int) {
     let end = time(nil) + seconds
     let log = TransitionLog()

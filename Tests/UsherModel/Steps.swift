@@ -257,8 +257,9 @@ extension World {
 }
 
 extension World {
-  /// Whether the playback has ended. After the end the host may still tear down a session that it left; no other event
-  /// can happen.
+  /// Whether the playback has ended. If the host has left the session to expire, the playback counts as ended as soon
+  /// as no request is in flight; the only event that can then still happen is that the host asks for the teardown of
+  /// this session.
   private var isFinished: Bool { machine.isFinished || (machine.session.isLeft && requests.isEmpty) }
 
   /// Closes the playback, and delivers all requests and replies without faults. Records a violation if any session or

@@ -28,7 +28,7 @@ struct World {
       return false
     }
 
-    /// The session token in the reply that the network is about to deliver.
+    /// The session token in the reply; nil if the head-end has not handled the request or the reply has no token.
     var tokenInReply: Token? {
       guard case .fields(let fields) = outcome else { return nil }
       return fields.token.flatMap { Token($0) }
@@ -69,7 +69,8 @@ struct World {
   var requests: [Request] = []
   /// Licence requests whose reply has arrived, and for which the host's licence hook has not answered yet.
   var inHook: [RequestID] = []
-  /// How many of the next licence replies open no session.
+  /// How many of the next licence replies that could open a session (SSP V2) open none, because the content needs no
+  /// session.
   var freeReplies: Int
   var headEnd = HeadEnd(period: 60_000)
   var budget: Budget
@@ -141,8 +142,9 @@ struct World {
     case .awaitToken: isAwaitingToken = true
     case .askPayload: isAskingPayload = true
     case .report(.teardownError(let error, _)):
-      // The library reports STATE if the host wants to tear down a session that it has left, but no reply has brought
-      // the token of this session.
+      // The status is STATE if the host asks for the teardown of a session that it has left to expire, but no reply has
+      // brought the session token. Such an error must say that the head-end may hold the session. Every other error
+      // must have a cause: a fault, a lost token, or a session that the operator ended.
       if error.status == .state ? !error.orphanPossible : failedTeardowns == 0, budget.kills == setting.budget.kills,
         !capPassed, !hasLostToken
       {
@@ -201,7 +203,7 @@ struct Setting {
   var keySystem = KeySystem.fairPlay
   /// Whether licence replies have a session token, so that renewals keep the session alive.
   var isEnforced = false
-  /// How many licence replies open no session although the delegate expects a session.
+  /// How many of the first licence replies open no session although the delegate expects a session.
   var freeReplies = 0
   /// Whether the host has a licence hook, which answers some time after the reply has arrived.
   var hasHook = false
