@@ -15,7 +15,7 @@ final class Play {
   var wasKnown = false
   /// The time at which the host or a zap closed the playback.
   var closedAt: Milliseconds?
-  /// The time at which the teardown of its last session was first sent.
+  /// The time at which the library first sent a teardown of the playback's last session.
   var teardownAt = Milliseconds.max / 2
   var timesClosed = 0
   var timesStarted = 0
@@ -24,7 +24,8 @@ final class Play {
   var mayBeOrphan = false
   var hasTeardownError = false
   var isLeft = false
-  /// The time at which the library sent the last keep-alive or asked the host for it; nil while no keep-alive is due.
+  /// The time from which the checks measure how late the next keep-alive is: usually when the library sent the last
+  /// keep-alive, or asked the host for it. nil while the session sends no keep-alives.
   var lastBeat: Milliseconds?
   var beatPeriod: Milliseconds = 0
   /// The end of the pause that the head-end asked for with Retry-After in its last reply to a keep-alive.

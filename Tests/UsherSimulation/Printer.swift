@@ -68,7 +68,8 @@ enum Printer {
     }
   }
 
-  /// Finds the shortest story that breaks the same promise, and prints it line by line.
+  /// Shortens a story in which the library breaks a promise, as long as the library still breaks it, and prints the
+  /// result line by line.
   static func story(_ story: Story, _ violation: World.Violation) {
     var shrink = Shrink(story, rule: violation.rule)
     shrink.run()

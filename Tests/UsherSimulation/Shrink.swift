@@ -1,4 +1,5 @@
-/// Makes a story shorter: removes items as long as the story still breaks the same promise (delta debugging).
+/// Makes a story shorter (delta debugging): removes items from the story, and keeps each removal after which the
+/// library still breaks the same promise.
 struct Shrink {
   private(set) var story: Story
   private(set) var runs = 0
@@ -70,7 +71,7 @@ struct Shrink {
     }
   }
 
-  /// Tries the story with simpler settings.
+  /// Tries simpler settings, and keeps each one with which the library still breaks the same promise.
   private mutating func simplifySetting() {
     func tried(_ change: (inout Setting) -> Void) -> Story {
       var setting = story.setting

@@ -16,7 +16,8 @@ struct Setting {
   /// The number of callback threads.
   var cap = 4
   var periodUpdates = false
-  /// Whether the story has no faults, so that the library may report no error.
+  /// Whether the story has no faults. In such a story the library must report no error, except errors that the host
+  /// itself can cause.
   var isFaultless = false
 }
 

@@ -177,12 +177,14 @@ extension World {
     }
   }
 
-  /// In a story without faults, the library may report no error.
+  /// Records a violation if the library reports an error in a story without faults. Errors that the host itself can
+  /// cause are allowed.
   func checkFaultless(_ play: Play, _ error: UsherError, _ what: String) {
     switch error.status {
     case .ok, .closed, .replaced, .noToken, .state, .timeout: break
     default:
-      // A limit error is allowed if the host left a session, which may use a slot until it expires.
+      // A limit error is allowed if the host has left a session to expire: this session may use a slot until it
+      // expires.
       if error.status == .limit, plays.values.contains(where: { $0.isLeft }) { return }
       fail("faultless", "playback \(play.id) (\(play.kind)): \(what): \(error.message), in a story without faults")
     }
@@ -197,8 +199,8 @@ extension World {
     for token in headEnd.tokens(of: play.id) { pending.append((play, token, now)) }
   }
 
-  /// Checks the sessions that the head-end still held when their playback ended. The story makes this check a minute
-  /// later, since the events that explain such a session may come after the end of the playback.
+  /// Checks the sessions that the head-end still held when their playback ended. The check runs a minute after this
+  /// end, since events after the end may explain why the head-end still held the session.
   func judgeLeft(isLast: Bool) {
     // Wait until no callback is queued: the last events of the playback may be among them.
     guard isLast || lanes.pending == 0 else { return }
@@ -219,8 +221,8 @@ extension World {
 
   func finalChecks(_ engine: Engine) {
     judgeLeft(isLast: true)
-    // If the host left a session, the engine keeps the playback until the host frees the handle, since the host may
-    // still tear the session down.
+    // If the host has left the session of a playback to expire, the engine keeps the playback until the host frees the
+    // handle, since the host may still ask for the teardown of the session. So do not count these playbacks.
     let playbacks = engine.playbacks.sortedIDs.filter { engine.playbacks[$0]?.machine.session.isLeft != true }
     let left = [
       playbacks.count, engine.requests.transfers.count, engine.timers.count, engine.requests.queuedCount,

@@ -14,8 +14,9 @@ extension World {
     case .close(let id, let leave):
       guard let play = plays[id] else { return }
       subject = (play, leave == true ? .left : .closed)
-      // A call that tears a left session down waits for the I/O thread, which this simulation runs on the same thread.
-      // So the simulation cannot make this call; the state model (`make model`) tests it instead.
+      // If the host has left a session to expire and then closes the playback again with a teardown, this call waits
+      // for the I/O thread. In this simulation one thread plays both the host and the I/O thread, so the simulation
+      // cannot make this call. The state model (`make model`) tests it instead.
       let ending: SSMSession.Ending? = play.closedAt == nil && leave == false ? .teardown : leave == nil ? nil : .leave
       noteClose(play, leave: leave)
       _ = engine.closePlayback(play.shared, ending)
@@ -142,7 +143,7 @@ extension World {
     }
   }
 
-  /// Called after a sleep or a suspension: the checks measure how late keep-alives are from now on.
+  /// Called after a sleep or a suspension: the checks measure from the present time how late the next keep-alives are.
   func restartKeepAliveClocks() { for play in live where play.lastBeat != nil { play.lastBeat = now } }
 
   private func describe(_ action: Action) -> String {

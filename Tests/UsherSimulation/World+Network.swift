@@ -76,8 +76,9 @@ extension World {
     if let index = arrived.firstIndex(where: { $0.id == id }) {
       arrived.remove(at: index)
       running[id] = nil
-      // The engine cancels these requests only after a time-out. (It also cancels the requests of a resource loader if
-      // the host asks for this.)
+      // The reply to the cancelled request has already arrived in the socket. The engine cancels a request to the
+      // session manager or a licence server only after a time-out, and it must read the sockets before it handles
+      // time-outs. (It also cancels requests of a resource loader when the host asks for this; that is allowed.)
       if call.route.isSSM || call.route.isLicense {
         fail("late thread", "\(call.text) was cancelled, but its reply lay in the socket")
       }
@@ -87,7 +88,8 @@ extension World {
       running[id] = nil
       return true
     }
-    // The bytes of a cancelled request may still reach the head-end. This happens to about half of them.
+    // The bytes of a cancelled request may still reach the head-end. In this simulation they do so for about half of
+    // the requests.
     guard chance(call, 7) % 2 == 0 else {
       running[id] = nil
       return false

@@ -119,8 +119,8 @@ final class World: Transport {
       return false
     }
     hasDelivered = false
-    // If the I/O thread was late, one turn of the loop may have started and ended a playback, so the engine may have
-    // known each of them.
+    // If the I/O thread was late, one turn of the loop may have started and ended a playback, so the checks must assume
+    // that the engine has started every playback.
     if isMixed { for play in live { play.wasKnown = true } }
     observe(engine)
     isMixed = false
