@@ -9,7 +9,8 @@ package struct HeadEnd {
     package let playback: UInt64
     package let account: UInt64
     package fileprivate(set) var isAlive = true
-    /// The generation of the newest token, which is the valid one.
+    /// The generation of the newest token. The token of set-up has the generation 1, and each new token of the session
+    /// has the next number.
     package fileprivate(set) var generation: UInt64 = 1
     package fileprivate(set) var period: Milliseconds
     /// The time at which the last request extended the lease.
@@ -21,8 +22,8 @@ package struct HeadEnd {
     /// The generation of the token whose teardown got a final answer; 0 if no teardown got a final answer.
     package fileprivate(set) var teardownAnswered: UInt64 = 0
 
-    /// The depth of each token: how many requests led to it. A token in a reply is one deeper than the token in the
-    /// request.
+    /// The depth of each token, in the order in which the head-end issued them. The token of set-up has the depth 1;
+    /// the token in a reply is one deeper than the token in the request.
     fileprivate var depths = [1]
 
     /// Whether two tokens have the same depth, so that the client cannot know which of them is newer.
@@ -31,7 +32,7 @@ package struct HeadEnd {
       return depths[Int(token) - 1] == depths[Int(other) - 1]
     }
 
-    /// Whether the client has the valid token, so that it can end the session.
+    /// Whether the client has received the newest token, with which it can end the session.
     package var isNewestReceived: Bool { received == generation }
   }
 
@@ -218,7 +219,7 @@ package struct HeadEnd {
     return violations
   }
 
-  /// Records that the client got a reply with this token.
+  /// Records that the client has received a reply that has this token.
   package mutating func clientReceives(_ token: Token, now: Milliseconds) {
     guard let index = index(of: token) else { return }
     sessions[index].received = max(sessions[index].received, token.generation)

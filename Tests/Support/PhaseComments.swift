@@ -35,7 +35,7 @@ package struct PhaseComments {
   }
 
   private var comments: [Comment] = []
-  /// The errors in the comments that can be found without a search.
+  /// The errors in the comments that this type finds without the results of a search.
   private var errors: [String] = []
 
   package init(_ sources: [Source]) {
@@ -49,7 +49,8 @@ package struct PhaseComments {
   }
 
   /// Returns the differences between the comments and the transitions, one line for each.
-  /// - Parameter isWhole: the search was deep enough to see every transition.
+  /// - Parameter isWhole: whether the search was deep enough to see every transition. If not, the result has only the
+  ///   transitions that no comment lists.
   package func differences(_ seen: Set<TransitionLog.Transition>, isWhole: Bool) -> [String] {
     var lines = isWhole ? errors : []
     for comment in comments {
