@@ -1,7 +1,7 @@
 /*
  * failing_walks.h - walks through the whole interface for failing_calls.c, in which any call may fail. Each walk makes
  * a context, plays, and frees the context. Together the walks call every function in a way that succeeds if no system
- * call fails; check_walked() claims this.
+ * call fails; check_walked() checks this.
  *
  * The test defines `now`, `given`, `destroyed` and `played`, and the functions on_event() and on_log().
  *
@@ -30,7 +30,7 @@ static void worked(const char *name) {
   for (index = 0; index < WALKED; index++)
     if (strcmp(walked[index].name, name) == 0) __atomic_store_n(&walked[index].worked, 1, __ATOMIC_RELAXED);
 }
-/* Claims that the headers name the status. @return the status. */
+/* Fails the test if the headers do not name the status. @return the status. */
 static int32_t known(const char *name, int32_t status) {
   if (strcmp(usher_status_name(status), "unknown") == 0) tell(0, "%s: %s returns %d", now, name, (int)status);
   if (status == USHER_OK) worked(name);

@@ -212,7 +212,7 @@ MAY_BE_UNUSED static void nothing_left(const char *who) {
    test's account. Waits for a short time, because the library tears sessions down in the background if the host frees
    them without a close. */
 MAY_BE_UNUSED static void nothing_held(const char *who) {
-  /* The wait is long enough for a session that was left: it expires after four periods of 1 s. */
+  /* The wait is long enough for a session that was left to expire: it expires after four periods of 1 s. */
   int found = held(), tries = 500 * patience();
   while (found != 0 && tries-- > 0) {
     sleep_ms(20);

@@ -59,7 +59,7 @@ func readTrackEncryption(_ bytes: Bytes) {
 }
 
 /// The first byte of the input makes two choices: how many bytes one read returns at most, and how large the gap in the
-/// file is. With a large gap, offsets exceed 32 bits.
+/// middle of the file is. With a large gap, offsets exceed 32 bits.
 func readFile(_ bytes: Bytes) {
   guard let (choice, content) = choices(bytes) else { return }
   let most = choice & 15 == 0 ? Int.max : choice & 15

@@ -22,16 +22,18 @@ package final class TokenMap {
   }
 
   private struct Entry {
-    /// Counts the entries that were added, so that the map can recognise a pin on an entry that it has removed.
+    /// A number that no earlier entry had. The pin of an entry has the same number, so the map recognises a pin on an
+    /// entry that it has removed.
     let serial: UInt64
     var token: Secret
     var setAt: Milliseconds
-    /// Counts the calls of `set`: the entry with the lowest number is the oldest.
+    /// A number that the map gives at each call of `set`: the entry with the lowest number is the oldest.
     var order: UInt64
     var pins: UInt32 = 0
   }
 
-  /// The map may remove this entry, unless the entry was set again, pinned or removed after this record was made.
+  /// An entry that the map may remove. The record is out of date if the entry was set again, pinned or removed after
+  /// the record was made.
   private struct Candidate {
     let order: UInt64
     let key: [UInt8]
@@ -134,7 +136,7 @@ package final class TokenMap {
     }
   }
 
-  /// The oldest entry that is not pinned.
+  /// Returns the oldest entry that is not pinned; nil if there is none.
   private func oldest() -> Candidate? {
     while let first = candidates.first {
       if isValid(first) { return first }

@@ -17,7 +17,8 @@ static char input[65536];
 /* Whether the host sets wipe_freed_memory. */
 static int is_wiping;
 
-/* Plays one playback; `at` points to its lines of standard input. @return 0: success. */
+/* Plays one playback; `at` points to its lines of standard input. If `is_held` is 1, the function returns while the
+   session is open, and frees nothing; a host that cannot do this fails. @return 0: success. */
 static int play(char *at, int is_held);
 
 static char *line(char **at) {
