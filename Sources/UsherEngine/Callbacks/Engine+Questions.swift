@@ -24,7 +24,7 @@ extension Engine {
     entry.questions.append(ask)
     ask.timer = timers.set(at: clock.now.adding(deadline), .ask(ask))
     let host = entry.host
-    // While the call waited in the lane, the playback may have closed or the deadline may have passed. Then the
+    // The playback may have closed, or the deadline may have passed, while this job waited in the lane. Then the
     // question accepts no answer, so do not ask the host.
     calls.run(id) { if ask.isOpen { put(ask, host) } }
     return ask

@@ -4,16 +4,17 @@ internal import Synchronization
 /// Runs host code. Each playback has a lane: jobs of one lane run in order, different lanes run in parallel. The I/O
 /// thread only enqueues jobs.
 package protocol CallbackExecutor: AnyObject {
-  /// Any thread: queues a job. Returns false after `shutDown`; if the job must run, the caller then runs it.
+  /// Any thread: queues a job. Returns false after `shutDown`: then the executor never runs the job, so the caller must
+  /// run it if it must run.
   func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
   /// Does the same as `enqueue` with a job that frees host data. `afterCalls` does not wait for this job.
   func enqueueDestroy(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
   /// The number of jobs queued or running. Work that `afterCalls` has accepted counts too, until it has run.
   var pending: Int { get }
-  /// Runs `work` as soon as no job that `enqueue` added to this lane is queued or running; this includes jobs that are
-  /// added later. `work` runs on the thread that ran the last of them. If no such job is queued or running now, returns
-  /// false and does not run `work`. In pumped mode always returns false: jobs run only when the host pumps, so no
-  /// thread may wait for them.
+  /// Runs `work` as soon as the lane has no queued or running job that `enqueue` added; a job that `enqueue` adds in
+  /// the meantime counts too. `work` runs on the thread that ran the last of these jobs. Returns false, and does not
+  /// run `work`, if the lane has no such job now. In pumped mode this function always returns false: jobs run only when
+  /// the host pumps, so no thread may wait for them.
   func afterCalls(of lane: UInt64, _ work: @escaping () -> Void) -> Bool
   /// Runs the queued jobs, then ends the threads. Must not be called in a callback.
   func shutDown()
@@ -45,9 +46,9 @@ final class ThreadedExecutor: CallbackExecutor {
   private var ready = Fifo<UInt64>()
   private var threads = 0
   private var idle = 0
-  /// Whether a thread was woken or started and has not taken a job yet. At most one thread at a time is in this state.
-  /// This thread takes a job and, before it runs the job, wakes or starts the next thread if more lanes are ready. So
-  /// few threads run many short callbacks, and a callback that blocks delays no other lane.
+  /// Whether this executor has woken or started a thread that has not taken a job yet. At most one thread at a time is
+  /// in this state. This thread takes a job and, before it runs the job, wakes or starts the next thread if more lanes
+  /// are ready. So few threads run many short callbacks, and a callback that blocks delays no other lane.
   private var isComing = false
   private var jobCount = 0
   private var isEnding = false
@@ -202,7 +203,7 @@ final class ThreadedExecutor: CallbackExecutor {
   }
 
   /// Called when the job of this lane has ended. If no call of the lane is left, runs the work of `afterCalls`, outside
-  /// the lock. The next job of the lane waits for this work, as for any job. Returns the number of jobs that are left.
+  /// the lock. The next job of the lane starts only after this work. Returns the number of jobs that are left.
   private func done(_ lane: UInt64) -> Int {
     let (left, afterwards) = monitor.locked { () -> (Int, [() -> Void]) in
       jobCount -= 1
@@ -228,7 +229,7 @@ final class ThreadedExecutor: CallbackExecutor {
     if queue.jobs.isEmpty {
       lanes.removeValue(forKey: lane)
     } else {
-      // This thread takes its next job in a moment, so no other thread needs to be woken.
+      // This thread takes its next job in a moment, so do not wake another thread for this lane.
       ready.append(lane)
     }
     if isEnding { monitor.broadcast() }
@@ -249,8 +250,8 @@ final class ThreadedExecutor: CallbackExecutor {
     if let last { platform_thread_join(last) }
   }
 
-  /// Call inside the lock. Waits until no thread runs, or until jobs have waited 100 ms for a thread. Returns how to
-  /// bring a thread for the jobs; nil if no job is left.
+  /// Call inside the lock. Waits until all threads have ended, or until jobs have waited 100 ms for a thread. Returns
+  /// whether the caller must wake or start a thread for the jobs; nil if no thread and no job is left.
   private func helpAtEnd() -> Help? {
     while threads > 0 { if !monitor.wait(until: platform_monotonic_ms() &+ 100), !ready.isEmpty { break } }
     return ready.isEmpty && threads == 0 ? nil : sendForOne()

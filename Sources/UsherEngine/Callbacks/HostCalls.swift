@@ -37,14 +37,14 @@ package final class HostCalls {
     self.init(executor, pump: nil, threads: nil, idle)
   }
 
-  /// Call this on the I/O thread, or on any thread that holds the engine's `afterEnd` lock.
+  /// Queues a job in a lane. Call this on the I/O thread, or on any thread that holds the engine's `afterEnd` lock.
   func run(_ lane: UInt64, _ job: @escaping () -> Void) {
     idle.noteActivity()
     if !executor.enqueue(lane, job) { refused.append(job) }
   }
 
-  /// Returns a function that gives `complete` the answer of a request. If a blocked thread waits for the answer,
-  /// `complete` runs on the I/O thread; otherwise it runs in the playback's lane.
+  /// Returns a function that takes the answer of a request and calls `complete` with it. If a blocked thread waits for
+  /// the answer, `complete` runs on the I/O thread; otherwise it runs in the playback's lane.
   func completion(
     _ lane: UInt64, isBlocking: Bool, _ complete: @escaping (RequestResult) -> Void
   ) -> (RequestResult) -> Void {

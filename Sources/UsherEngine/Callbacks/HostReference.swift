@@ -3,7 +3,7 @@ package import UsherCore
 /// A reference to a host's `user_data`. Every object that may call the host with the `user_data` holds this reference.
 /// `destroy` runs once:
 /// - on the calling thread, if the call that passed `user_data` failed;
-/// - otherwise on a callback thread, when the last reference is released, or when `end` is called;
+/// - otherwise on a thread that runs callbacks, when the last reference is released, or when `end` is called;
 /// - at the latest while the context is freed, although another thread may still hold the reference for a moment.
 package final class HostReference {
   private let lane: UInt64

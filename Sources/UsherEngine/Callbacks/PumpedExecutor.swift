@@ -121,7 +121,7 @@ package final class PumpedExecutor: CallbackExecutor {
     endTurn()
   }
 
-  /// Returns false if another thread runs the jobs of a turn (see `due`).
+  /// Begins a turn on this thread (see `due`). Returns false if another thread has a turn now.
   private func beginPump() -> Bool {
     let me = threadNumber()
     return monitor.locked {

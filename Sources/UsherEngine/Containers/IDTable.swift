@@ -31,8 +31,8 @@ struct IDTable<Value> {
     var hole = place(id)
     guard ids[hole] == id else { return nil }
     let removed = values[hole]
-    // Close the hole in the probe sequence. If a later entry could also be stored at the hole, move it there; its old
-    // index is then the hole.
+    // Close the hole that the removed entry leaves, so that look-ups still find the entries after it. If one of these
+    // entries may also be stored in the hole, move it there; its old index is then the hole.
     var next = following(hole)
     while ids[next] != 0 {
       let home = home(ids[next])
