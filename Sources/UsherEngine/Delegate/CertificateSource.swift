@@ -23,7 +23,8 @@ package final class CertificateSource {
   /// Any thread: whether the delegate has a certificate or a URL for it, or the host has ever set a certificate hook.
   package var canSupply: Bool { endpoint != nil || isGiven || hadHook.load(ordering: .acquiring) }
 
-  /// Any thread: notes that the host sets a certificate hook. A later command sets the hook itself on the I/O thread.
+  /// Any thread: notes that the host is about to set a certificate hook. A later command sets the hook on the I/O
+  /// thread.
   func expectHook() { hadHook.store(true, ordering: .releasing) }
 
   /// The request for the certificate; nil if there is no URL.

@@ -40,7 +40,8 @@ package final class HookQuestion {
   }
 }
 
-/// The host's hooks; nil: the built-in behaviour. Each hook runs on a callback thread, and answers there or later.
+/// The host's hooks; if a hook is nil, the library uses its built-in behaviour. A hook runs as a callback of the
+/// playback. The host answers it before the hook returns, or later from any thread.
 package struct DelegateHooks {
   package typealias Hook = (HostQuestion, HookQuestion, HostPlayback) -> Void
   /// The scheme of the URLs that the delegate serves.
@@ -54,7 +55,7 @@ package struct DelegateHooks {
   package init() {}
 }
 
-/// The licence that a customer's callback returned (OTVSSMLicenseResponse).
+/// The licence that a customer's callback returned. In the SDKs this is `OTVSSMLicenseResponse`.
 package struct CustomerLicense {
   package let data: Secret
   /// Keep-alive period in seconds; 0: none.

@@ -51,7 +51,8 @@ extension Engine {
     }
   }
 
-  /// Completes with the kept certificate, or waits for the fetch.
+  /// Completes the request at once if the source keeps a certificate. Otherwise starts the fetch, unless it runs
+  /// already, and completes the request when the fetch has ended.
   /// - Parameter timeout: the time limit of this request; the fetch may continue afterwards.
   func fetchCertificate(
     _ source: CertificateSource, for playback: PlaybackID, timeout: Milliseconds?,

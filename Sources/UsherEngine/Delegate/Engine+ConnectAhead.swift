@@ -30,7 +30,8 @@ extension Engine {
   }
 
   /// Does the same as `connectAhead`; only the I/O thread may call this function.
-  /// - Parameter mayShorten: whether this time replaces a longer one for which the host has asked before.
+  /// - Parameter mayShorten: if false, and an earlier call has asked for a time that ends later, the later end stays
+  ///   valid.
   func connectNow(_ delegate: LicenseDelegate, keepingFor time: Milliseconds, mayShorten: Bool = true) {
     let servers = delegate.endpoints
     for case let endpoint? in [servers.teardown, servers.setup, servers.license] {
@@ -42,7 +43,8 @@ extension Engine {
     }
   }
 
-  /// How many servers the engine remembers. If the engine forgets a server, the timer of that server still runs.
+  /// How many servers the engine remembers at most. If the engine forgets a server, the timer of that server still
+  /// runs.
   private static var readyOriginsMost: Int { 64 }
 
   private func readyOrigin(of endpoint: Endpoint) -> ReadyOrigin {
@@ -53,7 +55,8 @@ extension Engine {
     return new
   }
 
-  /// Opens the connections to a server. Does nothing yet if they have brought replies a short time ago.
+  /// Opens the connections to a server. If kept connections to it have brought replies a short time ago, only sets the
+  /// timer for the next call of this function.
   func tend(_ origin: ReadyOrigin) {
     timers.cancel(origin.timer)
     guard !closing.hasBegun else { return }

@@ -70,7 +70,8 @@ extension Engine {
   }
 
   private func leaveUnsent(_ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseAttempt) {
-    // Drop a renewal that the library itself requested: for the next session it asks the host for new payloads.
+    // If the library itself requested this renewal, drop it: for the next session the library asks the host for a new
+    // payload.
     if job.isByLibrary { return endUnsent(entry, request, WireFailure(.state)) }
     job.request = nil
     step(entry) { $0.licenseNotSent(request.id, now: self.clock.now) }
@@ -82,7 +83,8 @@ extension Engine {
   ) {
     guard let hook = hooks?.hook(for: part) else { return }
     askHook(entry, hook, question(part, entry, job, request)) { entry, reply, status in
-      // Meanwhile another request of the host may have made the library replace the session.
+      // While the hook was asked, the library may have replaced the session, because the host made another licence
+      // request.
       if entry.machine.losesSession(request.id) { return self.leaveUnsent(entry, job, request) }
       let answer = self.take(part, reply, status, &request.draft)
       self.perform(request.exchange.answered(answer), entry, job, request, hooks)

@@ -28,7 +28,7 @@ package final class LicenseDelegate {
   let isRaw: Bool
   let setupBody: Secret
   let keepAliveBody: Secret
-  /// "name: ", without the value.
+  /// The part of the token header's line before the value: "name: ".
   let tokenHeader: [UInt8]
   let extraHeaders: [Secret]
   static let sendsJSON = line("Content-Type: application/json; charset=utf-8")

@@ -13,7 +13,7 @@ package final class ResourceLoader {
     package var keyServer: Endpoint?
     package var entitlementServer: Endpoint?
     package var allowed = AllowList()
-    /// The scheme that the loader gives to a token URL which it makes from the content's URL.
+    /// If the loader makes a token URL from the content's URL, the token URL gets this scheme.
     package var target = TokenURL.https
     package var headers: [Secret] = []
     package var request = FPSRequestFormat()
