@@ -64,7 +64,7 @@ extension Engine {
         slots.teardownEnded(session.slotID)
         end(session, recovery)
         retryRefusedSetups()
-      // These actions belong to a session that is set up or kept alive.
+      // The library only tears this session down, so the machine never returns these actions.
       case .openAgain, .renewalDue, .awaitsSlot, .started, .periodRaised, .keptAlive, .recovered, .doubtful, .failed:
         break
       }

@@ -6,14 +6,15 @@ package import UsherCore
 ///
 /// `start` runs on the thread that makes the context; later only the I/O thread uses the object.
 package final class Guardian {
-  /// A copy has room for the longest header lines that the library accepts (64 kB), and for URL, addresses and cookies.
-  /// The system gives memory only to the pages that a record uses. The size is no power of two: otherwise the first
-  /// pages of all copies would share few entries of the processor's translation table (TLB).
+  /// How many bytes one copy of a record may take. A copy has room for the longest header lines that the library
+  /// accepts (64 kB), and for URL, addresses and cookies. The system gives memory only to the pages that a record uses.
+  /// The size is no power of two: otherwise the first pages of all copies would share few entries of the processor's
+  /// translation table (TLB).
   private static var copySize: Int { 33 * 4096 }
   private static var slotCount: Int { 4096 }
   private static var areaSize: Int { RecordArea.size(copySize: copySize, slotCount: slotCount) }
   private static var nanosecondsPerSecond: Int64 { 1_000_000_000 }
-  /// How often `tend` looks whether the first process of a new guardian has ended, in nanoseconds.
+  /// The time after which `tend` looks again whether the first process of a new guardian has ended, in nanoseconds.
   private static var checkPeriod: Int64 { 50_000_000 }
   /// How many times at most the library starts a new guardian because a guardian has ended before the context. Before
   /// each start, the library waits one second.
@@ -27,7 +28,7 @@ package final class Guardian {
   private(set) var channel: Int32 = -1
   /// How many guardians were started.
   private(set) var launches = 0
-  /// The first process of a guardian, which ends as soon as the guardian runs; 0: it has ended.
+  /// The id of the guardian's first process, which ends as soon as the guardian runs; 0: this process has ended.
   private var process: Int32 = 0
   private var restarts = 0
   /// When `tend` has something to do, in nanoseconds of the boot time; nil: nothing.
@@ -147,7 +148,8 @@ package final class Guardian {
   func tend() -> LogLine? {
     guard let at = tendAt, at <= platform_boottime_ns() else { return nil }
     tendAt = nil
-    // If the guardian has ended, ask too: this call also removes its first process, which must not stay a zombie.
+    // Call `whyNotStarted` even if the guardian has ended: the call also removes the guardian's first process, which
+    // would otherwise stay a zombie.
     let failure = process == 0 ? nil : whyNotStarted(waits: false)
     if channel < 0 {
       restarts += 1

@@ -143,8 +143,8 @@ package final class Journal: RecordKeeper {
 
   package func clear(_ playback: PlaybackID) {
     guard let page, let file, let writes = slots.clear(playback) else { return }
-    // The older copy comes first: if the process dies between the writes, the newest record with its newest token stays
-    // valid, or no record.
+    // Clear the older copy first. If the process dies between the writes, the file has either the newest record with
+    // its newest token, or no record.
     for first in [0, JournalFile.firstUpdate] {
       for copy in [writes.first.copy, writes.second.copy] { empty(first &+ copy, page, file) }
     }
@@ -198,8 +198,8 @@ package final class Journal: RecordKeeper {
 
   // MARK: The records of dead processes
 
-  /// Reads the pages that no other context uses. Keeps the locks of the pages with usable records, and of one page
-  /// without. Returns the page without usable records; nil if there is none.
+  /// Reads the pages that no other context uses. Keeps the locks of the pages with usable records, and the lock of one
+  /// page that has none. Returns this page; nil if there is none.
   private func readPages(_ file: JournalFile) -> Int? {
     var free: Int?
     for page in 0..<JournalFile.pageCount {

@@ -1,7 +1,7 @@
 internal import CGuard
 internal import CPlatform
 
-/// The file of a journal, of which each context has its own descriptor. `journal.h` describes the pages.
+/// The file of a journal. Each context opens the file with its own descriptor. `journal.h` describes the pages.
 final class JournalFile {
   let descriptor: Int32
   let inode: UInt64

@@ -12,7 +12,7 @@ package final class RecordArea: RecordKeeper {
   /// The length of the longest record so far. A short record overwrites only the beginning of a longer record in the
   /// same copy. So `clear` wipes `longest` bytes of each copy, not only the length of its last record.
   private var longest = 0
-  /// As `longest`, for updates.
+  /// The length of the longest update so far. `clear` wipes this many bytes of each copy for updates.
   private var longestUpdate = 0
   /// The size of the header of an area: one page, so that the copies begin on a page.
   package static var headerSize: Int { 4096 }

@@ -69,8 +69,8 @@ struct RecordSlots {
     states[playback] = state
   }
 
-  /// Returns the next write of an update, and the update, which makes the record valid for `lifetime` from now; nil if
-  /// there is no record, or if its token has not `count` bytes.
+  /// Returns the next write of an update, and the update, which makes the record valid for `lifetime` from now. Returns
+  /// nil if there is no record, or if the length of its token is not `count`.
   mutating func nextUpdate(
     of playback: PlaybackID, tokenCount count: Int, lifetime: Milliseconds
   ) -> (write: Write, update: usher_record_update)? {
