@@ -76,7 +76,8 @@ final class ContextClosing {
     endWaitsIfDone()
   }
 
-  /// Ends `wait` when closing has begun and `isDone` is true. The caller sets the timer for the time-out of `wait`.
+  /// Ends `wait` when closing has begun and `isDone` is true, or at once if the I/O thread has ended. The caller sets
+  /// the timer for the time-out of `wait`.
   func add(_ wait: Wait<Status>) {
     waits.append(wait)
     endWaitsIfDone()

@@ -4,7 +4,7 @@ package import UsherCore
 package struct EngineOptions {
   package var isManualClock = false
   package var isPumped = false
-  /// How much later than its time a timer may run, so that timers run together. The manual clock ignores it.
+  /// By how many milliseconds a timer may be late, so that several timers run together. The manual clock ignores this.
   package var timerSlack: Milliseconds = 0
   /// Whether requests have the header `traceparent`.
   package var sendsTraceParent = false
@@ -315,9 +315,9 @@ package final class Engine {
   /// waits, and removes everything.
   private func finish() {
     _ = closing.begin()
-    // From here on the engine starts no missing thread: the thread that ends the context runs the jobs that are left.
-    // If the executor reported a missing thread while this thread holds the lock below, this thread would wait for its
-    // own lock.
+    // From here on the executor must not report a missing thread. The report submits a command. After `close` below,
+    // such a command waits for the lock `afterEnd`, which this thread holds, so this thread would wait for itself. No
+    // missing thread is needed any more: the thread that ends the context runs the jobs that are left.
     calls.threads?.setOnStarved(nil)
     afterEnd.locked {
       commands.close()

@@ -27,8 +27,8 @@ enum TimerTarget {
 final class Timers {
   private var heap = TimerHeap<TimerTarget>()
 
-  /// If the I/O thread handles a time limit more than this many milliseconds after it has passed, the thread was late:
-  /// it did not run for some time.
+  /// If the I/O thread handles a time limit more than this many milliseconds after the limit has passed, the thread was
+  /// late: it did not run for some time.
   private static var lateness: Milliseconds { 100 }
   /// How much longer a time limit may become because the I/O thread was late.
   static var extensionMax: Milliseconds { 1000 }
@@ -49,8 +49,9 @@ final class Timers {
   /// Returns the instant of the soonest timer.
   func next() -> Milliseconds? { heap.next() }
 
-  /// If the soonest timer, which was due at `due`, limits how long the host waits for a reply, and if the I/O thread
-  /// was late, moves the timer: the reply may have arrived already. Returns whether it has moved the timer.
+  /// `due` is the instant of the soonest timer. If this timer limits how long the host waits for a server's reply, and
+  /// if the I/O thread was late, moves the timer to a later instant, because the reply may have arrived already.
+  /// Returns whether it has moved the timer.
   func postpone(dueAt due: Milliseconds, now: Milliseconds) -> Bool {
     guard let again = Self.extended(due, now: now), heap.first?.isLimitOfReply == true else { return false }
     // The request gets the same additional time. This timer fires one millisecond after the request's time limit. So if

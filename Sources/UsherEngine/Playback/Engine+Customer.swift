@@ -85,9 +85,9 @@ private func customerDecoding(_ reply: HostAnswer, _ status: Status) -> LicenseD
   }
 }
 
-/// Converts the status of a customer's heartbeat or teardown to a failure. Three statuses mean that the customer's
-/// server ended the session; after any other status the library retries. A status that cannot come from a server means
-/// that the callback failed.
+/// Converts the status with which a customer answered a heartbeat or a teardown to a failure. With three statuses
+/// (`session`, `refused`, `limit`) the customer's server has ended the session; after any other failure the library
+/// retries a heartbeat, but never a teardown. A status that cannot come from a server means that the callback failed.
 package func customerCallFailure(_ status: Status) -> WireFailure {
   switch status {
   case .session, .refused, .limit, .transport, .tls, .timeout, .http, .protocolError, .tooLarge, .redirect:

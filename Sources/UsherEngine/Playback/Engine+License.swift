@@ -75,7 +75,7 @@ extension Engine {
     }
   }
 
-  /// Requests the renewal for which the host has returned the payload.
+  /// Requests a renewal with the payload that the host has given for it.
   func renew(_ entry: PlaybackEntry, _ keySystem: KeySystem, _ payload: Secret) {
     let id = entry.id
     let renewed = entry.callbacks.renewed

@@ -44,7 +44,8 @@ package final class PlayerShared {
 
   package init(_ id: PlayerID) { self.id = id }
 
-  /// Returns false if the player was removed.
+  /// Makes this playback the newest one, and marks the one before it as closing. Returns false, and changes nothing, if
+  /// the player was removed.
   func play(_ playback: PlaybackShared) -> Bool {
     if isRemoved { return false }
     // Mark only the newest playback as closing. Each earlier call of `play` has marked the playback that was the newest
@@ -55,7 +56,8 @@ package final class PlayerShared {
     return true
   }
 
-  /// Returns the newest playback, which may have been closed before.
+  /// Marks the newest playback as closing and returns it; it may have been closed before. nil: the player has played
+  /// nothing.
   func stop(removing: Bool) -> PlaybackShared? {
     if removing {
       isRemoved = true
@@ -71,9 +73,9 @@ package final class PlayerShared {
 package struct PlaybackCallbacks {
   /// Keeps the host's `user_data` alive.
   package var keepsAlive: HostReference?
-  /// Asks the host for the payload of a renewal; runs on a callback thread.
+  /// Asks the host for the payload of a renewal; runs as a callback of the playback.
   package var payload: ((HostQuestion, KeySystem, HostPlayback) -> Void)?
-  /// Passes a licence that the library renewed to the host; runs on a callback thread.
+  /// Passes a licence that the library renewed to the host; runs as a callback of the playback.
   package var renewed: ((RequestResult, HostPlayback) -> Void)?
   package init() {}
 }
