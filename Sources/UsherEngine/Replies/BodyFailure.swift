@@ -145,10 +145,11 @@ package enum BodyFailure: Error, Equatable, Sendable {
     return isUTF16(body, high: 0) || isUTF16(body, high: 1)
   }
 
-  /// Whether the bytes are text in characters of two bytes. The text must have no control character, and enough of the
-  /// characters that are frequent only in text. One of these is enough: a sixteenth of the characters, and at least
-  /// six, are Latin-1; in a short text, a quarter, and at least three, are Latin-1; three quarters are below U+1000,
-  /// such as Greek, Cyrillic or Arabic. With lower limits, the bytes of a short licence could look like text by chance.
+  /// Whether the bytes are text in characters of two bytes. The text must have no control character, and it must have
+  /// many characters that are frequent only in text. Each of these amounts is enough: a sixteenth of the characters,
+  /// and at least six, are Latin-1; in a short text, a quarter, and at least three, are Latin-1; three quarters are
+  /// below U+1000, such as Greek, Cyrillic or Arabic. With lower limits, the bytes of a short licence could look like
+  /// text by chance.
   /// - Parameter high: 0 if the first byte of each character is the high byte; otherwise 1.
   private static func isUTF16(_ body: UnsafeBufferPointer<UInt8>, high: Int) -> Bool {
     let count = body.count / 2

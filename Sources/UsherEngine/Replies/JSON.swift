@@ -7,12 +7,13 @@ final class JSONDocument {
 
   private init(raw: OpaquePointer) { self.raw = raw }
 
-  /// Parses the text. Returns nil unless the text is exactly one JSON value, at most 32 levels deep, for which json-c
-  /// needs at most four times the size of the text as memory. The text may begin with a byte order mark of UTF-8. (This
-  /// is no failable initialiser, because in Embedded Swift a failable initialiser that fails leaks its object.)
+  /// Parses the text. Returns nil unless the text is exactly one JSON value, at most 32 levels deep. If the text is
+  /// longer than 4 KiB, also returns nil if json-c needs more memory for it than four times its size plus `allowance`.
+  /// The text may begin with a byte order mark of UTF-8. (This is no failable initialiser, because in Embedded Swift a
+  /// failable initialiser that fails leaks its object.)
   ///
   /// - Parameters:
-  ///   - allowance: how many bytes json-c may need in addition.
+  ///   - allowance: how many bytes json-c may need in addition to four times the size of the text.
   static func parse(_ text: UnsafeBufferPointer<UInt8>, allowance: Int = JSONCost.allowance) -> JSONDocument? {
     let bytes = BodyFailure.withoutMark(text)
     guard let base = bytes.baseAddress, bytes.count > 0, bytes.count < Int(Int32.max),

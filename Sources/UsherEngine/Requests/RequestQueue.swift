@@ -209,9 +209,9 @@ struct RequestQueue {
   mutating func answeredAt(_ origin: [UInt8]) -> Milliseconds? { find(origin)?.answeredAt }
 
   /// Called when a request takes so long that it loses its permit. If urgent requests are queued, the limit grows by
-  /// two, as after a reply, because the account cannot use a session's stream again before the session's teardown is
-  /// sent. If only other requests are queued, the limit does not grow: they do not justify a hundred connections to a
-  /// server that hangs.
+  /// two, as after a reply. The reason is that urgent requests may be teardowns: the account cannot use the stream of a
+  /// session again before the session's teardown is sent. If only other requests are queued, the limit does not grow:
+  /// they do not justify a hundred connections to a server that hangs.
   mutating func stalled(_ origin: [UInt8]) {
     guard let queue = find(origin), queue.hasUrgent else { return }
     queue.limit = min(queue.limit + 2, most)

@@ -73,7 +73,8 @@ package final class Transfer {
   /// Whether `extend` can make the deadline later.
   var isExtensible: Bool { !isQueued && longestTimeout > timeout }
 
-  /// When the request was sent, or put into the queue.
+  /// When the request was sent or, while it is queued, when it was put into the queue. If the dispatcher has moved the
+  /// deadline (`isExtended`), this instant is later by the same time.
   var sentAt: Milliseconds { deadline.since(timeout) }
 
   var origin: [UInt8] { request.endpoint.origin }

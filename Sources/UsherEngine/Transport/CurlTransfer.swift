@@ -107,6 +107,7 @@ final class CurlTransfer {
     curl_shim_set_callback_data(easy, Unmanaged.passUnretained(self).toOpaque(), headers, errorText, share) != 0
   }
 
+  /// Sets the options of the handle for one request.
   /// - Returns: false if libcurl refused an option; then the request must not be sent.
   /// - Parameters:
   ///   - addresses: the addresses of the host, as CURLOPT_RESOLVE reads them; nil: libcurl looks them up.
@@ -328,8 +329,8 @@ final class CurlTransfer {
 
   func outcome(_ code: CURLcode, dropped: Dropped?) -> HTTPOutcome {
     isReplyLong = false
-    // `takeBody` stopped the transfer, because the first header line began with a blank. Most versions of libcurl that
-    // need no such check refuse the line themselves, with this code.
+    // `takeBody` stopped the transfer, because the first header line began with a blank. Use the code with which most
+    // other versions of libcurl refuse such a line themselves.
     let isFolded = headers.pointee.first_line == CURL_SHIM_LINE_REFUSED
     let code = isFolded ? CURLE_WEIRD_SERVER_REPLY : code
     let status = Int32(truncatingIfNeeded: curl_shim_response_code(easy))

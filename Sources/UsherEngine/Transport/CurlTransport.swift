@@ -189,8 +189,8 @@ final class CurlTransport: Transport {
   func cancel(_ id: TransferID) -> Bool {
     guard let transfer = takeRunning(id) else {
       names.withdraw(id)
-      // Unless the request waits for its address, its reply has arrived or it has failed. Search both lists of such
-      // requests.
+      // The request has no transfer. Either it waits for the address of its server, so it was not sent; or it has
+      // ended, and is in one of these two lists.
       return mayHaveReachedServer(id, finished) || mayHaveReachedServer(id, long)
     }
     // Close the connection. Otherwise libcurl would only reset the HTTP/2 stream and send the next request over the
@@ -208,8 +208,7 @@ final class CurlTransport: Transport {
   }
 
   func isConnecting(_ id: TransferID) -> Bool {
-    // A request without a transfer waits for the address of its server, or it has just failed. So it has no connection
-    // either.
+    // A request without a transfer has no connection: it waits for the address of its server, or it has just failed.
     guard let transfer = transfer(id), !transfer.isConnecting else { return true }
     contenders.remove(id)
     return false

@@ -45,7 +45,7 @@ final class Poller {
     _ = watch(watched, was: PLATFORM_READABLE, 0)
     watched = -1
     onEnd = nil
-    // With `wasWoken` the transport does not wait again, so the loop makes a turn.
+    // Set `wasWoken`, so that the transport does not wait again and the loop makes a turn.
     wasWoken = true
     body?()
   }

@@ -203,8 +203,8 @@ final class TurnWatchdog {
     return monitor.locked {
       guard let before = seen.passedOn else {
         seen.passedOn = passedOn()
-        // The argument 1: if bytes arrive during the call, `read` becomes too high, never too low. With a number that
-        // is too low, the watchdog could drop a connection that does not flood.
+        // Pass 1 as the second argument: if bytes arrive during the call, `read` then becomes too high, never too low.
+        // With a number that is too low, the watchdog could drop a connection that does not flood.
         for index in sockets.indices { sockets[index].read = platform_socket_read(sockets[index].number, 1) }
         return seen
       }
