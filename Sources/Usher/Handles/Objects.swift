@@ -245,8 +245,8 @@ final class ResponseObject: HandleObject {
   override func ends(with context: ContextObject) -> Bool { self.context === context }
 }
 
-/// A question to the host, found by its completion id. The id becomes stale when the question has been answered, its
-/// deadline has passed, or its playback closes.
+/// A question to the host, found by its completion id. The id becomes stale when the question has been answered, when
+/// its deadline has passed, or when its playback closes. A question of customer SSM may stay open after the close.
 final class CompletionObject: HandleObject {
   let ask: HostQuestion
   init(ask: HostQuestion) { self.ask = ask }
