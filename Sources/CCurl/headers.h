@@ -66,8 +66,8 @@ static inline int curl_shim_may_store(struct curl_shim_headers *headers, const c
   headers->first_line = CURL_SHIM_LINE_REFUSED;
   return 0;
 }
-/* The header callback calls this until a header line is stored. libcurl does not store all lines that it passes to this
- * callback: not status lines in any spelling, the first line of a proxy's reply, or the empty line that ends the
+/* The header callback calls this until a header line is stored. libcurl passes some lines to this callback, but does
+ * not store them: status lines in any spelling, the first line of a proxy's reply, and the empty line that ends the
  * headers. So this function asks libcurl whether it has stored a header line of this transfer. If libcurl has stored
  * none, the check continues until the empty line after the final status: a body can follow only that line. */
 static __attribute__((noinline, unused)) void curl_shim_note_stored_line(

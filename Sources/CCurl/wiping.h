@@ -14,7 +14,7 @@ extern int CRYPTO_set_mem_functions(void *(*allocate)(size_t, const char *, int)
     void *(*resize)(void *, size_t, const char *, int), void (*release)(void *, const char *, int))
     __attribute__((weak));
 
-/* Whether libcurl has allocated a block with these functions. */
+/* Returns the address of a number: 1 if libcurl has allocated a block with these functions, otherwise 0. */
 static int *curl_shim_wiping_used(void) {
   static int used = 0;
   return &used;

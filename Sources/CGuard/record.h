@@ -80,9 +80,9 @@ typedef struct usher_record {
   uint32_t flags;
 } usher_record;
 
-/* The method is POST; otherwise GET. */
+/* The request is a POST; without this flag it is a GET. */
 #define USHER_RECORD_POST 1u
-/* The server is this machine: if the settings name no proxy, use none. */
+/* The server is this machine. If the settings name no proxy, the request uses none, not even one of the environment. */
 #define USHER_RECORD_LOOPBACK 2u
 /* Only in the settings: https requests may use HTTP/2. */
 #define USHER_RECORD_HTTP2 4u
@@ -91,7 +91,7 @@ typedef struct usher_record {
 typedef struct usher_record_update {
   /* The `sequence` of the record that it changes. */
   uint64_t record;
-  /* Replace the numbers of the same name in the record. */
+  /* These two numbers replace those of the same name in the record. */
   int64_t expires_boot_ms;
   int64_t expires_wall_ms;
   /* Where the token begins in the record, and how many bytes it has. */
@@ -183,8 +183,8 @@ static inline void usher_record_seal(void *copy, uint64_t sequence, uint64_t len
 }
 
 /* Returns where a record of `length` bytes has its token, the `size` bytes of `token`: at the end of the first header
- * line, which follows the URL. Returns 0 if this is not so. Another process may write to the record, so this function
- * uses no length from it without a check. */
+ * line, which follows the URL. Returns 0 if the token is not there. Another process may write to the record, so this
+ * function uses no length from it without a check. */
 static inline size_t usher_record_token_at(const uint8_t *record, size_t length, const void *token, size_t size) {
   usher_record_field url, line;
   if (length % 8 != 0 || length < sizeof(usher_record) + 2 * sizeof url) return 0;

@@ -115,7 +115,7 @@ static inline int platform_guardian_start(const char *path, int area, int32_t *p
   enum { most = 64 };
   char *environment[most + 1];
   int count = 0, ends[2] = {-1, -1}, error = 0;
-  /* A program with more rights than its user must not pass on what the user has set. */
+  /* If a program has more rights than its user (setuid), it must not pass on variables that this user has set. */
   for (char **at = __environ; getauxval(AT_SECURE) == 0 && at != NULL && *at != NULL && count < most; at++)
     if (platform_guardian_needs(*at)) environment[count++] = *at;
   environment[count] = NULL;
@@ -175,7 +175,7 @@ static inline int platform_guardian_started(int32_t process, int channel, int wa
   do found = waitpid((pid_t)process, &status, waits ? 0 : WNOHANG);
   while (found < 0 && errno == EINTR);
   if (found == 0) return PLATFORM_GUARDIAN_STARTS;
-  if (found < 0) { /* The host ignores SIGCHLD, or one of its threads has waited for any child. */
+  if (found < 0) { /* No such child: the host ignores SIGCHLD, or the host itself has waited for the child. */
     struct pollfd end = {channel, POLLIN, 0};
     return poll(&end, 1, 0) > 0 ? 126 : PLATFORM_GUARDIAN_RUNS;
   }

@@ -354,8 +354,8 @@ static inline int32_t platform_descriptors_max(void) {
 }
 /* The C library's own posix_memalign. The linker option --wrap=posix_memalign gives it this name. */
 int __real_posix_memalign(void **out, size_t alignment, size_t size);
-/* Allocates a block. If the system has no memory, ends the process by a signal. For almost all blocks the alignment of
- * malloc() is enough; then uses malloc(), because it is faster than posix_memalign(). */
+/* Allocates a block. If the system has no memory, ends the process by a signal. The alignment of malloc() is enough for
+ * almost all blocks; for these the function calls malloc(), because it is faster than posix_memalign(). */
 static inline __attribute__((always_inline)) void platform_allocate_or_end(void **out, size_t alignment, size_t size) {
   if (alignment <= _Alignof(max_align_t)) {
     *out = malloc(size);
