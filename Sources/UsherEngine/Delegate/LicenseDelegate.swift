@@ -34,7 +34,7 @@ package final class LicenseDelegate {
   static let sendsJSON = line("Content-Type: application/json; charset=utf-8")
   static let acceptsJSON = line("Accept: application/json")
 
-  /// Content tokens by content identifier (multi-instance).
+  /// The content tokens of a multi-instance delegate, by content identifier; nil for other delegates.
   package let tokenMap: TokenStore?
   /// Names of the fields in replies that have the session token, the keep-alive period and the mode.
   let fields: SessionFieldNames

@@ -76,7 +76,7 @@ final class JournalFile {
     return offset(page) &+ Int64(Int(USHER_JOURNAL_HEADER_SIZE) &+ copies &+ updates)
   }
 
-  /// How many pages the file has; the last one may have been cut.
+  /// How many pages the file has; the last one may be incomplete.
   var usedPages: Int {
     let size = max(0, Int(clamping: platform_file_size(descriptor)))
     return min((size &+ Self.pageSize &- 1) / Self.pageSize, Self.pageCount)

@@ -1,8 +1,8 @@
 internal import CGuard
 internal import CPlatform
 
-/// The machine, its boot, its clocks and the user of the process at one instant. They decide whether a record that
-/// another process wrote may still be used.
+/// The machine, its boot, its clocks and the user of the process at one instant. These values decide whether a record
+/// that another process wrote may still be used.
 package struct MachineMoment {
   /// Identifies the machine; 0: unknown.
   package var machine: UInt64

@@ -32,8 +32,8 @@ package struct RecoveryRecord {
     self.retries = retries
   }
 
-  /// Returns the instant at which `lifetime`, counted from now, has passed, in milliseconds: on CLOCK_BOOTTIME, and
-  /// since 1970.
+  /// Returns the instant at which `lifetime`, counted from now, has passed: in milliseconds of CLOCK_BOOTTIME, and in
+  /// milliseconds since 1970.
   static func end(of lifetime: Milliseconds) -> (boot: Int64, wall: Int64) {
     let life = Int64(clamping: lifetime)
     return ((platform_boottime_ns() / 1_000_000) &+ life, platform_wall_clock_ms() &+ life)

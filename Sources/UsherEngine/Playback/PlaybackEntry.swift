@@ -160,7 +160,8 @@ final class PlaybackEntry {
 }
 
 extension PlaybackEntry {
-  /// Called when the host plays or prepares the item of a prepared playback.
+  /// Replaces the handles, the tag and the callbacks. Called when the host plays the item of a prepared playback, or
+  /// prepares this item again.
   func take(_ host: HostPlayback, _ callbacks: PlaybackCallbacks) {
     self.host = host
     self.callbacks = callbacks

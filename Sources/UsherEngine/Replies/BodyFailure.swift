@@ -82,8 +82,8 @@ package enum BodyFailure: Error, Equatable, Sendable {
   /// Every licence, CKC and certificate has at least this many bytes.
   private static var shortest: Int { 16 }
 
-  /// Whether the bytes that base64 in a reply decodes to may be a licence, a CKC or a certificate. Does not use the
-  /// reply's `Content-Type`, which describes the base64 and not these bytes.
+  /// Whether bytes that a reply had as base64 may be a licence, a CKC or a certificate. Does not use the reply's
+  /// `Content-Type`, which describes the base64 and not these bytes.
   static func isBinary(_ decoded: Secret) -> Bool { decoded.withBytes { ofBinary($0) } == nil }
 
   /// Checks a body that should be JSON or XML and is neither. Returns what the body is, or `other` if the library does

@@ -51,7 +51,7 @@ private func runLookup(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRaw
   return nil
 }
 
-/// Passes the lookups that have ended to the I/O thread.
+/// Passes each lookup to the I/O thread when the lookup has ended.
 final class NameInbox {
   private let lock = Monitor()
   private var ended: [NameLookup] = []

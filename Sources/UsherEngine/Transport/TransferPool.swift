@@ -130,8 +130,8 @@ final class TransferPool {
   }
 
   private func setProxy(_ easy: UnsafeMutableRawPointer) -> Bool {
-    // libcurl must offer a SOCKS 5 proxy only a name and a password: with GSS-API it would block the I/O thread until
-    // the proxy answers. A libcurl that was built without proxies does not know the option.
+    // libcurl must sign in to a SOCKS 5 proxy only with a name and a password. With GSS-API, libcurl would block the
+    // I/O thread until the proxy answers. A libcurl that was built without proxies does not know the option.
     _ = curl_shim_set_long(easy, CURLOPT_SOCKS5_AUTH, 1)  // CURLAUTH_BASIC
     return options.proxy?.withBytes { set(easy, CURLOPT_PROXY, $0) } ?? true
   }
