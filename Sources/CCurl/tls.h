@@ -282,9 +282,10 @@ static inline const char *curl_shim_tls_alert(const char *text) {
   const char *found = strstr(text, " alert ");
   return found == NULL ? NULL : found + 7;
 }
-/* Whether the alert says that the server misses or refuses the client's certificate. In this case the server has not
- * read the request. In TLS 1.2 a server that misses the certificate sends "handshake failure", which has many other
- * reasons. So this alert counts only if the server has asked for a certificate. */
+/* Whether the alert says that the server got no client certificate, or that it refuses the client's certificate. In
+ * this case the server has not read the request. In TLS 1.2 a server that got no certificate sends "handshake failure",
+ * but it also sends this alert for many other reasons. So this alert counts only if the server has asked for a
+ * certificate. */
 static inline int curl_shim_refuses_certificate(const char *alert, const struct curl_shim_headers *transfer) {
   return strstr(alert, "certificate") != NULL || strncmp(alert, "unknown ca", 10) == 0 ||
          (strncmp(alert, "handshake failure", 17) == 0 && transfer->asked != NULL &&

@@ -28,7 +28,8 @@
 #define USHER_RECORD_MAGIC 0x6365527265687355ull
 #define USHER_RECORD_VERSION 5u
 
-/* The size of a small copy, which has an update. If a token is too long for it, the writer writes the whole record. */
+/* The size of a small copy, which stores an update. If a token is too long for it, the writer writes the whole record.
+ * */
 #define USHER_RECORD_UPDATE_SIZE 2048u
 
 /* States of an area. */
@@ -67,8 +68,8 @@ typedef struct usher_record_copy {
 typedef struct usher_record {
   /* The number of the playback in its context. */
   uint64_t playback;
-  /* The instant after which the library assumes that the server has ended the session: first on CLOCK_BOOTTIME, then in
-   * milliseconds since 1970. */
+  /* The instant after which the library assumes that the server has ended the session: first in milliseconds of
+   * CLOCK_BOOTTIME, then in milliseconds since 1970. */
   int64_t expires_boot_ms;
   int64_t expires_wall_ms;
   /* The time limit of one teardown request, and the time limit for making a connection. */
@@ -108,7 +109,7 @@ typedef struct usher_record_update {
 #define USHER_FIELD_ADDRESSES 4u
 /* A cookie, as CURLINFO_COOKIELIST writes it; a record may have several. */
 #define USHER_FIELD_COOKIE 5u
-/* The fields of the settings; the options of the context explain them. */
+/* The fields of the settings. Each has the value of an option of the context; context.h explains these options. */
 #define USHER_FIELD_AUTHORITIES 16u
 #define USHER_FIELD_CERTIFICATE 17u
 #define USHER_FIELD_KEY 18u
@@ -150,7 +151,8 @@ static inline uint64_t usher_record_mixed(size_t at, uint64_t word) {
   return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Returns the sum of the mixed words of `length` bytes, a multiple of 8, which are at `at` in the record. */
+/* Returns the sum of the mixed words of `length` bytes, which begin at offset `at` of the record. `length` is a
+ * multiple of 8. */
 __attribute__((noinline, unused)) static uint64_t usher_record_sum(size_t at, const void *bytes, size_t length) {
   uint64_t sum = 0;
   for (const uint8_t *next = (const uint8_t *)bytes, *end = next + length; next < end; next += 8, at += 8) {

@@ -181,7 +181,7 @@ static inline int platform_guardian_started(int32_t process, int channel, int wa
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
-/* Wakes the guardian, which then reads the state of its area, and closes this process's end of the channel. */
+/* Wakes the guardian, which then reads the state of its area. Then closes this process's end of the channel. */
 static inline void platform_guardian_end(int channel) {
   if (channel < 0) return;
   (void)send(channel, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -47,7 +47,7 @@ struct Protection {
     if let four = track.scheme { scheme = Protection.text(four) }
   }
 
-  /// Passes the parts of a file: the whole file, its tracks, its `pssh` boxes.
+  /// Passes the parts of a file to `fn`: first the whole file, then its tracks, then its `pssh` boxes.
   static func pass(_ file: FileProtection, to fn: usher_protection_fn, _ user: UnsafeMutableRawPointer?) {
     Protection(file).pass(to: fn, user)
     for track in file.tracks { Protection(track).pass(to: fn, user) }
