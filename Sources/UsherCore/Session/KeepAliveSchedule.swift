@@ -33,6 +33,7 @@ package struct KeepAliveSchedule: Sendable {
   /// The next keep-alive is due one period after the reply at `start`. But if this reply came late, the keep-alive is
   /// due one and a half periods after the request at `leaseFrom`: the server's lease began before the reply, and half a
   /// period of it must be left for retries.
+  @inline(never)
   private mutating func begin(start: Milliseconds, leaseFrom: Milliseconds) {
     let most = period.adding(period / 2)
     due = max(start, min(start.adding(period), leaseFrom.adding(most)))
@@ -46,6 +47,7 @@ package struct KeepAliveSchedule: Sendable {
 
   /// Returns the instant at which the retries of the next keep-alive end: this many thousandths of a period after the
   /// keep-alive is due, but not after the end of the lease. The library assumes that the lease has two periods.
+  @inline(never)
   package func retriesEnd(permille: UInt32) -> Milliseconds {
     let one = extendedAt.adding(period)
     return min(one.adding(period), max(one, due).adding(period.permille(permille)))
