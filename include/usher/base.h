@@ -34,7 +34,7 @@ extern "C" {
 /** One independent instance of the library. */
 typedef struct usher_context usher_context;
 /** A licence delegate: decides how the library asks for licences. It may serve any number of playbacks, and exists at
-    least as long as they do. */
+    least as long as these playbacks. */
 typedef struct usher_delegate usher_delegate;
 /** One screen of the host. It plays one playback at a time. */
 typedef struct usher_player usher_player;

@@ -38,10 +38,11 @@ extern "C" {
 
 /** No guardian. */
 #define USHER_GUARDIAN_OFF 0
-/** A guardian if the system can start it. Otherwise the log gets a warning with the reason, and the context works
-    without a guardian. */
+/** The context has a guardian if the system can start one. Otherwise the log gets a warning with the reason, and the
+    context works without a guardian. */
 #define USHER_GUARDIAN_IF_POSSIBLE 1
-/** A guardian. If it cannot be started, usher_context_new() fails, and `refusal` and the log get the reason. */
+/** The context must have a guardian. If the system cannot start one, usher_context_new() fails, and `refusal` and the
+    log get the reason. */
 #define USHER_GUARDIAN_REQUIRED 2
 
 /**

@@ -183,7 +183,7 @@ typedef struct usher_customer_license {
   /** HTTP status of your server, for `http_status` of the error; 0: none. */
   int32_t http_status;
   /** Your server's code, for `service_code` of the error. 0: none. If the answer to the request that opens the session
-      has no licence and the code 1007, the account has too many sessions: the library reports USHER_EVENT_SETUP_ERROR
+      has the code 1007 and no licence, the account has too many sessions: the library reports USHER_EVENT_SETUP_ERROR
       with USHER_E_LIMIT and the origin USHER_ORIGIN_SSM, and the session has failed. With every other code the status
       is USHER_E_REFUSED. */
   int64_t service_code;

@@ -24,7 +24,7 @@ extern "C" {
 #define USHER_E_INVALID_HANDLE (-2)
 /** The context, player or playback was closed before the operation could finish. */
 #define USHER_E_CLOSED (-3)
-/** The same player started a newer item before this one began. */
+/** The host started a newer item on the same player before this item began. */
 #define USHER_E_REPLACED (-4)
 /** Neither the playback nor the context has a licence delegate. */
 #define USHER_E_NO_DELEGATE (-5)

@@ -48,8 +48,8 @@ typedef struct usher_metrics {
   uint64_t lateness_ms;
   /** Keep-alives with a `lateness_ms` of at most 10. */
   uint64_t late_at_most_10_ms;
-  /** Keep-alives with a `lateness_ms` of at most 50, so also those of at most 10. The next four fields do the same for
-      longer times. */
+  /** Keep-alives with a `lateness_ms` of at most 50, including those of at most 10. Each of the next four fields counts
+      up to a longer time in the same way. */
   uint64_t late_at_most_50_ms;
   /** At most 100. */
   uint64_t late_at_most_100_ms;

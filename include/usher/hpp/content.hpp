@@ -66,7 +66,8 @@ inline outcome<std::vector<protection>> read(
 #endif
   return done(s, std::move(them.found));
 }
-/** Returns `value`, or the error of a function that gives a message. */
+/** Returns `value` if the status `s` is USHER_OK; otherwise an error with this status and with `message`, if it is not
+    empty. */
 template <class T>
 outcome<T> explained(int32_t s, const char *message, T value) {
   if (s == USHER_OK) return give(result<T>(std::move(value)));

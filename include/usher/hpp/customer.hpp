@@ -59,8 +59,8 @@ public:
   /** Asset ID of the licence request; empty: none. */
   bytes_view asset_id() const noexcept { return asset_id_.view(); }
 
-  /** Calls usher_complete_license(). @return true if the library accepts the answer; false if it is too late, or a
-      second answer. After INVALID_ARGUMENT the question stays open. */
+  /** Calls usher_complete_license(). @return true if the library accepts the answer; false if the answer comes too
+      late, or if the question already has an answer. After INVALID_ARGUMENT the question stays open. */
   outcome<bool> answer(const customer_license &license) {
     detail::c_text message(license.message);
     if (!message.is_valid()) return accepted(USHER_E_INVALID_ARGUMENT);
@@ -100,8 +100,9 @@ public:
 /** Gets a licence; see customer_request. */
 using customer_license_callback = std::function<void(customer_request request)>;
 
-/** Sends a heartbeat or teardown. Construct it from a function that takes a customer_call and answers it, or from a
-    function without parameters. A function without parameters means success when it returns, and failure if it throws.
+/** The host's function that sends a heartbeat or teardown. Construct it from a function that takes a customer_call and
+    answers it, or from a function without parameters. A function without parameters means success when it returns, and
+    failure if it throws.
     */
 class customer_call_callback {
 public:

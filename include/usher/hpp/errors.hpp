@@ -34,8 +34,8 @@ struct refusal {
   }
 };
 inline void on_refusal(int32_t status, const char *text, void *) { refusal::last() = {status, text}; }
-/** Returns the message for a status: the text of the last refusal if that has the same status, otherwise the general
-    text of the status. */
+/** Returns the message for a status: the text of the last refusal on this thread if it has the same status, otherwise
+    the general text of the status. Clears that refusal. */
 inline std::string message_of(usher::status s) {
   refusal taken;
   std::swap(taken, refusal::last());
@@ -92,7 +92,8 @@ inline usher_explanation explain(const error_detail &e) noexcept {
   return words;
 }
 
-/** Calls usher_error_legacy_codes(). @return the numbers that other players and SDKs use for this error. */
+/** Calls usher_error_legacy_codes(). @return the numbers that the React Native player, the Android player and the Apple
+    SDK use for this error. */
 inline usher_legacy_codes legacy_codes(const error_detail &e) noexcept {
   usher_legacy_codes codes = {0, 0, 0, 0, 0};
   const usher_error raw = words::raw_error(e);

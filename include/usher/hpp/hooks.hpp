@@ -49,8 +49,8 @@ public:
     int32_t s = usher_hook_builtin(this->id_, &out);
     return answered(s, out, this->kept());
   }
-  /** Calls usher_complete_builtin(). @return true if the library accepts the answer; false if it is too late, or a
-      second answer. */
+  /** Calls usher_complete_builtin(). @return true if the library accepts the answer; false if the answer comes too
+      late, or if the question already has an answer. */
   outcome<bool> use_builtin() { return this->accepted(usher_complete_builtin(this->id_)); }
 
 private:

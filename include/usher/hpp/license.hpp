@@ -77,7 +77,8 @@ inline outcome<response> answered(int32_t s, usher_response *out, const shared_f
   response it(out, kept);
   return give(s == USHER_OK ? result<response>(std::move(it)) : result<response>(error_of(s, out)));
 }
-/** The result of a C function whose response has an error but no data. */
+/** The result of a C function that returns the status `s` and a response without data: no value if `s` is USHER_OK,
+    otherwise the error in the response. */
 inline outcome<void> done(int32_t s, usher_response *out, const shared_faults &kept) {
   response it(out, kept);
   return give(s == USHER_OK ? result<void>() : result<void>(error_of(s, out)));

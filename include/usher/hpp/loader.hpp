@@ -30,8 +30,8 @@ public:
   bytes_view content_id() const noexcept { return content_id_.view(); }
   /** The URL as the host gave it. */
   bytes_view url() const noexcept { return url_.view(); }
-  /** Answers with the SPC, 1 byte to 1 MiB. @return true if the library accepts the answer; false if it is too late, or
-      a second answer. */
+  /** Answers with the SPC, 1 byte to 1 MiB. @return true if the library accepts the answer; false if the answer comes
+      too late, or if the question already has an answer. */
   outcome<bool> answer(bytes_view spc) {
     return accepted(usher_complete_payload(id_, detail::not_null(spc), spc.size()));
   }
@@ -77,8 +77,8 @@ public:
   usher::token_kind token_kind() const noexcept { return token_kind_; }
 
   /** Answers with the URL to which the SPC goes, and "Name: value" lines separated by '\n'. @return true if the library
-      accepts the answer; false if it is too late, or a second answer. After INVALID_ARGUMENT (not a URL, not headers)
-      the question stays open. */
+      accepts the answer; false if the answer comes too late, or if the question already has an answer. After
+      INVALID_ARGUMENT (not a URL, not headers) the question stays open. */
   outcome<bool> answer(std::string_view url, std::string_view headers = {}) {
     detail::c_text text(url), lines(headers);
     return accepted(text.is_valid() && lines.is_valid() ? usher_complete_server(id_, text.c_str(), lines.c_str())

@@ -141,7 +141,7 @@ private:
 };
 
 /** One item that plays on a player. The destructor frees the handle as usher_playback_free() does: it closes the
-    playback if it is still open, and waits only if the delegate is synchronous. */
+    playback if it is still open, and waits only if the delegate has the option `sync_setup_teardown`. */
 class playback : public playback_ref {
 public:
   playback() noexcept = default;

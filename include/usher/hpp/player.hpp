@@ -123,7 +123,8 @@ protected:
   detail::shared_faults kept_;
 
 private:
-  /** Passes the item to `call` as the C structure, without its functions; wipes the token. */
+  /** Calls `call` with the C structure of an item. The structure has no functions. Wipes the token in `options` and its
+      copy for C. */
   template <class Call>
   static int32_t with_raw(playback_options &options, Call call) {
     detail::c_text token(options.content_token);
@@ -141,7 +142,7 @@ private:
 };
 
 /** One screen. The destructor frees the handle as usher_player_free() does: it stops the player, and waits only if the
-    newest item has a sync delegate. */
+    delegate of the newest item has `sync_setup_teardown`. */
 class player : public player_ref {
 public:
   player() noexcept = default;

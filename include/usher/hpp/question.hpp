@@ -41,7 +41,8 @@ protected:
     return *this;
   }
   /** Converts the status of a usher_complete_...() function to the result of answer(): true if the library accepts the
-      answer; false if it is too late, or a second answer. After USHER_E_INVALID_ARGUMENT the question stays open. */
+      answer; false if the answer comes too late, or if the question already has an answer. After
+      USHER_E_INVALID_ARGUMENT the question stays open. */
   outcome<bool> accepted(int32_t s) {
     if (s != USHER_E_INVALID_ARGUMENT) id_ = 0;
     return s == USHER_E_INVALID_COMPLETION ? detail::done(USHER_OK, false) : detail::done(s, true);
@@ -96,8 +97,8 @@ public:
   token_request(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept
       : refusable_question(id, playback, tag, std::move(kept)) {}
 
-  /** Answers with the token. @return true if the library accepts the answer; false if it is too late, or a second
-      answer. After INVALID_ARGUMENT (not a header value) the question stays open. */
+  /** Answers with the token. @return true if the library accepts the answer; false if the answer comes too late, or if
+      the question already has an answer. After INVALID_ARGUMENT (not a header value) the question stays open. */
   outcome<bool> answer(std::string_view token) {
     detail::c_text text(token);
     return accepted(text.is_valid() ? usher_complete_token(id_, text.c_str()) : USHER_E_INVALID_ARGUMENT);

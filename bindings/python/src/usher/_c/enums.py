@@ -33,7 +33,7 @@ class Status(OpenIntEnum):
     CLOSED = -3
     """The context, player or playback was closed before the operation could finish."""
     REPLACED = -4
-    """The same player started a newer item before this one began."""
+    """The host started a newer item on the same player before this item began."""
     NO_DELEGATE = -5
     """Neither the playback nor the context has a licence delegate."""
     TIMEOUT = -6
@@ -295,10 +295,11 @@ class Guardian(IntEnum):
     OFF = 0
     """No guardian."""
     IF_POSSIBLE = 1
-    """A guardian if the system can start it. Otherwise the log gets a warning with the reason, and the context works
-    without a guardian."""
+    """The context has a guardian if the system can start one. Otherwise the log gets a warning with the reason, and the
+    context works without a guardian."""
     REQUIRED = 2
-    """A guardian. If it cannot be started, Context() raises an exception that has the reason, and the log gets it."""
+    """The context must have a guardian. If the system cannot start one, Context() raises an exception that has the
+    reason, and the log gets it."""
 
 
 class LogLevel(IntEnum):
