@@ -11,9 +11,8 @@
 
 ``usher.aio`` has the same objects for asyncio. For any other event loop use ``Context(callbacks="pumped")``.
 
-Times are integers in milliseconds. Functions raise subclasses of ``UsherError``. Python loads the library itself
-(libusher.so), and checks its version, when a program first uses one of the names below; ``usher.testing`` works without
-the library.
+Times are integers in milliseconds. Functions raise subclasses of ``UsherError``. Python loads libusher.so, and checks
+its version, when a program first uses one of the names below; ``usher.testing`` works without libusher.so.
 """
 
 from __future__ import annotations

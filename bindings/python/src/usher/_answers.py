@@ -30,7 +30,7 @@ class Promise(Future[Result]):
 
 
 class Inquiry(Generic[Result]):
-    """One request of the host that waits for its answer. C knows this object by an id, which it passes as
+    """One request of the host, and the future that gets the answer. C knows this object by an id, which it passes as
     ``user_data``."""
 
     def __init__(
@@ -68,7 +68,7 @@ class Inquiry(Generic[Result]):
 
 @dataclass(frozen=True)
 class Response:
-    """Copies a reply that has no error."""
+    """A copy of a reply that has no error."""
 
     data: bytes = field(repr=False)
     period_ms: int
@@ -77,7 +77,7 @@ class Response:
 
 
 def read(info: Any) -> Response:
-    """Copies a reply. If it contains an error, raises this error."""
+    """Copies a reply. If the reply contains an error, raises this error."""
     error = ffi.from_detail(info.error)
     if error is not None:
         raise error
@@ -94,7 +94,8 @@ def as_data(response: Response) -> bytes:
 
 
 def take(handle: abi.ResponseHandle, status: int, what: str) -> Response:
-    """Reads and frees a response handle. Raises an exception if the handle is NULL, or if the response is an error."""
+    """Copies the reply that a response handle refers to, and frees the handle. Raises an exception if the handle is
+    NULL, if the reply contains an error, or if `status` is not OK. `what`: the C function that returned `status`."""
     if not handle.value:
         raise ffi.from_status(status, what)
     try:

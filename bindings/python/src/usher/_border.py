@@ -1,5 +1,5 @@
 """Checks the arguments of the host before C gets them. An error names the argument, says what is wrong with its value,
-and how to correct it.
+and says how to correct the value.
 
 A wrong type is a TypeError, a wrong value an InvalidArgumentError. No message contains a text that may be a token, a
 header or a pass phrase: a message shows only the type of a text, and only the host of a URL.
@@ -46,8 +46,8 @@ def kind_of(value: object) -> str:
 
 
 def shown(value: object) -> str:
-    """Returns a value in words. The text shows a number, or a text of digits, as it is; it shows only the type of any
-    other value."""
+    """Returns a text about a value, such as "'5' is a str". The text shows at most 20 characters of a number, or of a
+    str whose first 12 characters are digits or dots; of any other value it shows only the type: "this is a str"."""
     if isinstance(value, bool | int | float) or (isinstance(value, str) and value[:12].replace(".", "").isdigit()):
         return f"{value!r:.20} is {kind_of(value)}"
     return f"this is {kind_of(value)}"
@@ -58,7 +58,8 @@ def unit_of(name: str) -> str:
 
 
 def number(value: object, bits: int, name: str) -> int:
-    """Returns a whole number for an unsigned C type of `bits` bits; ctypes would silently truncate it."""
+    """Returns the value as an int that fits an unsigned C type of `bits` bits. Raises an exception if the value is not
+    a whole number or does not fit; ctypes would silently drop its upper bits."""
     unit = unit_of(name)
     whole = f"whole {unit}" if unit else "a whole number"
     if isinstance(value, bool):
@@ -76,7 +77,8 @@ def number(value: object, bits: int, name: str) -> int:
 
 
 def _example(name: str, value: object) -> str:
-    """Returns an example with the number that the host probably meant, such as ", e.g. timeout_ms=5000"."""
+    """Returns an example with the number that the host probably meant, such as ", e.g. timeout_ms=5000"; "" if the
+    value is not a number."""
     try:
         return f", e.g. {name}={round(float(value))}"  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -84,7 +86,7 @@ def _example(name: str, value: object) -> str:
 
 
 def flag(value: object, name: str) -> int:
-    """Returns 0 or 1 for a bool, or for the number 0 or 1."""
+    """Converts a bool, or the number 0 or 1, to 0 or 1. Raises an exception for any other value."""
     if isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
         return int(value)
     if isinstance(value, int):
@@ -93,7 +95,8 @@ def flag(value: object, name: str) -> int:
 
 
 def member(value: object, kind: type[Member], name: str, words: bool = False) -> Member:
-    """Returns a member of an enumeration for the member, its number or (if `words`) its name in lower case."""
+    """Returns the member of an enumeration that `value` means: `value` is the member, its number or (only if `words` is
+    True) its name in lower case. Raises an exception for any other value."""
     names = ", ".join(repr(found.name.lower()) if words else f"{kind.__name__}.{found.name}" for found in kind)
     if words and isinstance(value, str):
         found = next((found for found in kind if found.name.lower() == value), None)
@@ -108,7 +111,8 @@ def member(value: object, kind: type[Member], name: str, words: bool = False) ->
 
 
 def text(value: object, name: str) -> str:
-    """Returns a text. If the name ends in "_file", an os.PathLike counts as a text."""
+    """Returns the value if it is a str; if the name ends in "_file", also converts an os.PathLike to a str. Raises
+    TypeError for any other value."""
     if isinstance(value, str):
         return value
     if name.endswith("_file") and isinstance(value, os.PathLike):
@@ -119,7 +123,7 @@ def text(value: object, name: str) -> str:
 
 
 def data(value: object, name: str) -> bytes:
-    """Returns bytes, also of a bytearray or memoryview."""
+    """Converts bytes, a bytearray or a memoryview to bytes. Raises TypeError for any other value."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     mend = "; encode it first" if isinstance(value, str) else ""
@@ -127,7 +131,7 @@ def data(value: object, name: str) -> bytes:
 
 
 def instance(value: object, kind: type[Kind], name: str) -> Kind:
-    """Returns the value if it is an object of this class."""
+    """Returns the value if it is an object of this class; otherwise raises TypeError."""
     if isinstance(value, kind):
         return value
     hint = ""
@@ -137,7 +141,7 @@ def instance(value: object, kind: type[Kind], name: str) -> Kind:
 
 
 def function(value: Any, name: str) -> Any:
-    """Returns the value if the library can call it."""
+    """Returns the value if Python can call it; otherwise raises TypeError."""
     if callable(value):
         return value
     raise TypeError(f"{name}: {shown(value)}; give a function")
@@ -154,8 +158,8 @@ _SIMPLE: dict[str, tuple[type, ...]] = {
 
 
 def simple(value: object, annotation: str, name: str) -> None:
-    """Raises TypeError if a value has not the type that an annotation such as "int | None" names. Accepts every value
-    if the annotation also names a type that is not simple."""
+    """Raises TypeError if the value has none of the types in an annotation such as "int | None". If the annotation
+    contains a type that `_SIMPLE` does not have, accepts every value."""
     kinds = annotation.split(" | ")
     if not all(kind in _SIMPLE for kind in kinds):
         return
@@ -168,7 +172,8 @@ def simple(value: object, annotation: str, name: str) -> None:
 
 
 def several(value: object, name: str) -> list[object]:
-    """Returns the elements of a list or another iterable."""
+    """Returns the elements of a list or another iterable as a list. Raises TypeError for any other value, and for a str
+    or bytes."""
     if isinstance(value, bytes | str):
         raise TypeError(f"{name}: this is {kind_of(value)}; give a list")
     if isinstance(value, Iterable):
@@ -177,7 +182,8 @@ def several(value: object, name: str) -> list[object]:
 
 
 def headers(value: object, name: str) -> str:
-    """Returns header lines for a mapping of names to values, or for a text with such lines."""
+    """Converts a mapping of header names to values into header lines; returns a text unchanged. Raises an exception for
+    a wrong type or a malformed header in a mapping."""
     if not isinstance(value, Mapping):
         return text(value, name)
     for header, content in value.items():
@@ -189,7 +195,8 @@ def headers(value: object, name: str) -> str:
 
 
 def hosts(value: object, name: str) -> str:
-    """Returns the hosts of a list, separated by blanks."""
+    """Joins the hosts of a list with blanks between them. Raises an exception if a host is not a text, is empty or has
+    a blank."""
     patterns = [text(host, f"{name}: a host") for host in several(value, name)]
     if any(not pattern or any(map(str.isspace, pattern)) for pattern in patterns):
         raise refused(f"{name}: a host is empty or has a blank in it")
@@ -197,7 +204,8 @@ def hosts(value: object, name: str) -> str:
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """Returns ": did you mean 'license_url'?" for a word that is nearly one of these; otherwise ""."""
+    """If `word` is similar to one of the `known` words, returns a hint such as ": did you mean 'license_url'?";
+    otherwise ""."""
     names = list(known)
     spelled = word
     for wrong, right in _SPELLED.items():
@@ -207,7 +215,7 @@ def meant(word: str, known: Iterable[str]) -> str:
 
 
 def known(given: Mapping[str, object], names: Iterable[str], what: str) -> None:
-    """Raises TypeError if `what`, the name of a class, has no option with one of these names."""
+    """Raises TypeError if an option in `given` is not among `names`, the options of the class or function `what`."""
     names = list(names)
     for name in given:
         if name not in names:
@@ -227,12 +235,12 @@ _MENDS = {
     "empty, blank, or has a character that no header can carry": "empty, blank, or has a character that no header can "
     "carry{newline}",
 }
-"""Maps reasons for which the library refuses a call to the same reasons with the correction."""
+"""Maps texts with which the library refuses a call to texts that also say how to correct the call."""
 
 
 def mended(reason: str, value: object = None) -> str:
-    """Returns the reason for which the library refused a call, with the correction if there is one. `value`: the
-    argument that the library refused."""
+    """Returns the text with which the library refused a call. If `_MENDS` has this text, the result also says how to
+    correct the call. `value`: the argument that the library refused."""
     host, newline = "", ""
     if isinstance(value, str):
         if "://" in value:
@@ -244,8 +252,9 @@ def mended(reason: str, value: object = None) -> str:
 
 
 def passed(call: Callable[[], Kind], given: Mapping[str, object]) -> Kind:
-    """Calls a library function that gets these arguments. If the library refuses one, the error has the argument's
-    name, its value (only numbers, names of files and key systems), the reason, and the correction if there is one."""
+    """Runs `call`, which passes the arguments `given` to a library function. If the library refuses an argument, the
+    error has the argument's name, its value (only if it is a number, the name of a file or a key system), the reason
+    and, if known, the correction."""
     try:
         return call()
     except InvalidArgumentError as error:
@@ -265,7 +274,8 @@ def passed(call: Callable[[], Kind], given: Mapping[str, object]) -> Kind:
 
 
 def _file_fault(path: str | os.PathLike[str]) -> str:
-    """Returns why this process cannot read a file, such as " (no such file or directory)"."""
+    """Returns why this process cannot read a file, such as " (no such file or directory)"; "" if it can read the file,
+    or if the path is malformed."""
     try:
         mode = os.stat(path).st_mode
     except OSError as error:
@@ -289,7 +299,8 @@ def caller(function: str) -> str:
 
 
 def closed(function: str) -> str:
-    """Returns the message of a call for an object that is closed. `function`: the name of the library function."""
+    """Returns the message of the error for a call with a closed object. `function`: the name of the library
+    function."""
     subject, _, action = function.removeprefix("usher_").partition("_")
     if subject in _CLASSES and action != "new":
         what = _CLASSES[subject]
@@ -309,12 +320,13 @@ def shown_object(thing: object, *facts: str) -> str:
 
 
 def shown_tag(tag: object) -> str:
-    """Returns a host's tag for a repr: only a text or a number, as in log lines."""
+    """Returns a host's tag for a repr, such as "tag 7"; "" for a tag of any other type, which may contain a
+    secret."""
     return f"tag {tag!r}" if isinstance(tag, str | int) else ""
 
 
 def open_part(part: Any, context: object, name: str) -> None:
-    """Raises an exception if a part is closed, or belongs to another context than `context`."""
+    """Raises an exception if `part`, an object of a context, is closed or belongs to another context than `context`."""
     kind = type(part).__name__
     if part._is_closed:
         raise InvalidHandleError(f"{name}: this {kind} is closed", status=Status.INVALID_HANDLE)

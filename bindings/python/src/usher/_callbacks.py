@@ -39,8 +39,8 @@ class HostFunction:
 
 
 class _Unseen(threading.local):
-    """For each thread that pumps: a KeyboardInterrupt or SystemExit of a callback, which ctypes alone would only
-    print."""
+    """The KeyboardInterrupt or SystemExit that Python raised in a callback before the callback's own ``try``, and that
+    ctypes would only print. Each thread has its own values."""
 
     depth = 0
     """How many calls of kept_interrupts() are active on this thread."""
@@ -105,7 +105,8 @@ def subject(handle: abi.PlaybackHandle, tag: int) -> tuple[Playback | None, obje
 def report(hook: CallbackErrorHook | None, name: str, error: BaseException) -> None:
     """Passes an exception of a callback to the hook `on_callback_error`.
 
-    If there is no hook, or if the hook itself raises an exception, passes the exception to ``threading.excepthook``.
+    If there is no hook, passes the exception to ``threading.excepthook``. If the hook itself raises an exception,
+    passes the hook's exception to ``threading.excepthook`` instead.
     """
     if hook is not None:
         try:
@@ -120,7 +121,9 @@ def report(hook: CallbackErrorHook | None, name: str, error: BaseException) -> N
 
 
 def report_to(context: Context | None, name: str, error: BaseException) -> None:
-    """Does the same as report(), with the hook of a context. `context` is None if Python has freed the context."""
+    """Passes an exception of a callback to its context: the context stores it, and then calls report() with its own
+    hook, or, in pumped mode, keeps a KeyboardInterrupt or SystemExit for pump(). If `context` is None (Python has freed
+    the context), calls report() without a hook."""
     if context is None:
         report(None, name, error)
     else:
@@ -130,7 +133,8 @@ def report_to(context: Context | None, name: str, error: BaseException) -> None:
 def end(context: Context, function: Callable[..., object], *arguments: object) -> None:
     """Calls a library function that closes or frees an object of the context.
 
-    Does nothing if the context is closed, and ignores the stale handle if another thread closes it meanwhile.
+    Does nothing if the context is closed. If another thread closes the context meanwhile, ignores the
+    InvalidHandleError.
     """
     if context.closed:
         return

@@ -1,5 +1,5 @@
 """The error classes, one for each status. Where a built-in exception has the same meaning, the class is a subclass of
-it, so ``except TimeoutError`` works too."""
+it: ``except TimeoutError`` also catches a UsherTimeoutError."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Explanation:
 
 @dataclass(frozen=True)
 class LegacyCodes:
-    """The numbers that other players use for an error, for hosts that migrate from these players.
+    """The numbers that the React Native player, the Android player and the Apple SDK use for an error. Hosts that
+    migrate from them need these numbers.
 
     Attributes:
         react_native: 6001 set-up, 6002 teardown, 6003 heartbeat, 6004 too many sessions, 50xx licences; 0: no number
@@ -107,8 +108,8 @@ class UsherError(Exception):
         return type(self), (self.message,), self.__dict__
 
     def explain(self) -> Explanation:
-        """Explains the error in words. If its origin has a table of codes, the words are those of the code. Threads:
-        any."""
+        """Explains the error in words. If the library's table for the origin has the service code, the words are about
+        this code; otherwise they are about the kind of the error. Threads: any."""
         from ._c.ffi import explained_error
 
         return explained_error(

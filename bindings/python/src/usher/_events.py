@@ -71,7 +71,8 @@ def _pass_event(address: int, number: int | None) -> None:
 
 
 def _subject(address: int, listener: HostFunction, item: Item | None) -> tuple[Playback | None, Player | None, object]:
-    """Finds playback, player and tag of an event if `item` does not lead to a playback that has its handle."""
+    """Returns playback, player and tag of an event. The observer calls this only if it cannot take them from `item`:
+    the item is gone, or its playback has no handle yet or was freed."""
     raw = abi.Event.from_address(address)
     tag = None if item is None else item.tag
     playback = None if item is None else item.playback(raw.playback)

@@ -64,11 +64,11 @@ class LoadingRequest(Future[bytes]):
 
 
 class LoadCauses(Causes):
-    """The ``Causes`` for the loading requests of one URL. Each URL has separate causes, because requests for several
-    keys run at the same time."""
+    """The exceptions that callbacks raised during the loading requests of one URL (see ``Causes``). Each URL has its
+    own object, because requests for several keys run at the same time."""
 
     def __init__(self, playback: Causes) -> None:
-        """`playback`: the causes for the errors in the events of the playback."""
+        """`playback`: the ``Causes`` of the playback, for the errors in its events."""
         super().__init__()
         self._of_playback = playback
 
@@ -88,7 +88,8 @@ class Loads:
         self._load_causes: weakref.WeakValueDictionary[bytes, Causes] = weakref.WeakValueDictionary()
 
     def get_resource(self, url: str | bytes, timeout_ms: int = 0) -> bytes:
-        """Loads the resource of a URL with the ``ResourceLoader`` of its scheme, and waits for it. Not in callbacks.
+        """Loads the resource of a URL with the ``ResourceLoader`` of its scheme, and waits for it. Do not call it in a
+        callback.
 
         Args:
             url: 1 byte to 64 kB; text is encoded as UTF-8.

@@ -48,7 +48,8 @@ class Causes:
         return before
 
     def chain(self, error: UsherError) -> UsherError:
-        """Sets the ``__cause__`` of an error if an exception of a callback caused it; returns the error."""
+        """If an exception of a callback caused the error, sets this exception as the ``__cause__`` of the error.
+        Returns the error."""
         status = error.status
         cause = self._newest.get(status)
         if cause is None and (
@@ -78,8 +79,8 @@ class Question(Generic[Answer]):
         self.tag = tag
         self._completion = completion
         self._answered = False
-        # A lock that is held until the library has the answer. The answer may wake another thread; this thread then
-        # sees `answered` as True.
+        # answer() and fail() hold this lock until the library has the answer. The answer may wake another thread;
+        # because of the lock, `answered` is then True for that other thread.
         self._lock = threading.RLock()
         # This reference is weak, because an exception that is kept as a cause refers to this object through its stack
         # frames.

@@ -229,7 +229,7 @@ def _read(function: Any, given: bytes | str) -> tuple[Protection, ...]:
         except BaseException as error:  # raised below, because no exception may pass through C
             failures.append(error)
 
-    # C calls this function on the same thread before the C function returns, so the callback needs no entry in the
+    # The library calls `add` only on this thread and only before `function` returns, so `add` needs no entry in the
     # registry.
     function(ffi.c_bytes(data), len(data), abi.ProtectionFn(add), None, None)
     if failures:

@@ -45,7 +45,8 @@ _is_exiting = False
 _inherited = 0
 """How many callbacks of the parent process the registry had when this process was forked; 0 in the parent."""
 _EXIT_S = 10.0
-"""How long the exit of the interpreter waits for contexts that other threads are closing. A close takes less time."""
+"""How long the exit of the interpreter waits for contexts that other threads are closing, in seconds. A close takes
+less time than this."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,9 @@ class Context(ffi.Owner):
     order, on the thread that calls it; close() runs those that are still queued. ``pump_fd`` is readable while
     callbacks are queued. The library keeps sessions alive even if you rarely call pump(). These calls raise
     WouldDeadlockError inside callbacks, and on the thread that most recently called pump(): wait_session(),
-    wait_closed(), get_license(), get_certificate(), shutdown(), and play() with a sync delegate. Use request_license(),
-    request_certificate() and events there, or ``usher.aio``. wait_closed() on another thread may return before pump()
-    reports PLAYBACK_CLOSED.
+    wait_closed(), get_license(), get_certificate(), shutdown(), and play() with a delegate whose option
+    `sync_setup_teardown` is set. Use request_license(), request_certificate() and events there, or ``usher.aio``.
+    wait_closed() on another thread may return before pump() reports PLAYBACK_CLOSED.
 
     **Exceptions in callbacks** never reach the library. The context stores the last exception in
     ``last_callback_error``, and calls ``on_callback_error(name, error)`` (default: ``threading.excepthook``, which
@@ -130,7 +131,8 @@ class Context(ffi.Owner):
         self._lock = threading.Lock()
         self._delegate_lock = threading.RLock()
         self._closing: tuple[float, int] | None = None
-        """When the last begin_close() or shutdown() began, and its time limit in milliseconds."""
+        """When the last begin_close() or shutdown() began (``time.monotonic()``), and its time limit in milliseconds.
+        None: the host called neither."""
         self._has_handle = False
         self._handle = abi.ContextHandle()
         self._interrupt: BaseException | None = None
@@ -283,8 +285,8 @@ class Context(ffi.Owner):
         self._closing = (time.monotonic(), timeout or 6000)
 
     def _left_ms(self) -> int:
-        """How much is left of the time limit of begin_close() or shutdown(), at least 1; 0 if the host called
-        neither."""
+        """How many milliseconds are left of the time limit of the last begin_close() or shutdown(), at least 1; 0 if
+        the host called neither."""
         if self._closing is None:
             return 0
         began, limit = self._closing
@@ -351,7 +353,8 @@ class Context(ffi.Owner):
     # ---- virtual time, for tests -------------------------------------------------------------------------------------
 
     def advance(self, ms: int, settle_ms: int = 0) -> None:
-        """Moves a manual clock forward by `ms` milliseconds and runs each timer at its time. Not in callbacks.
+        """Moves a manual clock forward by `ms` milliseconds and runs each timer at its time. Do not call it in a
+        callback.
 
         Args:
             settle_ms: how long to wait at each timer for requests and callbacks, in milliseconds of real time; 0: no
@@ -365,7 +368,9 @@ class Context(ffi.Owner):
         ffi.lib.usher_context_advance(self._handle, ffi.integer(ms, 64, "ms"), ffi.integer(settle_ms, 32, "settle_ms"))
 
     def jump(self, ms: int) -> None:
-        """Moves a manual clock forward by `ms` milliseconds in one step, as if the machine had slept. Not in callbacks.
+        """Moves a manual clock forward by `ms` milliseconds in one step, as if the machine had slept.
+
+        Do not call it in a callback.
 
         Raises:
             StateError: the context uses the system clock.
@@ -391,14 +396,14 @@ class Context(ffi.Owner):
         )
 
     def pending(self) -> Pending:
-        """Returns the work that the context has at this moment. Not in callbacks."""
+        """Returns the work that the context has at this moment. Do not call it in a callback."""
         out = abi.Pending(struct_size=ctypes.sizeof(abi.Pending))
         ffi.lib.usher_context_pending(self._handle, ctypes.byref(out))
         timer = None if out.next_timer_ms == 2**64 - 1 else out.next_timer_ms
         return Pending(out.transfers, out.callbacks, out.queued, timer, out.now_ms)
 
     def metrics(self) -> Metrics:
-        """Returns counters and present values of the context, all of the same instant. Not in callbacks."""
+        """Returns counters and present values of the context, all of the same instant. Do not call it in a callback."""
         return metrics_of(self._handle)
 
     # ---- inside ------------------------------------------------------------------------------------------------------
@@ -411,11 +416,11 @@ class Context(ffi.Owner):
         report(self.on_callback_error, name, error)
 
     def _keep_interrupt(self, error: BaseException) -> None:
-        """Keeps an exception for the host's thread: pump() or close() raises it after C has returned."""
+        """Keeps an exception for the host's thread: pump() or close() raises this exception when C has returned."""
         self._interrupt = error
 
     def _raise_interrupt(self) -> None:
-        """Raises the exception that _callback_failed() kept for the host's thread."""
+        """Raises the exception that _keep_interrupt() stored; does nothing if there is none."""
         interrupt, self._interrupt = self._interrupt, None
         if interrupt is not None:
             raise interrupt
@@ -486,8 +491,8 @@ _LINE_OF = re.compile(r"^(playback \d+) \(tag (\d+)\)")
 
 
 def _with_host_tag(line: re.Match[str]) -> str:
-    """Replaces the tag in a log line, which is the number that these bindings gave C, by the host's tag. Removes it if
-    the host's tag is neither a str nor an int."""
+    """Replaces the tag in a log line by the host's tag; the tag in the line is the number that these bindings gave C.
+    If the host's tag is neither a str nor an int, or is no longer known, removes the tag from the line."""
     tag = getattr(registry.get(int(line[2])), "tag", None)
     return f"{line[1]} (tag {tag})" if isinstance(tag, str | int) else line[1]
 
@@ -511,7 +516,8 @@ def _close_all() -> None:
 
 
 def _forked() -> None:
-    """In a child of fork() the library calls no function that the parent has registered."""
+    """Runs in a child of fork(): forgets the parent's contexts. The library calls no function there that the parent has
+    registered, so `_inherited` stores how many such functions _close_all() must not wait for."""
     global _live_lock, _inherited
     _live_lock = threading.RLock()
     _live.clear()

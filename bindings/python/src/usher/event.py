@@ -31,7 +31,8 @@ class Event(NamedTuple):
         lateness_ms: for KEPT_ALIVE: how many milliseconds after its due time the keep-alive was sent.
         error: the error; None for events that report no error.
         orphan_possible: whether the head-end may hold a session whose token the library did not get. This session ends
-            when it expires. PLAYBACK_CLOSED may have this flag too, although it is no error.
+            when it expires. Events with an `error` may have this flag, and also PLAYBACK_CLOSED, which reports no
+            error.
     """
 
     type: EventType

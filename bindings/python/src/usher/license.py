@@ -59,7 +59,8 @@ def _key_id(kid: object, name: str) -> bytes:
 
 
 def clear_key_request(kids: Iterable[bytes]) -> bytes:
-    """Makes the Clear Key licence request for these key ids, 16 bytes each. It is the `payload` for get_license().
+    """Makes the Clear Key licence request for these key ids, 16 bytes each. Pass the result as `payload` to
+    get_license().
 
     Args:
         kids: 1 to 1024 key ids.

@@ -23,15 +23,17 @@ class Metrics:
         heartbeats_sent: heartbeat requests.
         teardowns_sent: teardown requests.
         licenses_sent: licence requests for players and for renewals.
-        others_sent: requests for certificates, for entitlements and to key servers.
-        retries: heartbeats, renewals and teardowns that the library repeated, because no good reply arrived before.
-            The counters of requests above include them.
+        others_sent: requests for certificates, for entitlements and to key servers, and those of
+            Delegate.connect_ahead().
+        retries: heartbeats, renewals and teardowns that the library repeated, because the earlier request had no good
+            reply. The counters of requests above include them.
         keep_alives: keep-alives that succeeded: heartbeats and renewals, each with the event KEPT_ALIVE.
         lateness_ms: the sum of the `lateness_ms` of all keep-alives that `keep_alives` counts, ms.
-        late_at_most_10_ms: keep-alives with a `lateness_ms` of at most 10; and so on for the longer times. Each number
-            includes those before it.
+        late_at_most_10_ms: keep-alives with a `lateness_ms` of at most 10. The next fields count keep-alives with a
+            `lateness_ms` of at most 50 and more, so each number includes the number before it.
         denials_ssm: denials of the session manager: replies with an HTTP status of 400 or more, or with a code of the
-            service. A denial counts even if the library then repeats the request with success.
+            service. A denial counts even if the library then repeats the request with success. With a customer SSM
+            delegate, the library counts the refusals that the host reports.
         denials_license: denials of the licence server.
         denials_certificate: denials of the certificate server.
         denials_entitlement: denials of the entitlement server.
@@ -72,8 +74,8 @@ class Metrics:
     callbacks: int
 
     def prometheus(self, labels: Mapping[str, str] | None = None) -> str:
-        """Returns the text that Prometheus reads, version 0.0.4 of its format. The
-        manual's page `metrics` lists the names.
+        """Returns the metrics in the text format of Prometheus, version 0.0.4. The page `metrics` of the manual lists
+        the names of the metrics.
 
         Args:
             labels: labels for every sample, e.g. ``{"screen": "3"}``, of 4096 bytes in total. A program with several

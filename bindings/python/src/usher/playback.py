@@ -74,8 +74,9 @@ class Playback(Loads, Part):
     def wait_session(self, timeout_ms: int = 0) -> None:
         """Waits for the set-up of the session. Returns when the session is active, or if the playback needs no session.
 
-        Not in callbacks. With SSP V2, with customer SSM, and with a multi-instance delegate and no `content_id`, the
-        session begins with the first licence request; before that request this call raises StateError.
+        Do not call it in a callback. With SSP V2, with customer SSM, and with a multi-instance delegate and no
+        `content_id`, the session begins with the first licence request; before that request this call raises
+        StateError.
 
         Args:
             timeout_ms: longest wait, milliseconds on the context's clock; 0: the delegate's `setup_timeout_ms`
@@ -93,7 +94,7 @@ class Playback(Loads, Part):
         self._bytes(out, status, "usher_playback_wait_session")
 
     def wait_closed(self, timeout_ms: int = abi.OFF) -> None:
-        """Waits until the playback is closed; does not close it. Not in callbacks.
+        """Waits until the playback is closed; does not close it. Do not call it in a callback.
 
         In threaded mode it also waits until the observers have got PLAYBACK_CLOSED.
 
@@ -144,7 +145,7 @@ class Playback(Loads, Part):
         asset_id: bytes | str | None = None,
         timeout_ms: int = 0,
     ) -> License:
-        """Asks for a licence and waits for it. Not in callbacks.
+        """Asks for a licence and waits for it. Do not call it in a callback.
 
         Args:
             key_system: ``KeySystem`` or its identifier, with or without "urn:uuid:".
@@ -203,7 +204,9 @@ class Playback(Loads, Part):
         return inquiry.future
 
     def get_certificate(self, timeout_ms: int = 0) -> bytes:
-        """Returns the certificate of the delegate: the bytes that the server sent, which are DER. Not in callbacks.
+        """Returns the certificate of the delegate: the bytes that the server sent, which are DER.
+
+        Do not call it in a callback.
 
         The delegate downloads the certificate once, and then keeps it in memory.
 
@@ -233,7 +236,7 @@ class Playback(Loads, Part):
     def get_content_id(self, url: str | bytes, timeout_ms: int = 0) -> bytes:
         """Returns the content identifier that the delegate finds in a `skd:` URL or asset ID, for the SPC.
 
-        Not in callbacks.
+        Do not call it in a callback.
 
         The built-in rule removes the scheme, cuts the text at "?" or "#", percent-decodes it, and decodes any variant
         of base64. If the text is not base64 of JSON, the text itself is the identifier.
@@ -277,10 +280,11 @@ class Playback(Loads, Part):
     def close(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
         """Closes the playback. `mode` says whether the library tears the session down or leaves it.
 
-        Licence requests that still wait fail with ClosedError. The call returns at once; with a sync delegate it waits
-        until the playback is closed, at most for `teardown_timeout_ms`. PLAYBACK_CLOSED is the last event of the
-        playback. A call after free() does nothing. A second call does nothing, with one exception: if the first call
-        left the session, a second call with TEARDOWN tears it down, and the library reports SESSION_ENDED again.
+        Licence requests that still wait fail with ClosedError. The call returns at once; with a sync delegate (option
+        `sync_setup_teardown`) it waits until the playback is closed, at most for `teardown_timeout_ms`. PLAYBACK_CLOSED
+        is the last event of the playback. A call after free() does nothing. A second call does nothing, with one
+        exception: if the first call left the session, a second call with TEARDOWN tears it down, and the library
+        reports SESSION_ENDED again.
 
         Raises:
             InvalidArgumentError: `mode` is not a ``CloseMode``.
@@ -298,7 +302,7 @@ class Playback(Loads, Part):
     def free(self) -> None:
         """Frees the handle. Closes the playback with the default mode if it is open.
 
-        With a sync delegate it waits as close() does. A second call does nothing.
+        With a sync delegate (option `sync_setup_teardown`) it waits as close() does. A second call does nothing.
         """
         self._give_back()
 
@@ -332,7 +336,7 @@ RenewedCallback = Callable[["Playback", License], object]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The state of a playback that must stay after Python has freed the Playback object.
+    """What must remain of a playback's state after Python has freed the Playback object.
 
     C gets the id of this object as ``user_data`` and as ``tag``.
     """

@@ -26,7 +26,7 @@ NoticeCallback = Callable[[Notice], object]
 
 
 class Player(Part):
-    """One screen. It plays one playback at a time; to start the next one is a zap.
+    """One screen. It plays one playback at a time. To start the next playback while another one plays is called a zap.
 
     close() frees it, also at the end of a ``with`` block. Threads: any.
     """
@@ -52,13 +52,14 @@ class Player(Part):
         payload: PayloadCallback | None = None,
         renewed: RenewedCallback | None = None,
     ) -> Playback:
-        """Starts the next item. First closes the current item: its session is torn down before the next one is set up.
+        """Starts the next item on this player. First closes the current item, if there is one: the library tears its
+        session down before it sets up the next session, unless the delegate's option `zap_without_waiting` is set.
 
         With customer SSM the library calls teardown() of the current item, if there is one, and waits for its answer.
 
         The call returns at once; the result arrives as the event SESSION_STARTED or SETUP_ERROR. With a sync delegate
-        the call waits until set-up has succeeded or failed, at most for `setup_timeout_ms`, and is not allowed in
-        callbacks. In pumped mode such a call pumps while it waits.
+        (option `sync_setup_teardown`) the call waits until set-up has succeeded or failed, at most for
+        `setup_timeout_ms`, and is not allowed in callbacks. In pumped mode such a call pumps while it waits.
 
         Args:
             content_token: a header value: not only blanks, no control character except tab, at most 64 kB; commas
@@ -121,8 +122,9 @@ class Player(Part):
         The library opens the connections to the servers, downloads the certificate of the delegate, and asks the token
         callback for the content token, if the item has none; it takes no slot. If play() then starts the same item,
         the playback uses the results. The item is the same if `delegate`, `content_token`, `content_id` and `clear`
-        are the same. A play of another item drops the prepared one; a second call replaces it. No event reports a
-        prepared item. A request of the token callback has `tag`, but no playback.
+        are the same. If play() starts another item, the library drops the prepared item; a call of prepare() for
+        another item replaces it. No event reports a prepared item. A request of the token callback has `tag`, but no
+        playback.
 
         Args:
             keep_ms: after this time the library drops the item, milliseconds on the context's clock; 0 means 60000.

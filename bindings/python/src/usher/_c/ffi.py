@@ -107,7 +107,8 @@ def _refused(status: int, line: bytes, user_data: int | None) -> None:
 
 
 on_refusal = abi.RefusalFn(_refused)
-"""Keeps the text of a refusal until `from_status` takes it, on the same thread."""
+"""The callback that the library calls when it refuses a call. It keeps the text of the refusal until `from_status`
+takes this text on the same thread."""
 
 
 def from_status(status: int, what: str = "") -> UsherError:
@@ -221,7 +222,8 @@ def explained_error(
 
 
 def legacy_codes(error: UsherError) -> LegacyCodes:
-    """Returns an error in the numbers that other players use; see usher_error_legacy_codes()."""
+    """Returns the numbers that the React Native player, the Android player and the Apple SDK use for an error; see
+    usher_error_legacy_codes()."""
     out = abi.LegacyCodes()
     detail = abi.Error(
         error.status,

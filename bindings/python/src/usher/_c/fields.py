@@ -17,13 +17,13 @@ Structure = TypeVar("Structure", bound=ctypes.Structure)
 
 
 def text(value: bytes | None) -> str:
-    """Converts a C string to str; bytes that are not UTF-8 become U+FFFD."""
+    """Converts a C string to str; NULL becomes "", and bytes that are not UTF-8 become U+FFFD."""
     return "" if value is None else value.decode("utf-8", "replace")
 
 
 def c_string(value: str | os.PathLike[str] | None, name: str) -> bytes | None:
-    """Converts a str to a C string. Raises an exception if the text has a NUL, because C would ignore the text after
-    the NUL."""
+    """Converts a str or a path to a C string; returns None for None. Raises an exception if the text has a NUL, because
+    C would ignore the text after the NUL."""
     if value is None:
         return None
     encoded = _utf8(_border.text(value, name), name)
@@ -48,7 +48,7 @@ def c_bytes(value: bytes | None) -> Any:
 
 
 def as_bytes(value: bytes | str | None, name: str = "the text") -> bytes | None:
-    """Returns bytes unchanged, and text encoded as UTF-8."""
+    """Returns bytes unchanged, text encoded as UTF-8, and None for None."""
     if value is None:
         return None
     return _utf8(value, name) if isinstance(value, str) else _border.data(value, name)
@@ -95,8 +95,8 @@ def field(name: str, kind: Any, value: Any) -> Any:
 
 
 def filled(structure: type[Structure], given: Mapping[str, Any]) -> Structure:
-    """Makes an option structure from these fields. A field that is None gets its default value. A field with bytes also
-    sets the field with their size.
+    """Makes an option structure from the fields in `given`. A field that is None gets its default value. If a field has
+    bytes, this function also sets the field with their size.
 
     Raises TypeError for an unknown name or a wrong type.
     """
@@ -115,7 +115,8 @@ def filled(structure: type[Structure], given: Mapping[str, Any]) -> Structure:
 
 
 def check(structures: Iterable[type[ctypes.Structure]], given: Mapping[str, Any]) -> None:
-    """Checks the types and values of options that are fields of one of these structures. Does not need the library."""
+    """Checks the types and values of those options in `given` that are fields of one of the `structures`. Does not need
+    the library."""
     kinds = {name: kind for structure in structures for name, kind, *_ in structure._fields_}
     for name, value in given.items():
         if value is not None and name in kinds:

@@ -51,5 +51,5 @@ def _place(structure: type[ctypes.Structure], name: str) -> tuple[int, type[Any]
 
 
 def _code(kind: type[Any]) -> str:
-    """Returns the letter that the module struct has for a type."""
+    """Returns the letter that stands for a C type in the formats of Python's module ``struct``."""
     return next(code for known, code in _CODES.items() if issubclass(kind, known))

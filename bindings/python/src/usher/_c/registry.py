@@ -25,7 +25,7 @@ def add(entry: Any) -> int:
 
 
 get = _entries.get
-"""Returns the entry of a number, or None if it was removed. Threads: any (single dict operations are atomic)."""
+"""Returns the entry of a number, or None if the entry was removed. Threads: any (single dict operations are atomic)."""
 
 
 def count() -> int:
@@ -34,5 +34,6 @@ def count() -> int:
 
 
 destroy = abi.DestroyFn(_entries.pop)
-"""Removes an entry. This is a built-in function, because in a Python function a signal handler could raise an exception
-before the entry is removed. It holds no lock, because it may free objects whose finalizers call C."""
+"""The C function that removes an entry. It calls the built-in ``dict.pop`` directly: if it called a Python function, a
+signal handler could raise an exception there before the entry is removed. It holds no lock, because it may free objects
+whose finalizers call C."""

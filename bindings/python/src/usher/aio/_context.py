@@ -33,7 +33,8 @@ _CLOSE_MS = 6000
 
 
 def blocking_of(delegate: Delegate | None) -> _base.Delegate | None:
-    """Returns the ``usher.Delegate`` underneath a delegate. Raises TypeError for another object."""
+    """Returns the ``usher.Delegate`` underneath a delegate of usher.aio; None for None. Raises TypeError for any other
+    object."""
     if delegate is None:
         return None
     from ._delegates import Delegate as Wanted
@@ -97,7 +98,7 @@ class Context:
 
     @property
     def last_callback_error(self) -> BaseException | None:
-        """The last exception that a callback raised."""
+        """The last exception that a callback raised; None if no callback has raised one."""
         return self.blocking.last_callback_error
 
     def events(self) -> EventStream:
@@ -278,7 +279,7 @@ class Context:
 
 
 class EventStream:
-    """An asynchronous iterator over the events of a context. The first one is the next event after the call of
+    """An asynchronous iterator over the events of a context. It begins with the first event after the call of
     Context.events()."""
 
     def __init__(self, context: Context) -> None:

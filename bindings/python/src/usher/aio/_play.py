@@ -20,9 +20,9 @@ TEARDOWN_MS = 3000
 
 
 class Play:
-    """The state of a playback that must stay after Python has freed the Playback object.
+    """What must remain of a playback's state after Python has freed the Playback object.
 
-    It is the `tag` of the blocking playback underneath.
+    This object is the `tag` of the ``usher.Playback`` underneath.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, tag: object) -> None:
@@ -49,7 +49,7 @@ class Play:
 
 
 def again(error: UsherError) -> UsherError:
-    """A copy of the error, so that each waiting coroutine raises an exception with a separate traceback."""
+    """Returns a copy of the error, so that each waiting coroutine raises an exception with a separate traceback."""
     again = copy.copy(error)
     again.__cause__ = error.__cause__
     return again

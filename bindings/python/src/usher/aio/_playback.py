@@ -93,7 +93,7 @@ class Playback:
         The delegate downloads the certificate once, and then keeps it in memory.
 
         Raises:
-            StateError: the delegate has no certificate URL.
+            StateError: the delegate has no certificate URL (customer SSM: no `certificate`).
             UsherError: the library did not get the certificate; a subclass gives the reason.
             InvalidHandleError, ClosedError.
         """

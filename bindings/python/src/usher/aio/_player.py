@@ -54,7 +54,8 @@ class Starting(Coroutine[Any, Any, Playback]):
 
 
 class Player:
-    """One screen. It plays one playback at a time; to start the next one is a zap."""
+    """One screen. It plays one playback at a time. To start the next playback while another one plays is called a
+    zap."""
 
     def __init__(self, context: Context) -> None:
         """Makes a player. Raises InvalidHandleError, ClosedError."""

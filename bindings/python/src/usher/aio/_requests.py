@@ -98,20 +98,20 @@ def question_here(kind: type[Kind], asked: Question[Any]) -> Kind:
 
 
 TokenCallback = Callable[[TokenRequest], Reply[str] | Awaitable[str | None]]
-"""``async def token(request): return "token"``, or a plain function as ``usher`` takes it."""
+"""``async def token(request): return "token"``, or a plain function as in ``usher``."""
 PayloadCallback = Callable[[PayloadRequest], Reply[bytes] | Awaitable[bytes | None]]
-"""``async def payload(request): return challenge``, or a plain function as ``usher`` takes it."""
+"""``async def payload(request): return challenge``, or a plain function as in ``usher``."""
 RenewedCallback = Callable[["Playback", License], object]
 """``renewed(playback, license)``: a plain function or a coroutine function."""
 CustomerCallback = Callable[
     [CustomerRequest], Reply[_customer.LicenseResponse] | Awaitable[_customer.LicenseResponse | None]
 ]
-"""``async def license(request): return usher.LicenseResponse(…)``, or a plain function as ``usher`` takes it."""
+"""``async def license(request): return usher.LicenseResponse(…)``, or a plain function as in ``usher``."""
 SessionCallback = (
     Callable[[SessionCall], Reply[Status] | Awaitable[Status | None]]
     | Callable[[], Reply[Status] | Awaitable[Status | None]]
 )
-"""``async def heartbeat(call): …`` or ``async def heartbeat(): …``, or a plain function as ``usher`` takes it."""
+"""``async def heartbeat(call): …`` or ``async def heartbeat(): …``, or a plain function as in ``usher``."""
 EventCallback = Callable[[Event], object]
 """``observer(event)``: a plain function or a coroutine function."""
 NoticeCallback = Callable[[Notice], object]

@@ -1,4 +1,4 @@
-"""What a tester can do about a fault: the next step, by the kind of the fault."""
+"""What a tester can do next: one text for each kind of failure."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ NEXT = {
 
 
 def of_failure(exchange: Exchange) -> tuple[str, str]:
-    """Returns what is wrong with an exchange that has no complete reply, and the next step."""
+    """Returns two texts about an exchange that has no complete reply: what is wrong, and what the tester can do
+    next."""
     failure = exchange.failure
     if failure is None:
         raise ValueError("the exchange has a reply")
@@ -66,7 +67,7 @@ def of_failure(exchange: Exchange) -> tuple[str, str]:
 
 
 def of_status(status: int) -> str:
-    """Returns the next step for an HTTP status that is no success."""
+    """Returns what the tester can do next if a reply has this HTTP status, which means a failure."""
     if status >= 500:
         return "Look for the error in the head-end's log: the server, or a proxy before it, has failed."
     return _STATUSES.get(status, "Look for the request in the head-end's log.")

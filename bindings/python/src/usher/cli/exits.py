@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """The exit codes. ``meaning`` is the text of each in the manual."""
+    """The exit codes. Each code has the attribute ``meaning``: its text in the manual."""
 
     OK = 0
     FOUND = 1

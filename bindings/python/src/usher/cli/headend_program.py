@@ -1,4 +1,4 @@
-"""The program ``usher-headend``. If the packages that the head-end needs are missing, it says so in one line."""
+"""The program ``usher-headend``. If packages that the head-end needs are missing, the program says so in one line."""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ def parser(chosen: Sequence[str] | None = None, *, with_native: bool = False) ->
     """Returns the parser of the command line.
 
     Args:
-        with_native: whether the commands of the program in C have their options, for completion.
+        with_native: whether the parser has the options of the commands that the C program implements; only shell
+            completion needs them.
         chosen: the commands whose modules are imported, so that their parsers have arguments. None: all.
     """
     made = argparse.ArgumentParser(

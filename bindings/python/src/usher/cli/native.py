@@ -1,9 +1,9 @@
 """The sub-commands that are programs in C: run, gateway, trace (hosts/usher).
 
-The C program is called ``usher`` too, and works without Python. Installed together they are one command: this ``usher``
-starts the C program for the commands of the C program, and the C program starts ``python3 -m usher.cli`` for the
-commands in Python. Each starts the other only for a command that the other implements, so no endless chain of starts is
-possible.
+The C program has the same name, ``usher``, and works without Python. Installed together they are one command: this
+``usher`` starts the C program for the commands of the C program, and the C program starts ``python3 -m usher.cli`` for
+the commands in Python. Each starts the other only for a command that the other implements, so no endless chain of
+starts is possible.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def find() -> Path | None:
 
 def options(name: str) -> list[tuple[str, str | None, str]]:
     """Returns the options of a command of the C program: each with the name of its value, if it has one, and its text.
-    Returns none if the program is not installed."""
+    Returns an empty list if the program is not installed or cannot run."""
     program = find()
     if program is None:
         return []

@@ -19,7 +19,7 @@ PIPED_COLUMNS = 110
 
 
 def indented(text: str, columns: int, by: str = "  ") -> str:
-    """Returns a text in lines of at most this many columns, each with this indent."""
+    """Returns a text in lines of at most `columns` columns. Each line begins with `by`."""
     return textwrap.fill(
         text, columns, initial_indent=by, subsequent_indent=by, break_long_words=False, break_on_hyphens=False
     )
@@ -76,5 +76,5 @@ class Output:
         print(json.dumps(value, indent=2, ensure_ascii=False))
 
     def line(self, value: Any) -> None:
-        """Prints a value as one line of JSON, at once, for commands that print as they go."""
+        """Prints a value as one line of JSON and flushes stdout, for commands that print values while they run."""
         print(json.dumps(value, separators=(",", ":"), ensure_ascii=False), flush=True)

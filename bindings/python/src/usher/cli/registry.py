@@ -1,8 +1,8 @@
 """The sub-commands of ``usher``.
 
-To add one, write ``commands/NAME.py`` and add a line to ``COMMANDS`` and to the same table in hosts/usher/main.c; then
-run scripts/man-page. The module has the members of ``Module``. Import what is slow or optional (rich, the library,
-aiohttp) inside ``run``: ``usher --help`` and shell completion import only what they show.
+To add one, write ``commands/NAME.py`` and add a line to ``COMMANDS`` and to the table ``python_commands`` in
+hosts/usher/main.c; then run scripts/man-page. The module has the members of ``Module``. Import what is slow or optional
+(rich, the library, aiohttp) inside ``run``: ``usher --help`` and shell completion import only what they show.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ class SpcForm:
 
     Attributes:
         encoding: the bytes of the SPC (``raw``), a form, base64 text, or JSON.
-        url_coding: what of a form is percent-coded: its values, nothing, or the whole form.
+        url_coding: which part of a form is percent-coded: its values (``value``), no part (``none``) or the whole form
+            (``whole``).
         name: the field of the SPC in a form or in JSON.
         content_field: a further field, which has the content identifier; None: no such field.
     """
@@ -64,7 +65,7 @@ class SpcForm:
         return "&".join([f"{self.name}={value}", *others]).encode()
 
     def check(self, has_key_server: bool, content_id: str | None) -> None:
-        """Raises CommandError if this form and other options do not fit."""
+        """Raises CommandError if this form and the other options do not fit together."""
         if self != SpcForm() and not has_key_server:
             raise CommandError("--request-format and its options need --key-server")
         if self.url_coding != "value" and self.encoding != "form":

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class CommonDelegate(HTTPDelegate):
     """Licences without sessions and without tokens (OTVCommonLicenseDelegate).
 
-    A subclass may override the methods for certificate, URLs and headers. As in the SDKs, DefaultDelegate and
-    MultiInstanceDelegate are subclasses.
+    A subclass of this class may override the methods of HTTPDelegate, which make the certificate, URLs, headers and
+    other values. As in the SDKs, DefaultDelegate and MultiInstanceDelegate are subclasses of this class.
     """
 
     _options: ClassVar[Any] = DefaultOptions

@@ -138,8 +138,8 @@ class MultiInstanceDelegate(_SSPDelegate, CommonDelegate):
         return TokenMap(self)
 
     def set_stream_token(self, token: str, content_id: bytes | str) -> None:
-        """Sets or replaces the token of a content identifier: ``tokens[content_id] = token``. Raises the same
-        errors."""
+        """Sets or replaces the token of a content identifier. It does the same as ``tokens[content_id] = token``, and
+        raises the same errors."""
         self.tokens[content_id] = token
 
     setStreamToken = set_stream_token  # the name in the SDK's example

@@ -69,8 +69,8 @@ class Loop:
         self.loop.close()
 
     def call(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs a coroutine on the event loop, and waits for its result. Call this on another thread than the event
-        loop's."""
+        """Runs a coroutine on the event loop, and waits for its result. Do not call this on the thread of the event
+        loop."""
         asyncio.run_coroutine_threadsafe(work, self.loop).result(_START_TIMEOUT_S)
 
     def stop(self) -> None:
@@ -84,7 +84,8 @@ class Door:
     """A TCP door to one server. It begins in the state open. With ``tls`` it accepts TLS connections, and forwards
     plain HTTP to the server.
 
-    Any thread may call any method. The door listens until ``close()``; ``with Door(…) as door`` closes it.
+    Any thread may call any method. The door listens until ``close()``; the end of a block ``with Door(…) as door``
+    calls close().
 
     Args:
         target: the address of the server, ``http://host:port``; the door ignores a path in it.

@@ -71,7 +71,7 @@ def make_spc(
 
 
 def is_spc(data: bytes) -> bool:
-    """Whether the bytes are an SPC of this module: it contains ``USPC``, which real SPCs do not."""
+    """Whether the bytes are an SPC of this module. Such an SPC has ``USPC`` after its version; a real SPC does not."""
     return data[:8] == VERSION + SPC_MAGIC
 
 

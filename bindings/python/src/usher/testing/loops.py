@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 
 _TURNS = 20
-"""How many turns of the event loop the wait takes. When a connection has ended, its last task ends within fewer
-turns."""
+"""For how many turns of the event loop catch_up() waits. All tasks of a connection that has ended need fewer turns."""
 _TIMEOUT_S = 10.0
 
 

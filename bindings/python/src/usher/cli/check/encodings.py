@@ -16,7 +16,7 @@ _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]+={0,2}")
 
 def ckc_fault(exchange: Exchange, path: str | None = None) -> str:
     """Returns what is wrong with the CKC in a reply; "" if the library accepts the CKC. `path`: the member of a JSON
-    reply that has the CKC, as names with dots between them; None: one of `_NAMES`."""
+    reply that has the CKC, as names with dots between them; None: ``CkcMessage``, ``ckc`` or ``License``."""
     content = (exchange.content() or b"").removeprefix(b"\xef\xbb\xbf")
     value = exchange.json()
     if isinstance(value, dict):
@@ -43,7 +43,8 @@ def _at(value: object, path: str) -> object:
 
 
 def _encoded(text: str) -> bytes:
-    """Returns a text of a JSON reply as bytes. "?" replaces a lone surrogate; both are errors in base64."""
+    """Returns a text of a JSON reply as bytes. "?" replaces a lone surrogate, which UTF-8 cannot encode; base64 allows
+    neither of the two characters."""
     return text.encode(errors="replace")
 
 
@@ -82,10 +83,11 @@ def certificate_fault(exchange: Exchange) -> str:
 
 
 def _der_fault(data: bytes, *, text: bool) -> str:
-    """Judges the bytes of a certificate.
+    """Returns what is wrong with the bytes of a certificate; "" if the library takes them.
 
     Args:
-        text: whether they came as base64; then they must be DER. Otherwise they may have the format of a vendor.
+        text: whether the server sent the bytes as base64. If so, they must be DER; otherwise they may also have the
+            format of a vendor.
     """
     if data[:1] == b"\x30" and len(data) >= 2:
         count = data[1] & 0x7F if data[1] & 0x80 else 0

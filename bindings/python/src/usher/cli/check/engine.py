@@ -15,11 +15,13 @@ from .statements import WAITING, Statement, needs_session, random_story, stateme
 from .story import Ask, History, Seen, Story, was_refused_first
 
 MOST_SESSIONS = 16
-"""The highest limit that the search can find. The search sends at most one more set-up than this."""
+"""The highest limit of sessions that the check can find by itself. To find the limit, the check sends at most one more
+set-up than this number."""
 SLOT_PAUSES_S = (0.1, 0.3, 0.9)
-"""If all slots are taken, the check waits for these times, one after the other, and tries again after each."""
+"""If all slots are taken, the check waits for the first of these times and tries again, then for the second one, and so
+on."""
 OF_ANY_REPLY = ("complete", "size", "redirect", "coding", "final", "error-form", "retry-after")
-"""Statements about the reply to any request."""
+"""The tags of the statements about the replies to all kinds of requests."""
 MOST_REPLAYS = 40
 MOST_SHORTENING_S = 3.0
 """The limits for the search for a shorter story that shows the same fault: the check plays at most MOST_REPLAYS
@@ -35,8 +37,8 @@ class Verdict:
         asked: how many requests the statement was about.
         words: what is wrong, or why the statement was skipped.
         history: the shortest story that shows the fault.
-        seen: the request of this story that shows it.
-        again: if the fault was missing when the story was played again: what happened then; otherwise "".
+        seen: the request of this story that shows the fault.
+        again: if the story was played again and did not show the fault, a text that says so; otherwise "".
     """
 
     statement: Statement = field(repr=False)
@@ -77,7 +79,7 @@ class Check:
     Args:
         target: the head-end.
         player: plays the stories.
-        limit: the limit that the account must have; None: it is searched for.
+        limit: the limit of sessions of the account; None: the check finds the limit by itself.
         random_stories: how many stories in a random order to play.
         seed: decides the random stories.
         patience_s: the longest wait; statements that need a longer one are skipped.
@@ -104,7 +106,8 @@ class Check:
         self.report = Report(seed=seed)
         self._opens = False
         self._is_stuck = False
-        """Whether set-ups stay refused, so that it is useless to wait for free slots."""
+        """Whether the head-end refused set-ups even after all waits, so that it is useless to wait for free slots
+        again."""
 
     def run(self) -> Report:
         """Plays all stories. Returns the report. Raises KeyboardInterrupt after Ctrl-C, when no session is left."""
@@ -324,7 +327,8 @@ def _cut(history: History, last: Seen) -> History:
 
 
 def shorter_stories(story: Story) -> list[Story]:
-    """Returns shorter or simpler stories: each half, then without one step, then with one simpler step."""
+    """Returns shorter and simpler forms of a story: first its two halves, then the story without one of its steps, then
+    the story with one step made simpler."""
     found = []
     if len(story) > 3:
         half = len(story) // 2

@@ -27,8 +27,8 @@ def place(call: KeyCall, target: Target, payload: bytes, rights_url: str, unknow
     Args:
         payload: the SPC.
         rights_url: the URL in the newest reply of the entitlement server.
-        unknown: a token or content id that no server knows; the request names it instead of the right one. For a key
-            server, the request then has a text instead of the SPC. "": the request is right.
+        unknown: "" for a correct request. Otherwise the request must be wrong: it has this unknown token or content id
+            instead of the correct one, or (key server) a text instead of the SPC.
     """
     if call == "ckc":
         spc = NO_SPC if unknown else payload

@@ -43,8 +43,8 @@ def ckc_refused(path: str | None) -> Callable[[History], Judged]:
 
 
 def _replies(history: History, *, unknown: bool) -> Iterator[tuple[Seen, dict[str, Any]]]:
-    """Yields each entitlement request and the JSON object in its reply, {} if the reply has none. `unknown`: whether to
-    yield only the requests with an unknown content id, or only the others."""
+    """Yields each entitlement request with the JSON object in its reply, or with {} if the reply has none. `unknown`:
+    True yields only the requests with an unknown content id, False only the requests with a known one."""
     for seen in history.of("entitlement"):
         if (seen.ask.token == "unknown") == unknown:
             value = seen.exchange.json()

@@ -1,4 +1,4 @@
-"""The rules about the limit of sessions of an account. They need the limit."""
+"""The rules about the limit of sessions of an account. These rules work only if the limit is known."""
 
 from __future__ import annotations
 

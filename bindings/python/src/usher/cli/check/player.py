@@ -21,7 +21,7 @@ from .replies import session_token
 from .story import WITHOUT_SESSION, Ask, Call, History, Pause, Seen, Story, Wait, was_refused_first
 
 _PATIENCE_S = 5.0
-"""How long an interrupted command waits for the reply to the request in flight."""
+"""How many seconds an interrupted command waits for the replies to the requests in flight."""
 UNKNOWN_TOKEN = "usher-check-unknown-token"
 """A token that no head-end has given out."""
 
@@ -75,7 +75,8 @@ class Player:
         self.slot_delay_s = 0.0
 
     def now(self) -> float:
-        """The time in seconds, with the time that a manual clock has moved."""
+        """Returns the time in seconds: that of a monotonic clock, plus the time by which the player has moved a manual
+        clock."""
         return time.monotonic() + self._waited
 
     def play(self, story: Story, *, patient: bool = False) -> History:
@@ -162,7 +163,8 @@ class Player:
         self.interrupts.check()
 
     def _token(self, ask: Ask, session: Session | None) -> str | None:
-        """Returns the token to send, "" for none; None if the story has no such token."""
+        """Returns the token that the request must carry: "" if it carries no session token; None if it must carry a
+        session token that the session does not have."""
         if ask.token == "unknown":
             return UNKNOWN_TOKEN
         if ask.token in ("none", "content") or ask.call in ("setup", *WITHOUT_SESSION):
@@ -172,8 +174,8 @@ class Player:
         return tokens[-back] if len(tokens) >= back else None
 
     def _send_together(self, ask: Ask, token: str) -> list[Exchange]:
-        """Sends each request on its own thread. After Ctrl-C it waits some seconds for the replies, because they may
-        have session tokens. _ask() raises the KeyboardInterrupt later."""
+        """Sends each request on its own thread, and waits for the replies. After Ctrl-C it waits only some seconds
+        more: the replies may have session tokens. _ask() raises the KeyboardInterrupt later."""
         found: list[Exchange] = []
         ready = threading.Barrier(ask.together)
         ended = [threading.Event() for _ in range(ask.together)]

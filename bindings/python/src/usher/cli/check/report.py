@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 MOST_SKIPPED = 8
-"""If more statements are skipped for the same reason, the text gives only their number."""
+"""If the check skips more statements than this for one reason, the report prints their number instead of their tags."""
 _MARKS = {
     "passed": ("✓", "green"),
     "failed": ("✗", "bold red"),
@@ -46,7 +46,7 @@ def print_table(console: Console, report: Report) -> None:
 
 
 def print_findings(console: Console, report: Report, redactor: Redactor, *, quiet: bool) -> None:
-    """Prints what is wrong, each with the shortest story that shows it."""
+    """Prints each fault and each warning, with the shortest story that shows it."""
     for verdict in [*report.of("failed"), *report.of("warned")]:
         mark, style = _MARKS[verdict.outcome]
         console.print(f"{mark} {verdict.statement.tag}: {verdict.statement.text}", style=style)
@@ -66,7 +66,7 @@ def print_findings(console: Console, report: Report, redactor: Redactor, *, quie
 
 
 def print_verdict(console: Console, report: Report) -> None:
-    """Prints the last lines: what the head-end is like, and how many statements hold."""
+    """Prints the last lines: limit, period and token rotation of the head-end, and how many statements it keeps."""
     facts = []
     if report.limit is not None:
         facts.append(f"limit {report.limit}")

@@ -21,11 +21,11 @@ from .story import History, Seen
 Judged = Iterator[tuple[Seen, str]]
 MOST_TOKEN_BYTES = 64 * 1024
 SHORT_TEXT = 200
-"""How long the text of a teardown's reply may be."""
+"""How many bytes the reply to a teardown may have if it is text."""
 
 
 def _answer(seen: Seen) -> str:
-    """Returns what the server answered, for a text about a request that was answered wrongly."""
+    """Returns in a few words what the server answered, for a text about a wrong answer."""
     exchange = seen.exchange
     if exchange.failure is not None:
         return f"no complete reply ({exchange.failure.name.lower()})"
@@ -38,7 +38,8 @@ def _must_succeed(seen: Seen) -> str:
 
 
 def _must_be_refused(seen: Seen) -> str:
-    """A head-end must refuse with an error status. After any other reply the library repeats the request or goes on."""
+    """Returns what is wrong if the head-end did not refuse the request with an error status; otherwise "". Without such
+    a refusal the library repeats the request or goes on."""
     if seen.ok:
         return "it was accepted"
     return "" if seen.exchange.failure is None else f"it got {_answer(seen)}"
@@ -368,7 +369,7 @@ def license_token(history: History) -> Judged:
 
 
 def renewal(history: History) -> Judged:
-    """A session whose licence reply has a session token is kept alive by renewals."""
+    """Judges the renewals of sessions whose licence reply had a session token: renewals keep such a session alive."""
     for seen in history.of("renew"):
         if seen.is_live and seen.from_reply in ("license", "renew"):
             wrong = _must_succeed(seen) or _no_license(seen.exchange)

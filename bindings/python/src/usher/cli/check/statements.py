@@ -38,7 +38,7 @@ KEYS = "A FairPlay key server"
 
 
 def statements(limit: int | None, response_path: str | None = None) -> list[Statement]:
-    """Returns the statements. Those about the limit are left out if it is not known.
+    """Returns the statements. If the limit is None (not known), leaves out the statements about the limit.
 
     Args:
         response_path: see ``Target``.
@@ -123,7 +123,7 @@ def statements(limit: int | None, response_path: str | None = None) -> list[Stat
 
 
 WAITING = frozenset({"lease", "lease-two", "expiry"})
-"""Statements that need a wait of a period or more."""
+"""The tags of the statements whose check must wait for a period or more."""
 
 
 def needs_session(story: Story) -> bool:

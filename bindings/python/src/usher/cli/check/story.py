@@ -35,7 +35,7 @@ class Ask:
 
     Attributes:
         call: what is asked; ``license-alone`` is a licence request to a server without a session manager.
-        session: the number of the session in the story; ``setup`` begins it.
+        session: the number of the session in the story; the call ``setup`` opens this session.
         token: which token it carries. ``newest``, ``previous``, ``older``: the newest token of the session, the one
             before it, and the one before that. ``unknown``: a token that the head-end does not know. ``none``: no
             token. ``content``: a licence request carries the content token, but no session token. For ``setup`` and
@@ -89,7 +89,7 @@ Story = tuple["Ask | Wait | Pause", ...]
 
 @dataclass
 class Seen:
-    """A request that was sent, and what the story knew then.
+    """A request that was sent, with the state of the story at that moment.
 
     Attributes:
         age: how many tokens of the session are newer than the one in the request; None if the request has none of them.
@@ -129,7 +129,7 @@ class Seen:
 
 @dataclass
 class History:
-    """What came back in a story."""
+    """A story that was played, with the requests that were sent and their replies."""
 
     story: Story = field(repr=False)
     seen: list[Seen] = field(default_factory=list)

@@ -35,7 +35,7 @@ examples:
 """
 _LOCUST_LINES = 20
 _MASTER_PORT = 5557
-"""Locust's own default, for processes on several machines."""
+"""The TCP port of Locust's master, if processes run on several machines. It is Locust's own default."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

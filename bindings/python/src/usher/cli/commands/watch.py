@@ -95,7 +95,8 @@ def _show(feed: Feed, options: argparse.Namespace, out: Output) -> None:
     threading.Thread(target=_follow, args=(feed, news), name="usher-watch", daemon=True).start()
     state, was_there = State(), False
     on_terminal = out.console.is_terminal and not out.console.is_dumb_terminal  # Live cannot use a dumb terminal
-    # Code that ignores exceptions, such as a finaliser, would lose a KeyboardInterrupt. Interrupts only notes Ctrl-C.
+    # Python ignores exceptions in some code, such as finalizers, so a KeyboardInterrupt could get lost. Therefore
+    # `Interrupts` raises no exception at the first Ctrl-C, but sets `pressed`.
     with (
         Interrupts() as interrupts,
         Live(console=out.console, auto_refresh=False, screen=True) if on_terminal else nullcontext() as live,

@@ -16,7 +16,8 @@ _MARKS = {"ok": ("✓", "green"), "failed": ("✗", "bold red"), "skipped": ("-"
 
 
 def print_step(console: Console, probe: Probe, step: Step, *, quiet: bool) -> None:
-    """Prints a step: what happened in a line, then the requests, then what to do."""
+    """Prints a step: its name and time, its requests (unless `quiet`), what it showed, warnings of the library, and
+    advice."""
     from rich.text import Text
 
     mark, style = _MARKS[step.outcome]

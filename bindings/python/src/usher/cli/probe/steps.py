@@ -24,7 +24,7 @@ from ..wire.relay import Relay
 _SLICE_MS = 100
 """Each call of settle() waits at most this long, because Python sees Ctrl-C only between the calls."""
 _CLOSE_S = 10.0
-"""How long the end of a probe waits for the teardown."""
+"""How many seconds a probe waits for the teardown at its end."""
 
 
 @dataclass
@@ -95,7 +95,8 @@ class Probe:
         return first is not None and first.failure is not None and not first.failure.connected
 
     def run(self) -> None:
-        """Plays. Each step is in ``steps``. After a KeyboardInterrupt, tears the session down and raises it again."""
+        """Plays, and adds each step to ``steps``. If a KeyboardInterrupt comes, tears the session down, and lets the
+        exception continue."""
         client = Client(self.target.limit_s, self.target.ca_file)
         with Relay(client) as self._relay, self._context() as self._context_:
             self._context_.add_observer(self._events.append)

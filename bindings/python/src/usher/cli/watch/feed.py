@@ -1,4 +1,4 @@
-"""Reads the live feed of a reference head-end, which its page reads too."""
+"""Reads the live feed of a reference head-end. The web page of the head-end reads the same feed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from ..exits import CommandError, Exit
 
 MOST_REQUESTS = 100
 _SILENCE_S = 25.0
-"""The head-end sends something every 10 s. After this time without anything it counts as gone."""
+"""The head-end sends something at least every 10 s. If it sends nothing for this time, the feed assumes that it is
+gone."""
 
 
 class Gone(Exception):

@@ -18,7 +18,7 @@ MOST_ACCOUNTS = 8
 
 
 def screen(state: State, account: str | None = None) -> RenderableType:
-    """Returns the whole screen. If `account` is given, the tables show only this account, its sessions and its
+    """Returns the whole screen. If `account` is not None, the tables show only this account, its sessions and its
     requests."""
     from rich.console import Group
     from rich.text import Text

@@ -74,7 +74,8 @@ class Exchange:
     timing: Timing = field(default_factory=Timing)
 
     def header(self, name: str) -> str | None:
-        """Returns the first value of a reply header. The letter case of the name does not matter."""
+        """Returns the first value of a reply header; None if the reply does not have it. The letter case of the name
+        does not matter."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
     @property

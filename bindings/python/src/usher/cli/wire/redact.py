@@ -17,11 +17,11 @@ _SECRET_MEMBERS = re.compile(r"token|^k$|^key$|secret|password", re.I)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LIKE_A_TOKEN = re.compile(r"(?<![\w+/=.-])(?=[\w+/=.-]*\d)[\w+/=-][\w+/=.-]{23,}")
 LONGEST = 160
-"""A longer text in a body is cut."""
+"""How many characters of a text in a body are shown; the rest of a longer text is cut off."""
 
 
 class Redactor:
-    """Knows the secrets of one run of a command."""
+    """Knows the secrets that occur in one run of a command, and hides them in texts."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -32,7 +32,7 @@ class Redactor:
         self._add(token, "<content token>")
 
     def session_token(self, token: str) -> str:
-        """Adds a session token. Returns the name that stands for it; each token has a number of its own."""
+        """Adds a session token. Returns the name that replaces the token in texts; each token has its own number."""
         if token not in self._names:
             self._sessions += 1
             self._add(token, f"<session token {self._sessions}>")
@@ -57,7 +57,8 @@ class Redactor:
         return value
 
     def url(self, value: str) -> str:
-        """Replaces the values in the query of a URL, and the secrets in the rest."""
+        """Replaces the values in the query of a URL, except in the query ``renew=true``, and the secrets in the path.
+        Removes the user name and the fragment."""
         parts = urlsplit(value)
         query = re.sub(r"=[^&]*", "=…", parts.query) if parts.query != "renew=true" else parts.query
         path = "/".join(self.text(segment) for segment in self._known(parts.path).split("/"))

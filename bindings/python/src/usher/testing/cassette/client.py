@@ -93,7 +93,8 @@ class _Player:
         self._tls = ssl.create_default_context(cafile=ca_file) if parts.scheme == "https" else None
 
     def send(self, operation: str, tokens: str) -> tuple[int | None, dict[str, object]]:
-        """Sends a request; returns the status and the members of a JSON reply, with their names in lower case."""
+        """Sends a request. Returns the status of the reply (None: no reply), and the members of a JSON reply, with
+        their names in lower case."""
         connection = self._connection()
         connection.connect()
         try:

@@ -71,13 +71,13 @@ class Exchange:
 
     @property
     def session_token(self) -> str | None:
-        """The name of the session token in the reply."""
+        """The name of the session token in the reply; None if the reply has none."""
         found = [value for name, value in self.members.items() if name.lower() == TOKEN_MEMBER]
         return str(found[0]) if found else None
 
     @property
     def code(self) -> float | None:
-        """The error code in the reply."""
+        """The error code in the reply; None if the reply has none."""
         found = [value for name, value in self.members.items() if name.lower() in ("errorcode", "code")]
         return float(found[0]) if found else None
 
@@ -88,7 +88,8 @@ class Cassette:
 
     Attributes:
         exchanges: the exchanges, in the order of the requests.
-        source: ``proxy``, or ``trace``; a trace has no tokens, so their names are inferred.
+        source: ``proxy``, or ``trace``. A trace has no tokens, so in a cassette from a trace the names of tokens are
+            inferred.
     """
 
     exchanges: tuple[Exchange, ...]

@@ -27,7 +27,7 @@ def operation_of(path: str, query: Mapping[str, str]) -> str:
 
 
 class TokenNames:
-    """Names for tokens. It keeps only hashes of the tokens."""
+    """Gives names to tokens. Stores only hashes of the tokens, not the tokens themselves."""
 
     def __init__(self) -> None:
         self._names: dict[bytes, str] = {}
@@ -79,7 +79,8 @@ def exchange(
     body: bytes,
     retry_after: str | None,
 ) -> Exchange:
-    """Makes an exchange. Keeps of the reply only its status, the kind and size of its body, and known members."""
+    """Makes an exchange. Of the reply it keeps only the status, the kind and size of the body, known members, the names
+    of session tokens, and the seconds in ``Retry-After``."""
     kind, value = _read(body)
     members: dict[str, int | float | bool | str] = {**known_members(value)}
     if isinstance(value, dict):

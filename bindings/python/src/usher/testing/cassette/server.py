@@ -55,7 +55,7 @@ class ReplayServer(LocalServer):
         self._intervals = intervals(cassette.exchanges)
         self._tolerance_ms, self._now_ms = tolerance_ms, now_ms
         self._last_ms: dict[str, float] = {}
-        """The time of the newest request of each session."""
+        """For each session, the time of its newest request on the player's clock, in ms."""
         self._names = TokenNames()
         self._found: list[str] = []
         self._requests = 0
@@ -63,7 +63,8 @@ class ReplayServer(LocalServer):
 
     @property
     def url(self) -> str:
-        """The URL of the server with a tenant; the SSM URL is this and ``/ssm``."""
+        """The URL of the server, with a tenant in its path. The player's SSM URL is this URL with ``/ssm`` at its
+        end."""
         return f"http://127.0.0.1:{self._port}/REPLAY"
 
     @property
@@ -161,7 +162,8 @@ class ReplayServer(LocalServer):
 
 
 def token_for(name: str) -> str:
-    """Returns the made-up token that a replay sends for a name. It is no secret: no head-end accepts it."""
+    """Returns the token that a replay sends in place of the token with this name. It is made from the name and is no
+    secret: no head-end accepts it."""
     return f"replayed-{name.replace('#', '-')}"
 
 

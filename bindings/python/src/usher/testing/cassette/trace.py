@@ -1,5 +1,6 @@
-"""Makes a cassette from a trace of the library. A trace has no tokens, so their names are inferred: a playback sends
-its content token at set-up, and always the newest session token after that."""
+"""Makes a cassette from a trace of the library. A trace has no tokens, so this module infers their names. It assumes
+that a playback sends its content token with set-up and licence requests, and that every request after set-up also has
+the newest session token."""
 
 from __future__ import annotations
 

@@ -63,12 +63,12 @@ class ManualClock:
 
     @property
     def waiting(self) -> int:
-        """How many delayed replies wait until the clock reaches their time."""
+        """How many delayed requests and replies wait until the clock reaches their time."""
         with self._lock:
             return len(self._waiters)
 
     def wait_waiting(self, count: int = 1, timeout: float = 5.0) -> None:
-        """Waits until exactly ``count`` delayed replies wait for a later time of this clock.
+        """Waits until exactly ``count`` delayed requests and replies wait for a later time of this clock.
 
         Raises:
             TimeoutError: after ``timeout`` real seconds.
@@ -78,7 +78,8 @@ class ManualClock:
                 raise TimeoutError(f"{len(self._waiters)} replies wait after {timeout} s, expected {count}")
 
     def advance(self, ms: int) -> int:
-        """Moves the clock forward, and lets the delayed replies whose time is reached continue, the earliest first.
+        """Moves the clock forward. The delayed requests and replies whose time has come then continue, the earliest
+        first.
 
         Args:
             ms: how far, not negative.

@@ -19,7 +19,7 @@ Family = Literal["ssm", "license"]
 
 
 class Problem(str, Enum):
-    """The problems that a request can have; the table maps each to a number."""
+    """The problems that a request can have. ``CodeTable`` maps each problem to an error code."""
 
     HEADER_FORMAT = "header-format"
     HEADER_MISSING = "header-missing"

@@ -72,12 +72,11 @@ class HeadEndConfig:
         hmac_key: HS256 key that signs and verifies every token.
         key_id: ``kid`` (the id of the key) in the header of tokens.
         accounts: examples of accounts: the program prints a content token for each, and the page suggests them in its
-            forms. Any other account may have tokens and sessions too.
+            forms. Accounts that are not in this list may also have tokens and sessions.
         content_id: the example of a content: its id is in the printed tokens, and the page suggests it.
         limit: how many sessions an account may have if the content token has no ``maxSessions``.
         period_s: seconds between keep-alives, possibly a fraction. The head-end sends this number in the set-up reply.
-        grace: a session expires ``period_s * grace`` seconds after its last keep-alive
-            (source: open points, expiry grace).
+        grace: a session expires ``period_s * grace`` seconds after its last keep-alive.
         token_rotation: ``strict`` accepts only the newest session token, ``accept_previous`` also the one
             before it, ``none`` never changes the token.
         token_form: ``jwt``, or opaque tokens: a UUID, 12 letters or 13 digits in place of each JWT.

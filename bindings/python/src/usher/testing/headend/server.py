@@ -107,7 +107,7 @@ class HeadEnd(Addresses, BackOffice):
 
         Raises:
             RuntimeError: the head-end is already running.
-            OSError: another program uses the port.
+            OSError: the head-end cannot listen on its address, for example because another program uses the port.
         """
         with self._life:
             if self._thread is not None:
@@ -222,8 +222,8 @@ class HeadEnd(Addresses, BackOffice):
         return isinstance(self.clock, ManualClock)
 
     def advance(self, ms: int) -> int:
-        """Moves a manual clock forward, sends the delayed replies that are due, and ends the sessions that have
-        expired. Returns the new time in ms.
+        """Moves a manual clock forward. The delayed requests and replies that are due continue, and the sessions that
+        have expired end. Returns the new time in ms.
 
         Raises:
             RuntimeError: the clock is not manual.
@@ -287,7 +287,7 @@ class HeadEnd(Addresses, BackOffice):
         self.gate.wait_held(count, timeout)
 
     def wait_delayed(self, count: int = 1, timeout: float = 5.0) -> None:
-        """Waits until exactly ``count`` delayed replies wait for a later time of the manual clock.
+        """Waits until exactly ``count`` delayed requests and replies wait for a later time of the manual clock.
 
         Raises:
             RuntimeError: the clock is not manual.
@@ -312,7 +312,7 @@ class HeadEnd(Addresses, BackOffice):
         """Checks that there are no violations.
 
         Raises:
-            AssertionError: with the violations and the journal printed.
+            AssertionError: there are violations. The message contains them and the journal as text.
         """
         found = self.violations(ignore=ignore)
         if found:

@@ -45,7 +45,7 @@ class Cost:
         return asdict(self)
 
     def later(self, now: Cost) -> Cost:
-        """Returns the counters of ``now`` with the memory and the sessions of this object."""
+        """Returns a copy of ``now``, but with ``resident`` and ``held`` of this object."""
         return replace(now, resident=self.resident, held=self.held)
 
 

@@ -30,7 +30,7 @@ _NOTE_S = 1.0
 
 
 class Watch:
-    """What a screen waits for, for one playback. It is the ``tag`` of the playback."""
+    """The flags for which a screen waits during one playback. This object is the ``tag`` of the playback."""
 
     def __init__(self) -> None:
         self.started: Any = AsyncResult()

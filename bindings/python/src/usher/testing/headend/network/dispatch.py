@@ -199,7 +199,7 @@ def _holds(reply: Reply, token: str) -> bool:
 
 
 def _error(reply: Reply) -> tuple[int | None, str | None]:
-    """Returns ``errorCode`` and ``message`` of an error body."""
+    """Returns ``errorCode`` and ``message`` of an error reply; None for each of them that the reply does not have."""
     value = reply.json_object() if reply.status >= 400 else None
     code, message = (value.get("errorCode"), value.get("message")) if value is not None else (None, None)
     numbered = isinstance(code, int) and not isinstance(code, bool)

@@ -42,7 +42,8 @@ class Delivery(str, Enum):
     TRICKLE = "trickle"
     """The head-end sends the body in small pieces, at intervals on its clock."""
     PACED = "paced"
-    """The head-end sends the whole reply, headers too, in the pieces of ``pace``, at their times on its clock."""
+    """The head-end sends the whole reply, including the headers, in the pieces of ``pace``, each at its time on the
+    head-end's clock."""
     LIMITED = "limited"
     """The head-end sends the first ``keep_bytes`` bytes of the reply, headers included, and closes the connection. If
     the reply is shorter, the client gets all of it, and the connection stays open."""
@@ -107,7 +108,7 @@ class Effects:
         piece_bytes: for a trickle, bytes per piece.
         every_ms: for a trickle, ms between pieces, the first at once; for a slow close, ms from the reply to the close.
         pace: for a paced reply, its pieces.
-        toxicity: the probability that a request gets the fault when the fault is the next one for this request.
+        toxicity: the probability that the fault really happens to a request for which the fault script has chosen it.
         seed: the seed of random bytes and of the random sizes of pieces.
     """
 

@@ -21,13 +21,14 @@ from .replies import JSON_TYPE, Reply
 
 @dataclass(frozen=True)
 class Fault(FieldFaults):
-    """A fault for one request; use the class methods to make one. ``Effects`` has its attributes."""
+    """A fault for one request. The class methods make faults; the base class ``Effects`` describes the attributes of a
+    fault."""
 
     # Time.
 
     @classmethod
     def none(cls) -> Fault:
-        """Makes no fault: the request gets its normal reply. In a queue of faults it leaves one request unharmed."""
+        """Does nothing: the request gets its normal reply. In a queue of faults, one request then gets no fault."""
         return cls("none")
 
     @classmethod

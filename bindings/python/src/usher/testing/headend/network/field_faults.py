@@ -3,7 +3,7 @@
 toxiproxy's faults concern a connection; here each concerns the reply to one request, on the head-end's clock. The
 parameter ``stream`` has toxiproxy's meaning: with ``downstream`` (the default) the head-end executes the request, and
 the fault happens to its reply; with ``upstream`` the fault happens before the head-end executes the request.
-``toxicity`` is the probability that a request gets the fault when the fault is the next one for this request.
+``toxicity`` is the probability that the fault really happens to a request for which the fault script has chosen it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Stream = Literal["downstream", "upstream"]
 T = TypeVar("T", bound="FieldFaults")
 
 _STEP_MS = 100
-"""toxiproxy limits the bandwidth in steps of this length."""
+"""toxiproxy limits the bandwidth in steps of this length, in ms."""
 _RANDOM_BYTES = 512
 
 TOXICS = ("latency", "jitter", "bandwidth", "slow_close", "timeout", "reset_peer", "slicer", "limit_data")
@@ -56,7 +56,7 @@ class FieldFaults(Effects):
 
     @classmethod
     def bandwidth(cls: type[T], rate: int, *, toxicity: float = 1.0) -> T:
-        """Sends the reply, headers too, at ``rate`` KB/s (1 KB is 1,000 bytes)."""
+        """Sends the reply, including its headers, at ``rate`` KB/s (1 KB is 1,000 bytes)."""
         speed = _whole("rate", rate, 1)
         pace = Pace(speed * _STEP_MS, bytes_per_ms=speed)
         return cls(f"bandwidth {speed} KB/s", delivery=Delivery.PACED, pace=pace, toxicity=_chance(toxicity))
@@ -97,8 +97,8 @@ class FieldFaults(Effects):
 
     @classmethod
     def slicer(cls: type[T], average_size: int, size_variation: int = 0, delay: int = 0, *, toxicity: float = 1.0) -> T:
-        """Sends the reply, headers too, in slices of ``average_size`` bytes, plus or minus a random number of up to
-        ``size_variation`` bytes, with ``delay`` microseconds between them."""
+        """Sends the reply, including its headers, in slices of ``average_size`` bytes, plus or minus a random number of
+        up to ``size_variation`` bytes, with ``delay`` microseconds between them."""
         size, gap = _whole("average_size", average_size, 1), _whole("delay", delay)
         variation = _whole("size_variation", size_variation)
         if variation >= size:

@@ -14,7 +14,7 @@ class Gate:
     other methods.
 
     Attributes:
-        listeners: functions that are called with the number of held requests when it changes.
+        listeners: functions that the gate calls with the number of held requests when this number changes.
     """
 
     def __init__(self) -> None:

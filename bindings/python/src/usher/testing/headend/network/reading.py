@@ -15,10 +15,10 @@ from aiohttp.http_exceptions import HttpProcessingError
 log = logging.getLogger("usher.testing.headend")
 
 SHUTDOWN_S = 0.05
-"""When the server stops, it waits this long for the requests that it still handles."""
+"""When the server stops, it waits for this time, in seconds, until the requests that it still handles have ended."""
 _CANCELS = "handler_cancellation" in inspect.signature(web.Server.__init__).parameters
-"""Whether this is aiohttp 3.9 or later. If the client disconnects, an earlier aiohttp, as in Debian 12, does not end
-the handler of the request; so the journal shows only after the reply that the client has gone."""
+"""Whether this is aiohttp 3.9 or later. Before 3.9 (Debian 12 has such a version), aiohttp does not end the handler of
+a request when the client disconnects. So the journal shows only after the reply that the client has gone."""
 RUNNER_OPTIONS: dict[str, Any] = {"handler_cancellation": True, "shutdown_timeout": SHUTDOWN_S} if _CANCELS else {}
 SITE_OPTIONS: dict[str, Any] = {} if _CANCELS else {"shutdown_timeout": SHUTDOWN_S}
 

@@ -39,7 +39,7 @@ class Scripted:
     Attributes:
         route: the fault is for requests of this route; ``*``: of any route.
         label: the text of the fault.
-        left: how many more requests get the fault; None: all.
+        left: how many more requests get the fault; None: all (an ``always`` fault).
         account: only requests of this account get the fault; None: of any account.
         key_system: only requests of this key system get the fault; None: of any.
     """
@@ -58,7 +58,7 @@ class FaultScript:
     Attributes:
         seed: the seed of all random choices: jitter, sizes of slices, random bytes, toxicity. With the same seed, the
             same requests get the same faults.
-        listeners: functions that are called with the number of lines when the script changes.
+        listeners: functions that the script calls with the number of its lines when it changes.
     """
 
     seed: int = 0
@@ -86,7 +86,8 @@ class FaultScript:
             route: a route name of the journal, or ``*`` for any.
             faults: faults, or their JSON (``Fault.from_json``).
             times: how many requests get each fault.
-            always: whether every matching request gets the fault, until ``clear``; queued faults apply first.
+            always: whether every matching request gets the fault, until ``clear``. Faults without ``always`` take
+                precedence. If several ``always`` faults match, the request gets the oldest one.
             account: only requests of this account get the fault.
             key_system: only requests of this key system get the fault.
             where: a function that gets the journal entry of a request; only requests for which it returns True get the
@@ -123,7 +124,7 @@ class FaultScript:
 
     @property
     def pending(self) -> int:
-        """How many queued faults are left, without ``always`` faults."""
+        """How many times a queued fault can still happen. Does not count ``always`` faults."""
         with self._lock:
             return sum(rule.left or 0 for rule in self._rules)
 

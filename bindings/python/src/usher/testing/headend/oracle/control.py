@@ -273,11 +273,13 @@ _NAMES: dict[str, str] = {
     "entitlement": "content_id allowed text error",
     "kill": "account device account_of",
 }
-"""The names in the query (GET) or in the body (POST) of each endpoint; not of ``token``, whose kinds have their own."""
+"""For each endpoint, the names that its query (GET) or its body (POST) may have. The endpoint ``token`` is missing
+here, because each kind of token has its own names."""
 
 
 def _check_names(endpoint: str, method: str, query: Mapping[str, str], body: Mapping[str, Any]) -> None:
-    """Checks the names before the head-end does anything, so that a wrong request has no effect."""
+    """Raises ValueError if the query or the body has an unknown name. The caller does this before anything else, so
+    that a wrong request has no effect."""
     if endpoint not in _NAMES:
         return
     known = _NAMES[endpoint].split()
@@ -319,7 +321,7 @@ async def _events(he: HeadEnd, request: web.Request) -> web.StreamResponse:
     transport = request.transport
     if transport is None:
         raise ConnectionResetError("the page has disconnected")
-    # The send buffer is small. So the events for a slow page wait in the queue of the feed, which has a limit.
+    # This makes the send buffer small. So the events for a slow page wait in the queue of the feed, which has a limit.
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
     await response.prepare(request)
     with contextlib.suppress(ConnectionError):

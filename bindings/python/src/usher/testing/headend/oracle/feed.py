@@ -33,8 +33,8 @@ MOST_ACTIVE, MOST_ENDED, MOST_ACCOUNTS = 1000, 300, 1000
 """A snapshot has only the newest active sessions, ended sessions and accounts, at most this many of each."""
 
 QUEUE_EVENTS, QUEUE_BYTES = 64, 4 * 1024 * 1024
-"""If this many events wait for a slow watcher, the feed disconnects this watcher. When it connects again, it gets a new
-snapshot."""
+"""If this many events, or events with this many bytes, wait for a slow watcher, the feed disconnects this watcher. When
+the watcher connects again, it gets a new snapshot."""
 
 _GATHER_S = 0.05
 _PING_S = 10.0
@@ -322,7 +322,8 @@ class Feed:
         }
 
     def _change(self, changed: _Changed) -> dict[str, Any] | None:
-        """Returns the changed object, or None if it has been dropped meanwhile."""
+        """Returns the changes as the JSON object of an event; None if a changed account or session does not exist any
+        more."""
         value = self._always()
         try:
             if changed.accounts:

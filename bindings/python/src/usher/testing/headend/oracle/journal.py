@@ -105,7 +105,7 @@ class Entry:
 
     @property
     def session_token(self) -> TokenPart | None:
-        """The session token of the request, if it has one."""
+        """The session token of the request; None if the request has none."""
         return self.authorization.session
 
     @property
@@ -119,7 +119,8 @@ class Entry:
         return self.header("traceparent")
 
     def header(self, name: str) -> str | None:
-        """Returns the first value of a header. The case of the name does not matter."""
+        """Returns the first value of a header; None if the request does not have it. The letter case of the name does
+        not matter."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
     def header_values(self, name: str) -> list[str]:
@@ -127,7 +128,7 @@ class Entry:
         return [value for key, value in self.headers if key.lower() == name.lower()]
 
     def query_value(self, name: str) -> str | None:
-        """Returns the first value of a query item."""
+        """Returns the first value of a query item; None if the query does not have it."""
         return next((value for key, value in self.query if key == name), None)
 
     def __str__(self) -> str:
@@ -287,7 +288,7 @@ class Journal:
             The matching entries.
 
         Raises:
-            TimeoutError: with the journal printed.
+            TimeoutError: the message contains the journal as text.
         """
 
         def matching() -> list[Entry]:
@@ -310,8 +311,8 @@ class Journal:
             self.listeners.tell(None)
 
     def dump(self, entries: Sequence[Entry] | None = None, *, since_ms: int | None = None) -> str:
-        """Returns entries, by default all, as a text table with one line for each request. Tokens are shortened to
-        kind, id and sequence number."""
+        """Returns entries (None: all) as a text table with one line for each request. Tokens are shortened to kind, id
+        and sequence number."""
         entries = self.entries() if entries is None else entries
         if not entries:
             return "(no requests)"

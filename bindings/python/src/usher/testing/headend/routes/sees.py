@@ -18,8 +18,8 @@ _COOKIE_MAX = 32
 
 
 def entitlement(service: Service, entry: Entry) -> Answer:
-    """Replies to an entitlement request. A denial is a reply with status 200, too, unless the settings name another
-    status (source: SEES entitlement server)."""
+    """Replies to an entitlement request. If the server denies the entitlement, the reply still has the status 200,
+    unless the settings name another status for denials (source: SEES entitlement server)."""
     settings = service.config.sees
     authorization = entry.header("authorization")
     if settings.authorization is not None and authorization != settings.authorization:

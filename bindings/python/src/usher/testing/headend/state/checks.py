@@ -198,16 +198,17 @@ class Checks:
         )
 
     def play(self, grant: Grant) -> None:
-        """Records that a content token was used for a licence, so that it is valid for only one licence."""
+        """Records the use of a content token for a licence. If the setting ``anti_replay`` is on and the token has
+        ``jti`` and ``exp``, the token is then not valid for a further licence. Does nothing for other tokens."""
         if grant.content is not None and self._guarded(grant.content) and grant.content.jti:
             self._played.add(grant.content.jti)
 
     def check_kids(self, grant: Grant, kids: Sequence[bytes]) -> None:
-        """Checks that the token grants these keys: each key must belong to the token's content, and be in the token's
-        list of key ids, if it has one.
+        """Checks that the token grants these keys. If the token has a list of key ids, each key must be in it. If the
+        key store knows the contents of a key, one of them must be a content of the token.
 
-        A renewal may get keys of all contents of its session. A device token grants the keys of the contents that its
-        account may play.
+        A renewal has no content token: it may get the keys of all contents of its session. A device token grants the
+        keys of the contents that its account may play.
         """
         listed = grant.content.key_ids if grant.content is not None else frozenset[bytes]()
         contents = self._granted_contents(grant)

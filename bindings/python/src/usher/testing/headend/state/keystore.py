@@ -11,7 +11,8 @@ from ..codes import Problem, Refusal
 
 
 class KeyStore:
-    """The content keys by key id (16 bytes each), with the contents of each key. Any thread may use the store.
+    """The content keys by key id (16 bytes each), with the contents to which each key belongs. Any thread may use the
+    store.
 
     A content may have several keys (key rotation), and a key may belong to several contents. A key that
     belongs to no content is valid for any content.
@@ -86,7 +87,8 @@ class KeyStore:
         return asset, kid, key
 
     def _newest(self, content_id: str) -> bytes | None:
-        """Returns the newest key id of a content. The content id may also be a key id."""
+        """Returns the newest key id of a content. If the store has no key of this content, but `content_id` is the text
+        of a key id (a UUID), returns this key id; otherwise None."""
         kids = self.kids(content_id)
         if kids:
             return kids[-1]

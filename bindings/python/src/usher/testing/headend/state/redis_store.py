@@ -13,11 +13,11 @@ from .store import Account, Change, Session, SessionState, Transaction
 T = TypeVar("T")
 
 _TIMEOUT_S = 2.0
-"""How long a request to Redis may take."""
+"""How many seconds a request to Redis may take."""
 _TRIES = 50
-"""How many times a rule runs at most if other head-ends change the same data meanwhile."""
+"""The most times that a rule runs if other head-ends change the same data meanwhile."""
 _DUE_EVERY_MS = 50
-"""Before a rule runs, a head-end asks Redis for expired sessions, but only if this much time has passed since it last
+"""Before a rule runs, a head-end asks Redis for expired sessions, but only if this many ms have passed since it last
 asked."""
 
 
@@ -28,9 +28,9 @@ class RedisStore:
     Redis writes nothing, and the rule runs again.
 
     If Redis cannot be reached, methods raise ``Refusal`` with the HTTP status 503. If the connection breaks while Redis
-    commits, the head-end cannot know whether the rule took effect; then it refuses too. So a set-up that was refused
-    may hold a slot until the session expires, but no account has more sessions than its limit. With the rotation
-    ``accept_previous`` a client that got 503 for a heartbeat may repeat it.
+    commits, the head-end cannot know whether the rule took effect, and refuses the request. So a set-up that was
+    refused may hold a slot until the session expires, but no account has more sessions than its limit. With the
+    rotation ``accept_previous`` a client that got 503 for a heartbeat may repeat it.
 
     Args:
         url: ``redis://HOST:PORT/DATABASE`` or ``unix://PATH``. Use a database of your own: ``clear`` deletes the keys

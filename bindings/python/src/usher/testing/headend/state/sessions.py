@@ -20,7 +20,8 @@ __all__ = ["Account", "Change", "CreatedBy", "Session", "SessionState", "Session
 class SessionTable:
     """All sessions, including those that have ended. Any thread may call any method; results are snapshots.
 
-    Every method first ends the sessions whose ``expires_ms`` the clock has reached, and frees their slots.
+    Before a method reads or changes sessions, it ends the sessions whose ``expires_ms`` the clock has reached, and
+    frees their slots. Only ``clear`` and ``next_expiry_ms`` do not need this.
 
     Args:
         now_ms: a function that returns the time on the head-end's clock.
@@ -158,7 +159,8 @@ class SessionTable:
         return self._run(rule)
 
     def kill(self, *, account: str | None = None, device: str | None = None) -> int:
-        """Kills the active sessions of an account or a device. Returns how many it has killed."""
+        """Kills the active sessions of an account (None: of all accounts) and a device (None: of all devices). Returns
+        how many it has killed."""
         doomed = [session.id for session in self.active(account) if device is None or session.device == device]
 
         def rule(part: Transaction) -> int:
@@ -171,7 +173,7 @@ class SessionTable:
         return self._run(rule) if doomed else 0
 
     def expire(self) -> None:
-        """Ends the sessions that have expired. The other methods of this class do this, too."""
+        """Ends the sessions that have expired. The methods that read or change sessions also do this."""
         self._expire(exact=True)
 
     def _expire(self, *, exact: bool) -> None:
@@ -187,7 +189,7 @@ class SessionTable:
     # Questions.
 
     def all(self, account: str | None = None) -> list[Session]:
-        """Returns all sessions, or those of one account, in the order of set-up."""
+        """Returns the sessions of an account, or with None those of all accounts, in the order of set-up."""
         self.expire()
         return [s for s in self._store.sessions() if account is None or s.account == account]
 

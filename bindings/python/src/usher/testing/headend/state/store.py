@@ -104,7 +104,7 @@ class Change:
 
 
 class Transaction(Protocol):
-    """What a rule reads and writes. All of it happens at once, or nothing."""
+    """One transaction, with which a rule reads and writes data. The store keeps either all its changes or none."""
 
     def session(self, ident: str) -> Session | None:
         """Returns a session."""
@@ -116,7 +116,7 @@ class Transaction(Protocol):
         """Returns the ids of the active sessions of an account."""
 
     def put_session(self, session: Session) -> None:
-        """Stores a new or changed session, and keeps the list of its account's active sessions."""
+        """Stores a new or changed session, and updates the list of the active sessions of its account."""
 
     def put_account(self, account: Account) -> None:
         """Stores the data of an account, except its sessions; ignores ``held``."""

@@ -79,13 +79,14 @@ class TokenPart:
 
     @property
     def jti(self) -> str | None:
-        """The ``jti`` claim; in a session token it is the id of the session."""
+        """The ``jti`` claim, None without one; in a session token it is the id of the session."""
         value = self.claims.get("jti")
         return value if isinstance(value, str) else None
 
     @property
     def seq(self) -> int | None:
-        """The ``seq`` claim of a session token: the token of set-up has 1, and each further token has one more."""
+        """The ``seq`` claim of a session token: the token of set-up has 1, and each further token has one more. None
+        for other tokens."""
         value = self.claims.get("seq")
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
@@ -103,8 +104,9 @@ class TokenPart:
 
     @property
     def account(self) -> str | None:
-        """The owner of the token: the account; if the token names no account, the device. If a content token names
-        neither, its owner is a name made from a hash of the token; for other tokens None."""
+        """The owner of a content, device or session token: its account; if it names no account, its device. If a
+        content token names neither, the owner is a name made from a hash of the token. None: a device or session token
+        names neither, or the token is of another kind."""
         if self.kind == "content":
             device = self.claims.get("device")
             device = device if isinstance(device, Mapping) else {}

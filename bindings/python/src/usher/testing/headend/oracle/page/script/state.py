@@ -1,4 +1,4 @@
-"""The state of the page, and small tools."""
+"""The state of the page, and small helper functions."""
 
 from __future__ import annotations
 
