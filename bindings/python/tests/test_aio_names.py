@@ -14,21 +14,21 @@ WITHOUT = {
         # The event loop pumps the context, so the program does not.
         "pump",
         "pump_fd",
-        # Programs do this with `context.blocking`, which is a usher.Context.
+        # Programs call these methods of `context.blocking`, which is a usher.Context.
         "advance",
         "jump",
         "settle",
         "pending",
         "metrics",
-        # `await context.close()` is the only form.
+        # Programs use `await context.close()` instead of these methods.
         "shutdown",
         "begin_close",
     },
-    # These methods call a function with the answer. A coroutine awaits get_license(), get_certificate(),
-    # get_content_id() and get_resource() instead.
+    # In usher, these methods pass the answer to a callback. In usher.aio, a coroutine instead awaits get_license(),
+    # get_certificate(), get_content_id() and get_resource().
     "Playback": {"request_license", "request_certificate", "request_content_id", "load_resource"},
 }
-"""The public names that a class of usher.aio does not have."""
+"""For each class, the public names that its class in usher.aio does not have."""
 
 
 def public(kind: type) -> set[str]:

@@ -154,7 +154,7 @@ def test_wrongValue_isNamedWithItsCorrection(
 
 @pytest.mark.parametrize(("make", "words"), OPTIONS, ids=[words[:60] for _, words in OPTIONS])
 def test_optionsObject_wrongOption_isRefusedWhereItIsMade(make: Callable[[], object], words: str) -> None:
-    """An object with options checks them when it is made, also if no context ever uses it."""
+    """An object with options checks these options when it is made, even if no context ever uses the object."""
     with pytest.raises((TypeError, usher.InvalidArgumentError)) as caught:
         make()
     assert words in str(caught.value) and "S3cr3t" not in str(caught.value)

@@ -69,7 +69,7 @@ def test_option_hasItsTypeUnitAndDefault(options: Any) -> None:
 
 
 def test_headEndSettings_areThoseOfItsConfig() -> None:
-    """The settings that a type checker knows for ``HeadEnd()`` have a description each, in ``HeadEndConfig``."""
+    """Each setting that a type checker knows for ``HeadEnd()`` has a description in ``HeadEndConfig``."""
     parameters = inspect.signature(HeadEnd.__init__).parameters
     assert str(parameters["settings"].annotation) == "Unpack[HeadEndSettings]"
     assert {*HeadEndSettings.__annotations__, "clock"} == set(HeadEndConfig.__dataclass_fields__)

@@ -69,8 +69,8 @@ def test_classes_withAReprOfTheirOwn_areKnown() -> None:
 
 
 def test_reprs_ofObjects_showTheirStateAndNoSecret() -> None:
-    """The repr of an object says in which state it is. It shows neither tokens nor headers, and of the host's tag only
-    a text or a number."""
+    """The repr of an object says in which state the object is. It shows no token and no header. It shows the host's tag
+    only if the tag is a text or a number."""
     with usher.Context(clock="manual", callbacks="pumped") as context:
         headers = {"X-Key": "S3cr3t"}
         delegate = usher.SSPDelegate(context, license_url="https://h.example/?k=S3cr3t", extra_headers=headers)

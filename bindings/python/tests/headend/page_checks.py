@@ -179,7 +179,7 @@ async def stopped_pageSaysSo_andConnectsAgainAfterARestart(page: Page) -> None:
         await page.open(he.page_url)
         Client(he).setup(he.content_token("alice"))
         await page.until("document.title === '1 session · Usher head-end'")
-        # Browsers draw nothing in a hidden tab. The title must change there too.
+        # A browser draws nothing in a hidden tab, but the page must change its title even there.
         await page.run("window.requestAnimationFrame = () => 0")
         await page.run(
             "window.failed = 0; const Source = EventSource; window.EventSource = class extends Source {"

@@ -22,7 +22,8 @@ WATCH = f"""window.moves = [];
 for (const kind of ['wheel', 'scroll', 'scrollend']) document.addEventListener(kind, event => {{
   window.moves.push([kind, Math.round(performance.now()), event.target.id, {BOX}.scrollTop]);
 }}, true);"""
-"""JavaScript: from now on ``window.moves`` has what happens to the box, for the message of a check that fails."""
+"""JavaScript that records from now on in ``window.moves`` how the box scrolls. The message of a check that fails shows
+this record."""
 REST = f"""(async () => {{
   const frame = () => new Promise(requestAnimationFrame), top = {BOX}.scrollTop;
   for (let still = 0; still < 5; still++) {{
@@ -31,7 +32,7 @@ REST = f"""(async () => {{
   }}
   return top;
 }})()"""
-"""JavaScript: where the box rests; null while it scrolls or cuts a card."""
+"""JavaScript: the scroll position at which the box rests; null while the box scrolls or shows only a part of a card."""
 SIZES = ((1440, 1000), (1320, 955), (1000, 1200), (390, 844), (844, 390))
 SCROLLED = ((1440, 1000), (390, 844))
 
@@ -83,7 +84,8 @@ async def open_forty(page: Page, he: HeadEnd) -> None:
 
 
 async def accounts_endOfScrollReportedLate_restOnARowAllTheSame(page: Page) -> None:
-    """The browser may report the end of the viewer's scroll late, when the box already scrolls on to a whole row."""
+    """The browser may report late that the viewer has stopped scrolling: the box then already scrolls by itself to a
+    whole row."""
     with HeadEnd(clock="manual") as he:
         await open_forty(page, he)
         await page.run(f"{WATCH}; {BOX}.addEventListener('scroll', () => {BOX}.dispatchEvent(new Event('scrollend')))")
