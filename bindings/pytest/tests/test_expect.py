@@ -1,4 +1,5 @@
-"""Tests the checks of the journal: each passes for a right player, and says in words what a wrong one has done."""
+"""Tests the checks of the journal: each check passes for a correct player, and says in words what a wrong player has
+done."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from usher.testing.headend import HeadEnd
 
 
 class Wrong:
-    """A player that does what the test says, also what the protocol forbids."""
+    """A player that sends what the test tells it to send, even if the protocol forbids it."""
 
     def __init__(self, headend: HeadEnd) -> None:
         self.headend = headend

@@ -19,7 +19,7 @@ _SHOWN_ROWS = 40
 class Expectations:
     """Checks of one head-end. Each method raises AssertionError if the head-end did not see what the method says.
 
-    The parameters ``account`` and ``session`` choose the requests of one account or of one session.
+    The parameters ``account`` and ``session`` choose the requests of one account or of one session; None: all requests.
     """
 
     def __init__(self, headend: HeadEnd | ForeignHeadEnd) -> None:
@@ -93,7 +93,8 @@ class Expectations:
                 previous, name = beat.at_ms, f"request {beat.number}"
 
     def refused(self, route: str, code: int | None = None, *, account: str | None = None, times: int = 1) -> None:
-        """Checks that the head-end refused requests of this route, with this error code."""
+        """Checks that the head-end refused exactly ``times`` requests of this route. ``code`` is their error code;
+        None: any code."""
         __tracebackhide__ = True
         asked = self._entries(route=route, account=account)
         refused = [e for e in asked if e.status is not None and e.status >= 400 and code in (None, e.error_code)]

@@ -75,7 +75,7 @@ def headend(
     usher_foreign_headend: ForeignHeadEnd | None,
     headend_factory: HeadEndFactory,
 ) -> HeadEnd | ForeignHeadEnd:
-    """The head-end of the test: a reference head-end that is started, or the one of ``--usher-headend-url``."""
+    """The head-end of the test: a reference head-end that runs, or the head-end that ``--usher-headend-url`` names."""
     if usher_foreign_headend is None:
         return headend_factory()
     usher_foreign_headend.require(**_marked(request, "usher_headend"))

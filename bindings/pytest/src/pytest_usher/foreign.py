@@ -42,7 +42,8 @@ class ForeignHeadEnd:
     headers: tuple[str, ...] = field(default=(), repr=False)
 
     def license_url(self, key_system: str, api: str = "v1") -> str:
-        """Returns the URL of the licence service, if it is for this key system."""
+        """Returns the URL of the licence service. Skips the test if there is no licence service, or if it is for
+        another key system or for another version than v1."""
         if self.license_address is None:
             self._skip("a licence service", "name it with --usher-license-url")
         if key_system != self.key_system or api != "v1":

@@ -29,20 +29,20 @@ SCREENS = ("living room", "tablet", "phone")
 
 
 class Host(Protocol):
-    """The player under test, as the machine uses it. Each method returns when the player has nothing left to do until
-    time passes."""
+    """The player under test: the methods that the state machine calls. Each method returns when the player has nothing
+    left to do until time passes."""
 
     def play(self, screen: str, token: str) -> None:
-        """Plays the next item on a screen: a zap if the screen plays already."""
+        """Plays the next item on a screen. If an item plays there already, this is a zap."""
 
     def stop(self, screen: str) -> None:
-        """Stops what the screen plays; does nothing if it plays nothing."""
+        """Stops the item that the screen plays; does nothing if the screen plays no item."""
 
     def advance(self, ms: int) -> None:
         """Moves the clock of the player and of the head-end forward, by the same steps."""
 
     def close(self) -> None:
-        """Stops everything, and gives all sessions back."""
+        """Stops all screens, and tears all sessions down."""
 
 
 class LibraryHost:
@@ -72,8 +72,9 @@ class LibraryHost:
 
 class SessionMachine(RuleBasedStateMachine):
     """Plays random stories and checks after each step that the player has broken no rule of the protocol, and that no
-    account has more sessions than its limit. At the end the player must have given every session back, unless a fault
-    kept a token from it; such a session must have expired.
+    account has more sessions than its limit. At the end, no session may be left. If the story had a fault, the machine
+    first waits until leases have passed: a fault may have kept the newest token of a session from the player, so that
+    the player could not tear it down.
 
     Attributes:
         ignore: kinds of violations that do not count (``HeadEnd.violations``).
@@ -117,7 +118,7 @@ class SessionMachine(RuleBasedStateMachine):
     @precondition(lambda self: self._played)
     @rule(tenths=st.integers(1, 35))
     def wait(self, tenths: int) -> None:
-        """Time passes, in tenths of a period."""
+        """Lets time pass: `tenths` tenths of a period."""
         self._host.advance(self.headend.config.period_ms * tenths // 10)
 
     @rule(line=fault_lines())

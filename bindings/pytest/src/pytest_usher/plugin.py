@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Says which head-end the tests use, if it is not the reference head-end."""
+    """Returns a line that says which head-end the tests use; None for the reference head-end."""
     other = options.foreign(config)
     return None if other is None else f"usher: the head-end at {other.ssm_url}"
 

@@ -66,8 +66,8 @@ class Stage:
         self.context.add_observer(self.events)
         self.held_callbacks = 0
         self.also_held: list[Callable[[], int]] = []
-        """Functions that each return how many more requests the story leaves without a reply on purpose, for example at
-        a second server."""
+        """Functions for the requests that the head-end does not count, for example those at a second server. Each
+        function returns how many of these requests the test leaves without a reply on purpose."""
         self.also_catch_up: list[Callable[[], None]] = []
         """Functions that wait until a server in front of the head-end has noticed all closed connections."""
         self.step_ms = 100
@@ -152,7 +152,8 @@ class Stage:
         return found
 
     def seqs(self) -> list[tuple[str, int | None]]:
-        """Returns for each request, in order, its route and the sequence number of its session token."""
+        """Returns for each request, in order, its route and the sequence number of its session token; None if the
+        request has no session token."""
         return [(e.route, e.session_token.seq if e.session_token else None) for e in self.headend.journal]
 
     @property

@@ -14,8 +14,8 @@ from usher.testing.headend.config import Rotation, TokenForm
 ROUTES = ("setup", "heartbeat", "teardown", "license")
 
 MILD = ("status", "error", "drop", "reset", "truncate", "bad_chunks", "empty_body", "non_json", "html_page")
-"""Faults after which a correct player goes on or ends its session. None of them keeps the connection waiting, so that
-examples are quick."""
+"""The names of faults after which a correct player goes on or ends its session. None of these faults makes the player
+wait for a reply, so that examples are quick."""
 
 _LOOK_LIKE_SUCCESS = ("html_page", "non_json")
 
@@ -38,7 +38,7 @@ def faults(kinds: tuple[str, ...] = MILD) -> st.SearchStrategy[dict[str, Any]]:
     """Returns faults in their JSON form (``Fault.from_json``).
 
     Args:
-        kinds: names of faults that need no arguments besides ``when``, and ``status`` and ``error``.
+        kinds: names of faults: ``status``, ``error``, and faults that need no argument except ``when``.
     """
     arguments: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         "status": st.fixed_dictionaries({"status": st.sampled_from([429, 500, 502, 503, 504])}),
