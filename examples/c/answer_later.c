@@ -20,7 +20,7 @@ static int questions[2]; /* a pipe to the answering thread */
 
 static void *answer(void *unused) {
   for (struct question q; read(questions[0], &q, sizeof q) == sizeof q;) {
-    /* Your app: ask the operator's back end, or the CDM. An answer after the deadline or after close gets
+    /* In your app, ask the operator's back end or the CDM here. An answer after the deadline or after close gets
      * USHER_E_INVALID_COMPLETION and does nothing. */
     av_usleep(50000);
     int32_t status = q.token ? usher_complete_token(q.id, q.token)
@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
   char challenge[128];
   if (!challenge_for(argv[5], challenge)) return fprintf(stderr, "%s: a key id has 32 hex digits\n", argv[5]), 2;
   usher_ssp_options ssp = {.struct_size = sizeof ssp, .license_url = argv[2], .ssm_url = argv[3]};
-  /* No token here: the library asks the delegate's token callback. */
+  /* `item` has no token, so the library asks the delegate's token callback. */
   usher_playback_options item = {.struct_size = sizeof item, .payload = on_payload, .user_data = challenge};
   usher_license_request request = {.struct_size = sizeof request, .key_system = USHER_KEY_SYSTEM_CLEARKEY};
   request.payload = (const uint8_t *)challenge, request.payload_size = strlen(challenge);

@@ -23,7 +23,7 @@ static int load(const char *name) {
   usher_get_api_fn get_api = NULL;
   void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   void *symbol = library ? dlsym(library, "usher_get_api") : NULL;
-  memcpy(&get_api, &symbol, sizeof get_api); /* copies the address: ISO C has no cast to a function pointer */
+  memcpy(&get_api, &symbol, sizeof get_api); /* ISO C cannot cast a data pointer to a function pointer */
   usher = get_api ? get_api(USHER_VERSION_MAJOR) : NULL;
   const size_t needed = offsetof(usher_api, clearkey_keys) + sizeof usher->clearkey_keys;
   if (!library) fprintf(stderr, "no libusher: %s\n", dlerror());

@@ -32,7 +32,7 @@ static enum cenc_result run(EVP_CIPHER_CTX *cipher, uint8_t *data, size_t size, 
 }
 
 static enum cenc_result decrypt(AVPacket *packet, const AVEncryptionInfo *info, const struct keyring *ring) {
-  uint8_t counter[16] = {0}; /* the IV; if it has 8 bytes, a block counter follows, from 0 */
+  uint8_t counter[16] = {0}; /* the IV; after an IV of 8 bytes, 8 bytes with a block counter, which starts at 0 */
   if (info->scheme != SCHEME_CENC) return CENC_SCHEME;
   if (info->iv_size > sizeof counter || info->iv_size == 0) return CENC_MALFORMED;
   const uint8_t *key = keyring_find(ring, info->key_id, info->key_id_size);

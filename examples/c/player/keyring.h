@@ -21,7 +21,7 @@ struct keyring {
   bool one_for_all; /* use the first key for every key id (--key, --kid) */
 };
 
-/** Adds a key id, unless the ring has it. @return false if the ring is full. */
+/** Adds a key id, unless the ring has it already. @return false if the ring is full. */
 bool keyring_add(struct keyring *ring, const uint8_t kid[KEY_SIZE]);
 /** Sets the key of an id. @return false if the id is not in the ring. */
 bool keyring_set(struct keyring *ring, const uint8_t kid[KEY_SIZE], const uint8_t key[KEY_SIZE]);

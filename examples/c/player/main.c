@@ -2,7 +2,8 @@
  * main.c - usher-player: plays an encrypted MP4 as an operator's screen does.
  *
  * Sets a session up, gets the licence, decrypts, decodes and hashes every frame, tears the session down,
- * then prints a report for a support engineer. Only session.c uses libusher; any player has the other parts, too.
+ * then prints a report for a support engineer. Only session.c uses a context of libusher; other files call only
+ * functions of libusher that need no context.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,7 +31,7 @@ static void show_progress(struct screen *screen, double seconds, double whole, c
   progress_show(line);
 }
 
-/* Takes a frame in place of a screen: if a speed is set, waits until the frame is due; shows the progress. @return
+/* Receives each frame, as a screen would. If a speed is set, waits until the frame is due. Shows the progress. @return
    whether to continue. */
 static bool on_shown(double seconds, double whole, const struct media_report *so_far, void *user_data) {
   struct screen *screen = user_data;
@@ -70,7 +71,7 @@ static bool find_key_ids(const struct options *options, struct keyring *ring) {
   return true;
 }
 
-/* Sets the session up and gets the licence. false: do not play; `result` has the reason. */
+/* Sets the session up and gets the licence. @return false if the player must not play; then `result` has the reason. */
 static bool get_keys(struct session *session, struct result *result, struct keyring *ring, struct stop *stop) {
   int32_t status = session_start(session, result->options, ring, result->timeline, stop);
   if (status != USHER_OK) {

@@ -17,7 +17,7 @@ struct playing {
   double whole;
 };
 
-/* Reports a picture (or a sound frame if the file has no pictures) to the host. @return false to stop. */
+/* Passes a picture (or a sound frame if the file has no pictures) to `shown`. @return false if playback must stop. */
 static bool show(struct playing *playing, const struct track *track) {
   const struct track *leading = playing->file.video.stream ? &playing->file.video : &playing->file.audio;
   if (track != leading) return true;
@@ -30,7 +30,7 @@ static bool show(struct playing *playing, const struct track *track) {
   return playing->control->shown(seconds, playing->whole, playing->report, playing->control->user_data);
 }
 
-/* Decodes one packet; with NULL, decodes the frames that are left in the decoder. @return false to stop. */
+/* Decodes one packet; with NULL, decodes the frames left in the decoder. @return false if playback must stop. */
 static bool decode(struct playing *playing, struct track *track, const AVPacket *packet) {
   int sent = avcodec_send_packet(track->decoder, packet);
   if (sent < 0 && sent != AVERROR_EOF) track->report->decode_errors++;

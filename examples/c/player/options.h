@@ -17,8 +17,8 @@ struct options {
   const char *summary_file;
   const char *colour; /* "auto", "always" or "never" */
   uint64_t tag;
-  double speed; /* a multiple of real time; 0: as fast as possible */
-  double stop_after; /* play this many seconds of the clip; 0: all */
+  double speed; /* the speed, a multiple of real time; 0: as fast as possible */
+  double stop_after; /* how many seconds of the clip to play; 0: all */
   unsigned loops;
   bool clear;
   bool verbose;

@@ -14,7 +14,7 @@ struct result {
   const struct keyring *ring;
   struct timeline *timeline;
   enum outcome outcome;
-  char why[200]; /* the reason, if the playback failed without an event; otherwise "" */
+  char why[200]; /* why the playback failed, if no event says it; otherwise "" */
   struct licence_facts licence;
   uint64_t heartbeats_sent; /* repeated heartbeats are included */
   bool media_played; /* `media` is valid */

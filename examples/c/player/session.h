@@ -1,5 +1,5 @@
-/* session.h - one playback with its session; this part makes all calls of libusher. SPDX-License-Identifier:
-   Apache-2.0 */
+/* session.h - one playback with its session. Only this part uses a context of libusher; the other parts call only
+   functions that need no context. SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLAYER_SESSION_H
 #define PLAYER_SESSION_H
 
@@ -18,7 +18,7 @@ struct session {
   struct timeline *timeline;
   struct stop *stop;
   bool verbose;
-  uint64_t heartbeats_sent; /* with repeated heartbeats; session_close() sets it, before that it is 0 */
+  uint64_t heartbeats_sent; /* repeated ones are included; 0 until session_close() sets the number */
   char challenge[CLEAR_KEY_REQUEST_MAX]; /* a Clear Key CDM's request */
   size_t challenge_size;
 };

@@ -14,7 +14,7 @@ struct stop {
   enum stop_reason reason;
 };
 
-/** Also handles SIGINT and SIGTERM, so that an interrupted player still tears its session down. */
+/** Prepares `stop`, and handles SIGINT and SIGTERM, so that an interrupted player still tears its session down. */
 void stop_init(struct stop *stop);
 void stop_set(struct stop *stop, enum stop_reason reason);
 enum stop_reason stop_now(struct stop *stop);

@@ -8,11 +8,11 @@ enum paint { PAINT_OFF, PAINT_BOLD, PAINT_DIM, PAINT_GOOD, PAINT_WARN, PAINT_BAD
 
 /** `colour`: "auto" (on a terminal, unless NO_COLOR is set), "always", "never". */
 void terminal_init(const char *colour);
-/** The escape sequence of a colour; "" if the terminal shows no colours. */
+/** @return the escape sequence of a colour; "" if the output must have no colours. */
 const char *paint(enum paint paint);
-/** `utf8` if the locale is UTF-8, otherwise `plain`. */
+/** @return `utf8` if the locale is UTF-8, otherwise `plain`. */
 const char *sign(const char *utf8, const char *plain);
-/** Rewrites one line during playback; only on a terminal. */
+/** Replaces the line that shows the progress. Does nothing if stdout is not a terminal. */
 void progress_show(const char *line);
 void progress_clear(void);
 

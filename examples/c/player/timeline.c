@@ -67,7 +67,7 @@ static void insert(struct timeline *timeline, const struct moment *moment) {
   if (timeline->count == timeline->room) {
     size_t room = timeline->room ? 2 * timeline->room : 32;
     struct moment *more = realloc(timeline->moments, room * sizeof *more);
-    /* If there is no memory, the report does not have this line. */
+    /* If there is no memory for this moment, the report does not show it. */
     if (!more) return;
     timeline->moments = more;
     timeline->room = room;
@@ -77,7 +77,8 @@ static void insert(struct timeline *timeline, const struct moment *moment) {
   timeline->moments[at] = *moment;
 }
 
-/* Adds a keep-alive to the row of the keep-alive before it. @return false if it needs a new row. */
+/* Adds a keep-alive to the last row, if that row is also about keep-alives. @return false if the keep-alive needs a new
+   row. */
 static bool join(struct timeline *timeline, const struct moment *beat) {
   struct moment *last = timeline->count > 0 ? &timeline->moments[timeline->count - 1] : NULL;
   if (!last || last->event != USHER_EVENT_KEPT_ALIVE) return false;
