@@ -143,7 +143,7 @@ char *content_resolve(const char *playlist, const char *uri, size_t size) {
   return is_outside ? free(whole), NULL : whole;
 }
 
-/* Finds the URI of the first variant, or with `tag` EXT-X-MAP the URI of the init segment. @return NULL if there is
+/* Finds the URI of the first variant or, if `tag` is EXT-X-MAP, the URI of the init segment. @return NULL if there is
    none. */
 static const char *find_uri(const char *text, const char *tag, size_t *size) {
   const char *line = strstr(text, tag);

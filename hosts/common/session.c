@@ -21,7 +21,7 @@ static void on_license(usher_playback *playback, const usher_response_info *lice
 static void on_notice(const usher_notice *notice, void *user_data) {
   struct session *session = user_data;
   bool failed = notice->type == USHER_NOTICE_REFUSED || notice->type == USHER_NOTICE_LOST;
-  if (!session->playback) return; /* the host has stopped this item before */
+  if (!session->playback) return; /* the host stopped this item earlier, so do not report it */
   if (notice->type == USHER_NOTICE_WAITING) session->waiting(notice, session->user_data);
   if (failed) session->failed(notice, session->user_data);
 }

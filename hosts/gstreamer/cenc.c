@@ -18,7 +18,7 @@ struct cenc_cipher {
   uint8_t key[16];
 };
 
-/* The position in the key stream of a sample (cenc). */
+/* The position in the key stream with which a sample of scheme cenc is encrypted. */
 struct counter {
   uint8_t block[16];
   /** The number of bytes of key stream until the lower 64 bits of the counter overflow. */

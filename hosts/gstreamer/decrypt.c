@@ -48,7 +48,7 @@ struct _UsherDecrypt {
    * key. */
   GByteArray *fragment_key_ids;
   /** Whether samples without encryption data may pass: a sample with encryption data has arrived, or may_be_clear() has
-   * allowed samples without it. New caps set this to FALSE. */
+   * allowed samples without such data. New caps set this to FALSE. */
   gboolean checked;
 };
 

@@ -35,7 +35,7 @@ void usher_keys_clear(UsherKeys *keys);
 gboolean usher_keys_expect(UsherKeys *keys, const guint8 *key_id);
 /** Adds the keys of a licence. */
 void usher_keys_add(UsherKeys *keys, const usher_clearkey_key *found, size_t count);
-/** Marks each of these keys that is still pending as missing. */
+/** Marks as missing each of these keys that is still pending. */
 void usher_keys_give_up(UsherKeys *keys, const guint8 *key_ids, guint count);
 /** Returns the state of a key; copies the key if it is ready. */
 UsherKeyState usher_keys_find(UsherKeys *keys, const guint8 *key_id, guint8 *key);

@@ -11,7 +11,7 @@
  * --fast   with --hash: do not wait until a picture is due
  * Commands on standard input: "pause", "play", "seek SECONDS", "stop", "open URI [NAME=VALUE]...", "quit". The end of
  *   the input means "quit".
- * SIGINT, SIGTERM and SIGHUP mean "quit", too; then the process ends by this signal.
+ * SIGINT, SIGTERM and SIGHUP also mean "quit"; the process then ends itself by the same signal.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #define GST_CAT_DEFAULT usher_decrypt_debug
-/* How long a session without decryptors continues. After a change of key or period, new decryptors can join it in this
-   time. */
+/* How long a session continues after its last decryptor has left. If the key or the DASH period has changed, new
+   decryptors can join the session during this time. */
 #define LINGER (3 * GST_SECOND)
 
 struct UsherSession {
@@ -32,8 +32,9 @@ struct UsherSession {
      keys, so that elements can decrypt the last samples of this item. failed: the session has ended with an error,
      which it has posted or keeps in `unposted`. */
   gboolean closed, replaced, failed;
-  /* Those users that have received a sample. decodebin may suppress the error messages of an element that has received
-     no sample yet. So if no user has received a sample, the error stays in `unposted` until a user receives one. */
+  /* The users of the session that have received a sample. decodebin may suppress the error messages of an element that
+     has received no sample yet. So if no user has received a sample, the error stays in `unposted` until a user
+     receives one. */
   GList *streams;
   UsherFailure *unposted;
 };
@@ -183,7 +184,7 @@ static gchar *take_keys(UsherSession *session, const usher_response_info *respon
   return NULL;
 }
 
-/* Marks the keys of this request that have not arrived as missing. */
+/* Marks as missing those keys of a request that have not arrived, so that no thread waits for them any more. */
 static void end_wait(UsherSession *session, const guint8 *key_ids, guint count) {
   g_mutex_lock(&usher_lock);
   usher_keys_give_up(session->keys, key_ids, count);
@@ -207,7 +208,7 @@ static void on_license(usher_playback *playback, const usher_response_info *resp
   g_free(why);
 }
 
-/* The library renewed the licence itself. */
+/* The library calls this with each licence that it has renewed itself. */
 static void on_renewed(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
   (void)playback, (void)tag;
   gchar *why = response->error.status ? NULL : take_keys(user_data, response);
@@ -215,7 +216,7 @@ static void on_renewed(usher_playback *playback, const usher_response_info *resp
   g_free(why);
 }
 
-/* The library renews the licence, and asks for a licence request for all keys. */
+/* The payload callback: the library must renew the licence, and asks for a request for all keys of the session. */
 static void on_payload(
     usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
   (void)playback, (void)key_system, (void)tag;
@@ -249,7 +250,8 @@ static void request_license(UsherSession *session, usher_playback *playback, con
     usher_error error = {0};
     error.status = status, error.http_status = -1, error.operation = USHER_OPERATION_LICENSE, error.must_stop = 1;
     error.message = usher_status_message(status);
-    /* The call also fails if another thread of the plug-in has just closed the playback. fail() then does nothing. */
+    /* The call also fails if another thread of the plug-in has just closed the playback. In this case fail() does
+       nothing. */
     fail(session, &error);
     end_wait(session, key_ids, count);
   }

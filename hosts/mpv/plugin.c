@@ -208,7 +208,7 @@ static bool open_session(struct plugin *plugin) {
   options.callbacks = USHER_CALLBACKS_PUMPED;
   options.ca_file = plugin->options.ca_file;
   options.allow_insecure_http = plugin->options.allow_http;
-  options.guardian = USHER_GUARDIAN_IF_POSSIBLE; /* if mpv is killed, the slot is free all the same */
+  options.guardian = USHER_GUARDIAN_IF_POSSIBLE; /* if mpv is killed, the guardian frees its slot */
   if (!trace_to_file(&options, plugin->options.trace_file)) {
     snprintf(plugin->words, WORDS_MAX, "usher-trace: %s: %s", plugin->options.trace_file, strerror(errno));
     return false;

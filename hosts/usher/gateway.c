@@ -499,8 +499,8 @@ static void on_signal(struct gateway *gateway) {
     else if (gateway->ended) continue;
     else if (!gateway->pid) finish(gateway, 0);
     else if (info.ssi_code != SI_KERNEL)
-      /* Forward the signal to the player, unless its code is SI_KERNEL: then the terminal has sent it to the player,
-         too. */
+      /* Forward the signal to the player, unless its code is SI_KERNEL: the terminal has then also sent it to the
+         player. */
       kill(gateway->pid, number);
   }
 }

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <usher/usher.h>
 
-#define GATEWAY_KEYS_MAX 32 /* the most keys in one request: libusher reads licences of about 60 keys */
+#define GATEWAY_KEYS_MAX 32 /* the most keys in one request; libusher can read licences of about 60 keys */
 #define GATEWAY_NAME_MAX 300
 #define GATEWAY_PAGE "page" /* the last part of the URL of the gateway's own web page */
 
@@ -41,13 +41,14 @@ char *gateway_rewrite(struct gateway *gateway, uint64_t playback, size_t number,
 
 bool gateway_allows_origin(struct gateway *gateway, const char *origin);
 const char *gateway_ca_file(const struct gateway *gateway);
-/* The time limit for the first bytes of a file, and for a whole playlist. gateway_keys() also calculates with it. */
+/* @return the time limit for the first bytes of a file, and for a whole playlist. gateway_keys() calculates the limit
+   of its wait from it. */
 int64_t gateway_timeout_ms(const struct gateway *gateway);
 /* Prints words on standard error, unless it has printed the same words directly before. */
 void gateway_say(struct gateway *gateway, const char *words);
 /* Writes a URL without its query and its user name, which may be secret. @return `out`. */
 const char *gateway_name(const char *url, char out[GATEWAY_NAME_MAX]);
-/* The time of a monotonic clock. */
+/* @return the time of a monotonic clock, in ms. */
 int64_t gateway_now_ms(void);
 
 #endif

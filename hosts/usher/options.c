@@ -66,7 +66,7 @@ const char *common_open(const struct common_options *options, struct session *se
   usher_context_options context = USHER_CONTEXT_OPTIONS_INIT;
   context.callbacks = USHER_CALLBACKS_PUMPED;
   context.ca_file = options->ca_file, context.allow_insecure_http = options->allow_http;
-  context.guardian = USHER_GUARDIAN_IF_POSSIBLE; /* if this process is killed, the slot is free all the same */
+  context.guardian = USHER_GUARDIAN_IF_POSSIBLE; /* if this process is killed, the guardian frees its slot */
   context.refusal = on_refusal, context.refusal_user_data = words;
   if (!trace_to_file(&context, options->trace_file)) {
     snprintf(words, WORDS_MAX, "--trace: %s: %s", options->trace_file, strerror(errno));

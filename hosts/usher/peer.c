@@ -16,7 +16,7 @@ struct question {
 struct answer {
   struct nlmsghdr header;
   struct inet_diag_msg socket;
-  /* Room for the attributes that follow the answer. This program does not read them. */
+  /* Room for attributes that the kernel appends to its answer. This program does not read them. */
   char further[512];
 };
 

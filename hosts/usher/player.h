@@ -12,7 +12,7 @@
 enum player_kind {
   PLAYER_MPV, /* mpv, which reads the key from a configuration file: --include=/proc/self/fd/N */
   PLAYER_FFMPEG, /* ffmpeg, ffplay and ffprobe, which read the key from a concat script: -f concat -i /proc/self/fd/N */
-  PLAYER_OTHER /* another player; {keys-file} in its arguments, and USHER_KEYS_FILE, name a file with the keys */
+  PLAYER_OTHER /* any other player: {keys-file} in its arguments, and USHER_KEYS_FILE, name a file with the keys */
 };
 
 /* Returns the kind of player that a command runs; its name decides. */

@@ -52,7 +52,7 @@ static void on_key(const usher_protection *found, void *user_data) {
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 struct rewriting {
-  struct entries *entries; /* NULL: add no entries; each URI gets the number 0 */
+  struct entries *entries; /* the table that gets the URIs; NULL: none, so each URI gets the number 0 */
   const char *url, *secret;
   const uint8_t *default_key_id;
   FILE *out;

@@ -151,8 +151,8 @@ static void on_signal(struct run *run) {
     else if (run->ended) continue;
     else if (!run->pid) finish(run, 128 + number);
     else if (info.ssi_code != SI_KERNEL)
-      /* Forward the signal to the player, unless its code is SI_KERNEL: then the terminal has sent it to the player,
-         too. */
+      /* Forward the signal to the player, unless its code is SI_KERNEL: the terminal has then also sent it to the
+         player. */
       kill(run->pid, number);
   }
 }

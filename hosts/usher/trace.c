@@ -83,7 +83,8 @@ static void print_page(const struct trace *traces, size_t count) {
     json_object_array_add(all, one);
   }
   fwrite(trace_page, 1, (size_t)(end - (const char *)trace_page), stdout);
-  /* The page has the trace in a script element, which "</script>" or "<!--" in a message would end. */
+  /* The page has the trace in a script element. "</script>" or "<!--" in a message would break this element, so escape
+     "<". */
   for (const char *c = json_object_to_json_string_ext(all, JSON_C_TO_STRING_PLAIN); *c; c++)
     if (*c == '<') fputs("\\u003c", stdout);
     else putchar(*c);
