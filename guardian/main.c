@@ -48,7 +48,7 @@ int main(void) {
   struct records records;
   if (!records_open(&records, AREA)) return WRONG_CALL;
   close(AREA);
-  ignore_signals(); /* now, because signals may come as soon as the host continues */
+  ignore_signals(); /* do this first: signals may come as soon as the host continues */
   /* The host waits until this process ends, because the host must not have a child process while it plays. So a second
      process does the work. */
   pid_t child = fork();

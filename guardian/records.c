@@ -43,8 +43,8 @@ bool records_read(const struct records *records, int64_t slot, struct record *ou
   else
     length = usher_record_newest(at, copy_size, records->area + usher_record_update_offset(header, (size_t)slot, 0),
         records->area + usher_record_update_offset(header, (size_t)slot, 1), bytes);
-  explicit_bzero(bytes + copy_size, USHER_RECORD_UPDATE_SIZE); /* here the reader has put the updates */
-  /* The buffer has room for a copy and an update; keep only what the record needs. */
+  explicit_bzero(bytes + copy_size, USHER_RECORD_UPDATE_SIZE); /* wipes the updates, which the reader put here */
+  /* The buffer has room for a whole copy and an update. Make it as small as the record. */
   uint8_t *kept = length >= sizeof out->fixed ? realloc(bytes, length) : NULL;
   if (kept == NULL) {
     free(bytes);

@@ -10,14 +10,14 @@
 
 struct records {
   const uint8_t *area; /* shared with the host, read-only */
-  usher_record_header header; /* as it was when the program started */
+  usher_record_header header; /* a copy of the header, made when the program started */
 };
 
 /* A copy of one record. */
 struct record {
   usher_record fixed;
   size_t length;
-  uint8_t *bytes; /* `fixed` and the fields; on the heap */
+  uint8_t *bytes; /* `fixed`, then the fields; allocated memory */
 };
 
 /* Maps the memory area of a descriptor. @return false if it is not an area of this version, or if another process could

@@ -7,8 +7,8 @@
 
 enum { BODY_MOST = 65536, HEADERS_MOST = 65536, LONGEST_WAIT_S = 86400, LONGEST_REQUEST_MS = 60000 };
 
-/* Returns the limit, at most LONGEST_REQUEST_MS. 0 becomes LONGEST_REQUEST_MS too, because libcurl reads 0 as "no
-   limit" or as its own default. */
+/* Returns the limit `ms`, but at most LONGEST_REQUEST_MS. For 0 it returns LONGEST_REQUEST_MS, because libcurl would
+   read 0 as "no limit" or as its own default. */
 static long limited(uint32_t ms) { return ms == 0 || ms > LONGEST_REQUEST_MS ? LONGEST_REQUEST_MS : (long)ms; }
 
 /* Discards the body of a reply. Stops the transfer if the body is too long, or if the first header line begins with a
@@ -115,7 +115,7 @@ void *request_owner(CURL *easy) {
    now on libcurl looks the name up itself. */
 static void forget_addresses(struct request *request) {
   if (request->addresses == NULL) return;
-  /* "HOST:PORT:ADDRESSES" becomes "-HOST:PORT", which removes the entry. */
+  /* Change the entry "HOST:PORT:ADDRESSES" to "-HOST:PORT": with this text libcurl forgets the addresses. */
   const char *entry = request->addresses->data, *port = strchr(entry, ':');
   const char *end = port == NULL ? NULL : strchr(port + 1, ':');
   char name[300];

@@ -17,7 +17,7 @@ struct request {
 };
 
 enum request_result {
-  REQUEST_ANSWERED, /* the server has torn the session down, or says that it never will */
+  REQUEST_ANSWERED, /* the server tore the session down, or refused this for good (HTTP 400 to 499, not 429) */
   REQUEST_FAILED, /* no usable reply, or HTTP 429 or 500 and more; the server may have read the request */
   REQUEST_NOT_SENT /* libcurl sent no byte of the request, for example because it got no connection to the server */
 };

@@ -31,7 +31,7 @@
 #if defined(ARCHITECTURE) && !defined(IS_SANITIZED)
 
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
-/* The lower half of an argument; both architectures are little-endian. */
+/* Loads the lower half of a 64-bit argument. Both supported architectures are little-endian. */
 #define LOAD_ARGUMENT(index) LOAD(args[index])
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, (action))
 #define REFUSE RETURN(SECCOMP_RET_ERRNO | EPERM)
@@ -55,7 +55,7 @@ static struct sock_filter filter[] = {LOAD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | B
 #ifdef SYS_mseal
     CALL(mseal),
 #endif
-    /* threads: the resolver's; synchronisation; signals of the process itself */
+    /* threads (the resolver starts one), their synchronisation, and signals to the process itself */
     CALL(futex), CALL(set_robust_list), CALL(get_robust_list), CALL(set_tid_address), CALL(sched_yield),
     CALL(sched_getaffinity), CALL(rt_sigaction), CALL(rt_sigprocmask), CALL(rt_sigreturn), CALL(sigaltstack),
     CALL(exit), CALL(exit_group), CALL(restart_syscall), CALL(gettid), CALL(getpid), CALL(getppid),

@@ -10,7 +10,7 @@
 
 enum {
   ACTIVE_MOST = 256, /* the most requests in flight at the same time */
-  CONNECTIONS_MOST = 64, /* more connections need more time for their TLS handshakes than they save */
+  CONNECTIONS_MOST = 64, /* the most connections; more of them would lose more time in TLS handshakes than they save */
   FIRST_PAUSE_MS = 200, /* the first pause before a retry; each later pause is twice as long */
   LONGEST_PAUSE_MS = 5000,
   LONGEST_RUN_MS = 600000 /* after this time the guardian gives up, for example if this machine stays offline */
@@ -92,7 +92,7 @@ static void start_due(struct teardown *all) {
 static int until_next(const struct teardown *all) {
   int64_t next = 60000;
   const int64_t now = now_ms();
-  if (all->active >= ACTIVE_MOST) return (int)next; /* one of these requests must end first */
+  if (all->active >= ACTIVE_MOST) return (int)next; /* one of the active requests must end first */
   for (size_t i = 0; i < all->count; i++) {
     const struct task *task = &all->tasks[i];
     if (task->is_over || task->is_active) continue;
