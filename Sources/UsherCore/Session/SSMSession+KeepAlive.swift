@@ -118,14 +118,14 @@ extension SSMSession {
     }
     guard isActive else { return [] }
     switch (mode, beat) {
-    case (_, .asked): return answeredWell(sentAt: now, leaseFrom: sentAt, now: now, advance: true)
+    case (_, .asked): return answeredWell(sentAt: now, leaseFrom: sentAt, queueDelay: 0, now: now, advance: true)
     case (.enforced, .waiting), (.enforced, .retrying):
       // The host has renewed the licence before the renewal was due: the next renewal is due one period from now.
       let same = period
       schedule?.change(period: same, start: now, leaseFrom: sentAt)
-      return answeredWell(sentAt: now, leaseFrom: sentAt, now: now, advance: false)
+      return answeredWell(sentAt: now, leaseFrom: sentAt, queueDelay: 0, now: now, advance: false)
     case (.cdm, .off), (.cdm, .waiting), (.cdm, .retrying):
-      return answeredWell(sentAt: now, leaseFrom: sentAt, now: now, advance: false)
+      return answeredWell(sentAt: now, leaseFrom: sentAt, queueDelay: 0, now: now, advance: false)
     case (.enforced, .off), (.enforced, .inFlight), (.enforced, .refused), (.cdm, .inFlight), (.cdm, .refused),
       (.heartbeat, .off), (.heartbeat, .waiting), (.heartbeat, .inFlight), (.heartbeat, .refused),
       (.heartbeat, .retrying), (.none, .off), (.none, .waiting), (.none, .inFlight), (.none, .refused),
@@ -134,6 +134,7 @@ extension SSMSession {
     }
   }
 
+  @inline(never)
   private mutating func keepAliveAnswered(
     _ outcome: SSMOutcome, origin: Origin, operation: Operation, attempt: UInt32, sentAt: Milliseconds,
     queueDelay: Milliseconds, isNewest: Bool, now: Milliseconds
@@ -147,10 +148,10 @@ extension SSMSession {
     case .success(let fields):
       if policy.periodUpdates, let newPeriod = policy.period(fields.period), newPeriod != period {
         schedule?.change(period: newPeriod, start: sentAt, leaseFrom: sentAt)
-        return answeredWell(sentAt: sentAt, queueDelay: queueDelay, now: now, advance: false)
+        return answeredWell(sentAt: sentAt, leaseFrom: sentAt, queueDelay: queueDelay, now: now, advance: false)
           + periodRaised(fields.period)
       }
-      return answeredWell(sentAt: sentAt, queueDelay: queueDelay, now: now, advance: true)
+      return answeredWell(sentAt: sentAt, leaseFrom: sentAt, queueDelay: queueDelay, now: now, advance: true)
     case .failure(let failure):
       return failure.isTransient
         ? beatFailed(failure, origin: origin, operation: operation, attempt: attempt, sentAt: sentAt, now: now)
@@ -158,16 +159,19 @@ extension SSMSession {
     }
   }
 
-  /// - Parameter leaseFrom: when the request was sent that keeps the session alive; nil: at `sentAt`.
+  /// - Parameters:
+  ///   - sentAt: when the session made the keep-alive; its lateness counts until then.
+  ///   - leaseFrom: when the request was sent that keeps the session alive.
+  @inline(never)
   private mutating func answeredWell(
-    sentAt: Milliseconds, leaseFrom: Milliseconds? = nil, queueDelay: Milliseconds = 0, now: Milliseconds, advance: Bool
+    sentAt: Milliseconds, leaseFrom: Milliseconds, queueDelay: Milliseconds, now: Milliseconds, advance: Bool
   ) -> [Action] {
     let lateness = (owedSince.map { sentAt.since($0) } ?? 0).adding(queueDelay)
     var wasOutage = false
     if case .outage = health { wasOutage = true }
     health = .good
     owedSince = nil
-    schedule?.extendLease(from: leaseFrom ?? sentAt)
+    schedule?.extendLease(from: leaseFrom)
     if advance { schedule?.advance(past: sentAt) }
     let next = catchUp(now: now)
     return wasOutage ? [.keptAlive(lateness: lateness), .recovered, next] : [.keptAlive(lateness: lateness), next]
