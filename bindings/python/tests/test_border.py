@@ -71,6 +71,7 @@ TYPES: list[tuple[Callable[[usher.Context], object], str]] = [
     (lambda _: usher.CustomerDelegate("x"), "context: this is a str, not a Context"),  # type: ignore[arg-type]
     (lambda context: context.add_observer(5), "observer: 5 is an int; give a function"),  # type: ignore[arg-type]
     (lambda context: context.advance("5"), "ms: '5' is a str; give a whole number as an int"),  # type: ignore[arg-type]
+    (lambda context: context.advance("123456789012S3cr3t"), "ms: this is a str; give a whole number as an int"),  # type: ignore[arg-type]
     (lambda context: context.set_delegate("x"), "delegate: this is a str, not a Delegate"),  # type: ignore[arg-type]
     (lambda context: usher.CustomerDelegate(context, license=5), "license: 5 is an int; give a function"),  # type: ignore[arg-type]
     (lambda context: usher.ResourceLoader(context, spc=5), "spc: 5 is an int; give a function"),  # type: ignore[arg-type]

@@ -46,9 +46,11 @@ def kind_of(value: object) -> str:
 
 
 def shown(value: object) -> str:
-    """Returns a text about a value, such as "'5' is a str". The text shows at most 20 characters of a number, or of a
-    str whose first 12 characters are digits or dots; of any other value it shows only the type: "this is a str"."""
-    if isinstance(value, bool | int | float) or (isinstance(value, str) and value[:12].replace(".", "").isdigit()):
+    """Returns a text about a value, such as "'5' is a str". The text shows at most 20 characters of a number, and
+    a str of at most 12 digits and dots. Of any other value it shows only the type, because the value may be a secret:
+    "this is a str"."""
+    is_number = isinstance(value, str) and len(value) <= 12 and value.replace(".", "").isdigit()
+    if is_number or isinstance(value, bool | int | float):
         return f"{value!r:.20} is {kind_of(value)}"
     return f"this is {kind_of(value)}"
 
