@@ -28,7 +28,7 @@ class Run:
     """The libusher.so with which the C programs are linked."""
     repetitions: int
     quick: bool
-    """Whether the run only checks that everything works; its figures are not valid."""
+    """Whether the run only checks that everything works; if so, its figures are not valid."""
     bounds: tuple[int, ...]
     """The values of `requests_per_origin_max` to compare; 0 means the library's default."""
     pictures: Path | None

@@ -14,7 +14,7 @@ FRAME = re.compile(r"^\s*(#\d+ |at 0x|by 0x)")
 
 @dataclass
 class Report:
-    """One report of a sanitizer, word for word."""
+    """One report of a sanitizer or of valgrind, word for word."""
 
     text: str
 

@@ -102,7 +102,7 @@ def readable(text: str) -> str:
 class Sanitized(Part):
     """A part whose tests run under a sanitizer or valgrind.
 
-    Failed tests are failures, and so is each report of that tool (for Python see `is_python`).
+    Each failed test and each report of that tool counts as a failure (for Python see `is_python`).
     """
 
     is_python: bool = False

@@ -83,9 +83,9 @@ def is_quote(block: str, program: str) -> bool:
 
 
 def services() -> None:
-    """Checks docs/services: each block of C quotes an example to which the page links, and each URL of a request is in
-    docs/protocol.md or docs/delegates.md. The pages there and in docs/concepts have no code block of another kind,
-    because no test would run it."""
+    """Checks docs/services and docs/concepts: each block of C quotes an example to which the page links, and each URL
+    of a request is in docs/protocol.md or docs/delegates.md. These pages have no code block of another kind, because no
+    test would run it."""
     known = text_of(ROOT / "docs" / "protocol.md") + text_of(ROOT / "docs" / "delegates.md")
     for page in sorted([*(ROOT / "docs" / "services").glob("*.md"), *(ROOT / "docs" / "concepts").glob("*.md")]):
         text = text_of(page)

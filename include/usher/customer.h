@@ -25,7 +25,8 @@ typedef struct usher_customer_request {
   usher_playback *playback;
   /** The `tag` of the playback's options. */
   uint64_t tag;
-  /** USHER_KEY_SYSTEM_..., in upper case as the SDKs write it: "94CE86FB-..." for FairPlay. */
+  /** One of the strings USHER_KEY_SYSTEM_..., for example "94CE86FB-..." for FairPlay. They are in upper case, as in
+      the SDKs. */
   const char *key_system;
   /** The CDM's message: SPC or challenge. */
   const uint8_t *payload;

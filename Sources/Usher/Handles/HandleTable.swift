@@ -101,8 +101,8 @@ func isForkedProcess() -> Bool { isForked.load(ordering: .acquiring) }
 /// function refuses the call, `report` tells the host why.
 /// - Parameters:
 ///   - handle: the handle that the host passed; nil: the exported function takes none.
-///   - destroy: `report` calls it with `user` only in a child of fork(), where the body does not run. In all other
-///     processes the body is responsible for this call.
+///   - destroy: the host's function that frees `user`; nil: the exported function takes none. The body is responsible
+///     for its call. In a child of fork() the body does not run, so there `report` calls `destroy`.
 @inline(never)
 func report(
   _ handle: OpaquePointer? = nil, owing destroy: usher_destroy_fn? = nil, _ user: UnsafeMutableRawPointer? = nil,

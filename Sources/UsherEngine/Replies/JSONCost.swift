@@ -22,8 +22,9 @@ struct JSONCost {
   /// container.
   private var kinds: UInt64 = 0
 
-  /// Whether json-c needs at most four times the size of the text, plus `allowance`, to read it. Returns true for every
-  /// text of at most `uncounted` bytes, without counting.
+  /// Whether json-c needs at most four times the size of the text, plus `allowance`, as memory to read it: once for its
+  /// parser, and three times for the values. Returns true for every text of at most `uncounted` bytes, without
+  /// counting.
   static func isBounded(_ text: UnsafeBufferPointer<UInt8>, _ allowance: Int) -> Bool {
     guard text.count > uncounted else { return true }
     var cost = JSONCost()

@@ -18,7 +18,8 @@ import Testing
     init(_ count: Int) { last = Array(repeating: 0, count: count) }
 
     /// Runs one part of the sweep. Returns the sockets that the transport read in this part.
-    /// - Parameter cost: how many milliseconds a turn of a socket takes. The watchdog looks every 5 ms.
+    /// - Parameter cost: returns for each socket how many milliseconds its turn takes. No watchdog runs here: this
+    ///   function itself counts one look of the watchdog for every 5 ms.
     mutating func part(_ cost: (Int) -> Int64) -> [Int] {
       sweep.beginPart(now: now, looks: looks)
       var served: [Int] = []
