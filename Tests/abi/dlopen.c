@@ -20,7 +20,8 @@ typedef int32_t (*new_fn)(const void *, void **);
 typedef int32_t (*close_fn)(void *, uint32_t, uint32_t *);
 typedef int32_t (*free_fn)(void *);
 
-/* ISO C has no cast from an object pointer to a function pointer, so POSIX recommends to copy the bytes. */
+/* Stores the address of the library's function `name` in `*function`. Copies the bytes of the address, because ISO C
+   has no cast from an object pointer to a function pointer. @return 1 if the library has the function, otherwise 0. */
 static int find(void *library, const char *name, void *function, size_t size) {
   void *symbol = dlsym(library, name);
   memcpy(function, &symbol, size);

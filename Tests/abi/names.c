@@ -18,7 +18,8 @@ static void tell(int good, const char *what, const char *found) {
   }
 }
 
-/* The message is one line, is not empty, and differs from the message of an unknown status. */
+/* @return whether a message is one line and not empty and, unless `ok_status` is 1, differs from the message of an
+   unknown status. */
 static int is_a_message(const char *text, int ok_status) {
   if (!text || !*text || strchr(text, '\n')) return 0;
   return ok_status || strcmp(text, usher_status_message(-9999)) != 0;

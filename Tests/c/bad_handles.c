@@ -13,7 +13,7 @@
 static int wrong_answers, functions_called, given, destroyed, out_count;
 static void *outs[64];
 
-/* All other arguments are valid, so that a function can refuse only the handle. */
+/* @return valid arguments for all parameters except the handle, so that a function can refuse only the handle. */
 static struct plain valid_arguments(void) {
   struct plain plain = plain_defaults;
   static usher_ssp_options ssp;
@@ -50,7 +50,8 @@ static void check(const char *what, const char *name, int32_t found, int32_t wan
   wrong_answers++;
   tell(0, "%s: %s answers %s", what, name, usher_status_name(found));
 }
-/* Counts the user_data that the test passes to the functions. */
+/* Adds `count` to the number of user_data that the test has passed to functions. @return a `destroy` that counts its
+   calls. */
 static usher_destroy_fn with_destroy(int count) {
   given += count;
   return count_destroy;

@@ -33,7 +33,7 @@ static void *call(void *context) {
   }
   return NULL;
 }
-/* The resident memory of this process, in kB. */
+/* @return the resident memory of this process, in kB. */
 static long resident_kb(void) {
   long size = 0, resident = 0;
   FILE *file = fopen("/proc/self/statm", "r");

@@ -97,7 +97,8 @@ static usher_customer_license good(double heartbeat_s, int32_t renew_type) {
   license.renew_type = renew_type;
   return license;
 }
-/* Starts a playback with a licence and an open session; `renew_type` selects what keeps the session alive. */
+/* Starts a playback with a licence and an open session; `renew_type` selects what keeps the session alive. @return the
+   playback and the objects that belong to it. */
 static struct scene playing(double heartbeat_s, int32_t renew_type, uint32_t teardown_timeout_ms) {
   struct scene s = scene(0, teardown_timeout_ms);
   usher_customer_license license = good(heartbeat_s, renew_type);
@@ -205,7 +206,8 @@ static void heartbeats(void) {
   usher_context_free(s.context);
 }
 
-/* The host answers neither a heartbeat nor a teardown: close waits for each answer, at most teardown_timeout_ms. */
+/* The host answers neither a heartbeat nor a teardown. The close waits for each answer for at most
+   teardown_timeout_ms. */
 static void unanswered(void) {
   struct scene s = playing(1, USHER_RENEW_HEARTBEAT, 100);
   const int teardowns = get(&questions[2]);

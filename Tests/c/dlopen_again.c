@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 
 static int events;
-/* Whether a file of that name is mapped into this process. */
+/* @return whether a file with this name is mapped into the process. */
 static int mapped(const char *name) {
   char line[1024];
   int found = 0;

@@ -28,7 +28,7 @@ static usher_playback *start(usher_context *context, usher_delegate *delegate, c
   answers(USHER_OK, usher_player_play(new_player(context), &item, &playback), "an item is started");
   return playback;
 }
-/* Copies the response's data as text and frees the response. */
+/* @return a copy of the response's data, as text; "" if there are no data. Frees the response. */
 static const char *text_of(usher_response *response) {
   static char text[4096];
   usher_response_info info = USHER_RESPONSE_INFO_INIT;

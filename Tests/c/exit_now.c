@@ -38,7 +38,7 @@ static void *plays(void *unused) {
 static const char *const ways[] = {"return", "exit", "exit-in-callback", "exit-in-thread", "atexit-frees",
     "busy-threads", "pumped-return", "pumped-exit-in-callback", "requests-stalled", "after-free"};
 
-/* Runs in the child process, and ends it in the way that `way` names. */
+/* Runs in the child process, and ends this process in the way that `way` names. */
 static int die(const char *way) {
   usher_license_request request = a_request(USHER_KEY_SYSTEM_WIDEVINE);
   pthread_t thread;

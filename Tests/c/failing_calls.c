@@ -43,8 +43,8 @@ static void (*const walks[])(void) = {walk_ssp, walk_delegates, walk_modes};
 static const char *const walk_names[] = {"SSP", "all delegates", "pumped mode on the manual clock"};
 enum { WALKS = 3 };
 
-/* Claims that every `destroy` ran, that every PLAYBACK_CLOSED came, and that the process has as many descriptors and
-   threads as before. */
+/* Checks that every `destroy` ran, that every PLAYBACK_CLOSED came, and that the process has as many descriptors and
+   threads as before. Makes a claim for each check that fails. @return 1 if no check failed, otherwise 0. */
 static int is_clean(int descriptors_before, int threads_before) {
   int good = 1, tries;
   for (tries = 0; tries < 2000 && (threads() > threads_before || get(&destroyed) < given); tries++) sleep_ms(5);
@@ -64,7 +64,8 @@ static int chosen(int index, int most, int seen) {
   if (seen <= most || index < first) return index + 1;
   return first + (seen - first) * (index - first + 1) / (most - first);
 }
-/* The library makes these calls once in a process: for its first context. The function made_once() tests them. */
+/* @return whether the library makes calls of this kind only once in a process, for its first context. The function
+   made_once() tests such calls. */
 static int is_made_once(int kind) { return kind == FAIL_CURL_GLOBAL_INIT || kind == FAIL_PTHREAD_KEY_CREATE; }
 /* @return how many calls of the kind failed in the walk. */
 static int fails_in(int walk, int kind, int most, int seen) {
@@ -301,8 +302,8 @@ static void free_in_callback(void) {
   tell(is_clean(descriptors_before, threads_before), "the context ends as soon as a thread starts");
 }
 
-/* The time-out of a request in this context is 20 s. So if the test ends earlier, no request waited for its time-out.
-   */
+/* Makes a context whose requests time out after 20 s. If a test with this context ends earlier, no request waited for
+   its time-out. @return the context. */
 static usher_context *patient_context(void) {
   usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
   usher_context *context = NULL;

@@ -46,7 +46,7 @@ static void check_walked(void) {
   }
   tell(!missing[0], "if no call fails, every function succeeds in a walk%s%s", missing[0] ? "; not:" : "", missing);
 }
-/* For an argument `destroy`: the library must call it once, also if the function fails. */
+/* The macro for an argument `destroy`. The library must call this `destroy` once, also if the function fails. */
 #define DESTROY (add(&given, 1), count_destroy)
 
 /* ---- parts of the walks ------------------------------------------------------------------------------------------ */

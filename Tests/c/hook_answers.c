@@ -31,7 +31,8 @@ struct scene {
   usher_player *player;
   usher_playback *playback;
 };
-/* Starts a playback with a common delegate that has one hook. */
+/* Starts a playback with a common delegate that has one hook. @return the playback and the objects that belong to
+   it. */
 static struct scene scene(int hook, uint32_t hook_timeout_ms) {
   struct scene s;
   usher_default_options options = USHER_DEFAULT_OPTIONS_INIT;

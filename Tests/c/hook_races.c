@@ -17,7 +17,7 @@ static void on_hook(const usher_hook_call *call, void *user_data) {
   __atomic_store_n(&asked, call->completion, __ATOMIC_SEQ_CST);
   add(&questions, 1);
 }
-/* A certificate hook that asks for the built-in answer and waits for it. This answer comes from the server. */
+/* A certificate hook that asks for the built-in answer, and waits until this answer has come from the server. */
 static void on_certificate(const usher_hook_call *call, void *user_data) {
   usher_response *response = NULL;
   int32_t status = usher_hook_builtin(call->completion, &response);
@@ -26,7 +26,7 @@ static void on_certificate(const usher_hook_call *call, void *user_data) {
   usher_response_free(response);
   on_hook(call, user_data);
 }
-/* Runs on a thread that answers each question as soon as the question is known. */
+/* The work of the answering thread: answers each question as soon as the question is known. @return NULL. */
 static void *answer(void *unused) {
   (void)unused;
   while (get(&answering)) {

@@ -37,8 +37,8 @@ enum kind {
 static const char *const kind_names[] = {"content identifier", "certificate", "headers", "licence URL", "licence body",
     "token", "SPC", "server", "payload", "customer's licence", "customer's heartbeat", "customer's teardown",
     "token URL", "built-in", "licence"};
-/* @return whether the library accepts an answer after the close. It does so for the questions of customer SSM, because
-   the host may have set up a session that the library must tear down. */
+/* @return whether the library accepts an answer after the close. The library accepts answers to the questions of
+   customer SSM, because the host may have set up a session that the library must tear down. */
 static int stays_open(enum kind kind) {
   return kind == CUSTOMER_LICENSE || kind == CUSTOMER_HEARTBEAT || kind == CUSTOMER_TEARDOWN;
 }
@@ -79,7 +79,7 @@ static void bump(int *counter) {
 }
 /* Waits until the counter is at least `wanted`. An idle callback thread looks for work every 5 s, even if the library
    does not wake it. The time limit of this wait is shorter than 5 s, so that the test fails if the library forgets to
-   wake the thread. */
+   wake the thread. @return 1 if the counter has reached `wanted` in time, otherwise 0. */
 static int arrives(int *counter, int wanted) {
   struct timespec end;
   int good, late = 0;
@@ -269,8 +269,9 @@ static int32_t request(usher_playback *playback, enum kind kind, struct screen *
   default: return usher_playback_request_license(playback, &license, on_completed, job, on_job_gone);
   }
 }
-/* Asks for the result of the built-in behaviour, and answers with it. If the library refuses the first call because the
-   playback has closed, it must refuse the second call too. */
+/* Asks for the result of the built-in behaviour, and then answers with this result. If the library refuses the first
+   call because the playback has closed, the library must also refuse the second call. @return the status of the second
+   call; USHER_E_STATE if the library refused only the first call. */
 static int32_t answer_builtin(usher_completion id) {
   usher_response *response = NULL;
   const int32_t asked_first = usher_hook_builtin(id, &response);
@@ -278,7 +279,8 @@ static int32_t answer_builtin(usher_completion id) {
   usher_response_free(response);
   return asked_first == USHER_E_INVALID_COMPLETION && status == USHER_OK ? USHER_E_STATE : status;
 }
-/* Answers a question. For some kinds the answer is "no value", so that no request goes to a server. */
+/* Answers a question. For some kinds the answer is "no value", so that no request goes to a server. @return the status
+   of the call. */
 static int32_t answer(usher_completion id, enum kind kind) {
   switch (kind) {
   case CONTENT_ID:

@@ -17,7 +17,8 @@ static void on_event(const usher_event *event, void *user_data) {
   in_callback = usher_context_metrics(context, &metrics);
   add(&started, 1);
 }
-/* Reads the metrics again and again. No counter decreases. */
+/* The work of a thread that reads the metrics again and again until the test sets `stop`. Adds 1 to `wrong` if a call
+   fails, if a counter has decreased, or if there were more keep-alives than heartbeats. @return NULL. */
 static void *scrape(void *unused) {
   usher_metrics before = USHER_METRICS_INIT;
   (void)unused;

@@ -29,7 +29,8 @@ static int readable(int fd, int ms) {
   watched.events = POLLIN;
   return poll(&watched, 1, ms * patience()) == 1;
 }
-/* Does what a host's main loop does: waits for the descriptor, and then pumps. */
+/* Does what a host's main loop does: waits for the descriptor, and then pumps, again and again. Ends when the counter
+   is at least `wanted`, or after `ms` times patience(). @return 1 if the counter is at least `wanted`, otherwise 0. */
 static int loop_until(int fd, int *counter, int wanted, int ms) {
   double end = now_s() + ms * patience() / 1000.0;
   while (get(counter) < wanted && now_s() < end)

@@ -1,4 +1,5 @@
-"""Builds test programs, runs them with a head-end and counts their claims. Tests/c/run and Tests/cpp/run use it.
+"""Builds test programs, runs them with a head-end and counts their claims. Tests/c/run and Tests/cpp/run use this
+module.
 
 Each program has its own account, and prints a line "ok - ..." or "not ok - ..." for each claim. If a program makes no
 new claim for 60 s times `--patience`, the runner ends the program, and prints its name and the last claim that passed.
@@ -33,9 +34,11 @@ from parts import HANG_S, HOST_LIMIT_S, MOST_HUNG, STACKS_S  # noqa: E402
 
 HEADERS = Headers()
 STRESS = [ROOT / "Tests" / "c" / name for name in ("stress.h", "stress_steps.h")]
-"""If no step in these files calls a function, the runner writes a step that calls it with simple arguments."""
+"""The files with the steps of stress.c. For each function that no step calls, the runner writes a step that calls the
+function with simple arguments."""
 STORIES = [*sorted((ROOT / "Tests" / "c").glob("*.c")), ROOT / "Tests" / "c" / "support.h"]
-"""If none of these files calls a function, the runner adds a call with simple arguments to every_function.c."""
+"""The sources of the C tests. For each function that none of these files calls, the runner adds a call with simple
+arguments to every_function.c."""
 C_FLAGS = ["-std=c99", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-O1", "-pthread"]
 CXX_FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-O1", "-pthread"]
 KID = "00112233445566778899aabbccddeeff"

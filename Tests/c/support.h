@@ -47,7 +47,7 @@ static int tell(int good, const char *format, ...) {
   return good;
 }
 
-/* Makes a claim: a call returned the wanted status. */
+/* Makes a claim: a call returned the wanted status. @return 1 if the claim is true, otherwise 0. */
 MAY_BE_UNUSED static int answers(int32_t wanted, int32_t found, const char *what) {
   if (wanted == found) return tell(1, "%s", what);
 #ifdef USHER_TEST_NOT_LINKED
@@ -73,12 +73,13 @@ MAY_BE_UNUSED static double now_s(void) {
 static void add(int *counter, int by) { __atomic_add_fetch(counter, by, __ATOMIC_SEQ_CST); }
 static int get(int *counter) { return __atomic_load_n(counter, __ATOMIC_SEQ_CST); }
 
-/* The factor for all time limits: above 1 under valgrind and sanitizers, which make programs slow. */
+/* @return the factor for all time limits: 1, or more under valgrind and sanitizers, which make programs slow. */
 static int patience(void) {
   const char *text = getenv("USHER_TEST_PATIENCE");
   return text ? atoi(text) : 1;
 }
-/* Waits until the counter is at least `wanted`, at most `ms` times patience(). */
+/* Waits until the counter is at least `wanted`, at most `ms` times patience(). @return 1 if the counter is at least
+   `wanted`, otherwise 0. */
 MAY_BE_UNUSED static int reaches(int *counter, int wanted, long ms) {
   for (ms *= patience(); ms > 0 && get(counter) < wanted; ms -= 2) sleep_ms(2);
   return get(counter) >= wanted;
@@ -275,7 +276,7 @@ MAY_BE_UNUSED static usher_player *new_player(usher_context *context) {
   if (usher_player_new(context, &player) != USHER_OK) tell(0, "a player is made");
   return player;
 }
-/* Starts a playback with the token of this test's account. */
+/* Starts a playback with the token of this test's account. @return the playback; NULL on failure. */
 MAY_BE_UNUSED static usher_playback *play(usher_player *player, usher_delegate *delegate) {
   usher_playback_options options = USHER_PLAYBACK_OPTIONS_INIT;
   usher_playback *playback = NULL;
@@ -291,7 +292,8 @@ MAY_BE_UNUSED static usher_license_request a_request(const char *key_system) {
   request.payload_size = 9;
   return request;
 }
-/* Waits for at most `ms` until the counter is at least `wanted`. In pumped mode, pumps meanwhile. */
+/* Waits until the counter is at least `wanted`, at most `ms` times patience(). In pumped mode, pumps meanwhile. @return
+   1 if the counter is at least `wanted`, otherwise 0. */
 MAY_BE_UNUSED static int comes(usher_context *context, int32_t callbacks, int *counter, int wanted, long ms) {
   if (callbacks == USHER_CALLBACKS_THREADED) return reaches(counter, wanted, ms);
   for (ms *= patience(); ms > 0 && get(counter) < wanted; ms -= 2) {
