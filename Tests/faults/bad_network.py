@@ -234,7 +234,8 @@ def losses(stage: Stage, mended_ms: int) -> list[dict[str, Any]]:
 
 
 def play(world: World, scenario: str, count: int) -> dict[str, Any]:
-    """Starts `count` sessions, whose heartbeats are due at different times of a period; then plays the scenario."""
+    """Starts `count` sessions, whose heartbeats are due at different times of a period, and plays the scenario. Returns
+    what the program prints."""
     stage = Stage(world)
     stage.play(count, pause_s=PERIOD_S / count)
     time.sleep(1)
@@ -263,9 +264,9 @@ def play(world: World, scenario: str, count: int) -> dict[str, Any]:
 
 
 def close_while_mute(world: World, count: int, *, flushed: bool) -> dict[str, Any]:
-    """The name server stops answering, and then the host closes the context. In between, the head-end closes all
-    connections, so that each teardown needs a new one. With `flushed`, the head-end closes none; the host calls
-    network_changed() instead, so that the library has no connection and no address left."""
+    """The name server stops answering, then the head-end closes all connections, and then the host closes the context:
+    each teardown needs a new connection. With `flushed`, the head-end closes no connection. Instead the host calls
+    network_changed(), so that the library has no connection and no address left. Returns what the program prints."""
     stage = Stage(world)
     stage.play(count)
     stage.wait_for(E.SESSION_STARTED, count)
@@ -293,7 +294,7 @@ def threads() -> int:
 
 
 def zap_while_mute(world: World, count: int) -> dict[str, Any]:
-    """The name server does not answer, and `count` screens zap twice."""
+    """The name server does not answer, and `count` screens zap twice. Returns what the program prints."""
     stage = Stage(world)
     world.name_server.is_mute = True
     before = threads()
@@ -311,7 +312,7 @@ def zap_while_mute(world: World, count: int) -> dict[str, Any]:
 
 
 def second_address(world: World, count: int) -> dict[str, Any]:
-    """The host name has two addresses. No machine has the first one."""
+    """The host name has two addresses, and no machine has the first one. Returns how long the set-up took."""
     stage = Stage(world)
     world.name_server.addresses = [SILENT, FAR]
     before = time.monotonic()
@@ -324,7 +325,7 @@ def second_address(world: World, count: int) -> dict[str, Any]:
 
 def refusing_address(world: World, count: int) -> dict[str, Any]:
     """The host name has two addresses, on a link with a round trip of 70 ms. The first address refuses each connection.
-    The link loses all packets until 0.9 s before the lease ends."""
+    The link loses all packets until 0.9 s before the lease ends. Returns what the program prints."""
     stage = Stage(world, period_s=2.0)
     link = SlowLink(world, 0.035)
     refusing, accepting = link.FAR

@@ -89,7 +89,7 @@ class Watch:
         self._offset_ms = headend.clock.now_ms() - now_ms()
 
     def ours(self, headend_ms: int) -> int:
-        """Converts a time of the head-end's clock."""
+        """Converts a time of the head-end's clock to the clock of now_ms(). Returns this time in ms."""
         return headend_ms - self._offset_ms
 
     # ---- what happens ----------------------------------------------------------------------------------------------

@@ -48,7 +48,8 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itim
   return call(fd, flags, new, old);
 }
 
-/* The test's program has one context, so it has one such timer. */
+/* Imitates a sleep of `ms` milliseconds: moves the boot-time clock ahead, and lets the timer `resume_fd` fire at once.
+   There is only one such timer, because the test's program has one context. */
 void machine_slept(long long ms) {
   const struct itimerspec at_once = {.it_value = {.tv_nsec = 1}};
   slept_ms += ms;

@@ -138,7 +138,8 @@ class Crowd:
         )
 
     def _play_beside(self, number: int) -> usher.Playback:
-        """Starts a playback without a fault. The heartbeats of two such playbacks are at least three seconds apart."""
+        """Starts a playback without a fault, and returns it. The heartbeats of two such playbacks are at least three
+        seconds apart."""
         stage = self.stage
         player = usher.Player(stage.context)
         playback = player.play(
@@ -176,7 +177,8 @@ class Crowd:
             self.stage.settle()
 
     def trigger(self) -> list[Any]:
-        """Starts the operation at the same time in all playbacks."""
+        """Starts the operation at the same time in all playbacks. If the operation is a certificate request, returns
+        the future of each playback, otherwise an empty list."""
         operation = self.column.operation
         if operation == "setup":
             self.play_all()

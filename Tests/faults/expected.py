@@ -16,7 +16,7 @@ RENEWED = "LICENSE, KEPT_ALIVE; torn down;"
 
 
 def outage(told: str, arrived: int, renewals: int | None = None) -> Row:
-    """The outcomes of a lasting fault during which the library retries keep-alives: one error event, and later
+    """Returns the outcomes of a lasting fault during which the library retries keep-alives: one error event, and later
     RECOVERED. `arrived`: how many heartbeats reach the head-end. `renewals`: how many renewals reach it, if this number
     differs from `arrived`."""
     renewals = arrived if renewals is None else renewals
@@ -28,7 +28,7 @@ def outage(told: str, arrived: int, renewals: int | None = None) -> Row:
 
 
 def tried_again(arrived: int) -> Row:
-    """The outcomes of a brief fault: the second try succeeds, and the host gets only the event for success."""
+    """Returns the outcomes of a brief fault: the second try succeeds, and the host gets only the event for success."""
     return {
         "heartbeat": f"{ALIVE} {arrived} arrived",
         "heartbeat strict": f"{ALIVE} {arrived} arrived",
@@ -39,8 +39,8 @@ def tried_again(arrived: int) -> Row:
 
 
 def unsent(status: str) -> Row:
-    """The outcomes of a fault with which no request reaches the head-end. So the head-end cannot hold a session whose
-    token the library does not know."""
+    """Returns the outcomes of a fault with which no request reaches the head-end. So the head-end cannot hold a session
+    whose token the library does not know."""
     return {
         "setup": f"SETUP_ERROR {status} stop; closed; 0 arrived",
         "license": f"LICENSE_ERROR {status} stop; torn down; 0 arrived",
@@ -52,9 +52,9 @@ def unsent(status: str) -> Row:
 
 
 def in_flight(status: str) -> Row:
-    """The outcomes are those of `unsent`, except for a lasting fault of a heartbeat or renewal. When this fault ends, a
-    request is in flight. The operating system sends its data again (TCP), so the request succeeds. A further keep-alive
-    is due before the test ends, so two keep-alives arrive."""
+    """Returns the outcomes of `unsent`, with other outcomes for a lasting fault of a heartbeat or renewal. When such a
+    fault ends, a request is in flight. The operating system sends its data again (TCP), so the request succeeds. A
+    further keep-alive is due before the test ends, so two keep-alives arrive."""
     twice = {
         name: cell.replace("RECOVERED;", f"RECOVERED, {again}").replace("1 arrived", "2 arrived")
         for name, again in (("heartbeat lasting", "KEPT_ALIVE;"), ("renewal lasting", "LICENSE, KEPT_ALIVE;"))
@@ -64,8 +64,8 @@ def in_flight(status: str) -> Row:
 
 
 def passing(told: str) -> Row:
-    """The outcomes if the head-end does not execute the request, and replies with an error after which a retry may
-    succeed: 5xx, 429 or a redirect."""
+    """Returns the outcomes if the head-end does not execute the request, and replies with an error after which a retry
+    may succeed: 5xx, 429 or a redirect."""
     return {
         "setup": f"SETUP_ERROR {told} stop; closed; 1 arrived",
         "license": f"LICENSE_ERROR {told} stop; torn down; 1 arrived",
@@ -77,12 +77,14 @@ def passing(told: str) -> Row:
 
 
 def denied(status: int) -> Row:
-    """The outcomes if the head-end denies the request with this HTTP status, and the library does not retry it."""
+    """Returns the outcomes if the head-end denies the request with this HTTP status, and the library does not retry
+    it."""
     return refused(f"HTTP {status}")
 
 
 def refused(told: str) -> Row:
-    """The outcomes if the head-end refuses the request with an error code, and the library does not retry it."""
+    """Returns the outcomes if the head-end refuses the request with an error code, and the library does not retry
+    it."""
     keep_alive = f"HEARTBEAT_ERROR {told} stop; torn down; 1 arrived"
     teardown = f"TEARDOWN_ERROR {told}; 1 arrived, 1 held"
     names = ("heartbeat", "heartbeat strict", "heartbeat lasting", "renewal", "renewal strict", "renewal lasting")
@@ -90,7 +92,7 @@ def refused(told: str) -> Row:
 
 
 def lost(told: str, arrived: int = 28, renewals: int | None = None) -> Row:
-    """The outcomes if the head-end executes the request, but its reply with the new session token is lost.
+    """Returns the outcomes if the head-end executes the request, but its reply with the new session token is lost.
 
     If the head-end also accepts the previous token, it answers the retry with a new token. If it is strict, it refuses
     the retry, and holds a session for which the library has no valid token.

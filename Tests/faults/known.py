@@ -35,7 +35,7 @@ def scripted(
     breaks: tuple[str, ...] = (),
     http2: bool = True,
 ) -> Fault:
-    """A fault that the head-end itself makes, on the route of the operation."""
+    """Returns a fault that the head-end itself makes, on the route of the operation."""
 
     def begin(scene: Scene) -> None:
         made = fault if isinstance(fault, Script) else fault(scene)
@@ -58,7 +58,7 @@ def scripted(
 
 
 def at_door(key: str, title: str, state: State, *, door: str = "plain", fails_after_ms: int = 0) -> Fault:
-    """A fault of the connection: during the fault, the door in front of the head-end is in `state`."""
+    """Returns a fault of the connection: during the fault, the door in front of the head-end is in `state`."""
     return Fault(key, title, partial(_set, state), partial(_set, State.OPEN), door=door, fails_after_ms=fails_after_ms)
 
 
@@ -68,7 +68,8 @@ def _set(state: State, scene: Scene) -> None:
 
 
 def bad_tls(key: str, title: str, kind: str) -> Fault:
-    """A TLS server that the library must not trust; ``kind`` names the method of ``Authority`` that makes it."""
+    """Returns the fault of a TLS server that the library must not trust; ``kind`` names the method of ``Authority``
+    that makes it."""
 
     def present(kind: str, scene: Scene) -> None:
         assert scene.door is not None
@@ -106,8 +107,8 @@ def redirect(status: int, where: str) -> Fault:
 
 
 def restart(key: str, title: str, *, keep_table: bool) -> Fault:
-    """The test stops the head-end during its reply; until the restart the system refuses connections to the
-    head-end."""
+    """Returns a fault in which the test stops the head-end during its reply. Until the restart the system refuses
+    connections to the head-end. `keep_table`: whether the head-end keeps its session table."""
 
     def begin(scene: Scene) -> None:
         scene.headend.faults.add(scene.route, Script.stall("after"), account=scene.account)
@@ -138,7 +139,7 @@ WRONG_TYPES: Mapping[str, Script] = {
 
 
 def with_status(status: int) -> Script:
-    """The fault changes only the status of the real reply."""
+    """Returns a fault that changes only the status of the real reply."""
 
     def edit(reply: Reply) -> Reply:
         return replace(reply, status=status)
@@ -147,7 +148,7 @@ def with_status(status: int) -> Script:
 
 
 def coded(name: str, encode: Callable[[bytes], bytes] = bytes) -> Script:
-    """The fault changes only the coding of the reply's body; `name`: the value of Content-Encoding."""
+    """Returns a fault that changes only the coding of the reply's body. `name`: the value of Content-Encoding."""
 
     def edit(reply: Reply) -> Reply:
         headers = (*reply.headers, ("Content-Encoding", name)) if name else reply.headers
@@ -180,7 +181,8 @@ def waits_until_a_date(_: Scene) -> Script:
 
 
 def closing(pause_ms: int) -> Fault:
-    """A server that closes each connection after a reply, without announcing it in a header."""
+    """Returns the fault of a server that closes each connection `pause_ms` after a reply, and does not announce this in
+    a header."""
 
     def set_pause(pause_s: float | None, scene: Scene) -> None:
         assert isinstance(scene.door, ClosingDoor | Http2Door)
@@ -199,7 +201,8 @@ COOKIE = "node=7"
 
 
 def cookies(key: str, title: str, *, keeps: bool) -> Fault:
-    """Every reply of the head-end sets a cookie. `keeps`: whether the library sends the cookie back."""
+    """Returns the fault in which every reply of the head-end sets a cookie. `keeps`: whether the library sends the
+    cookie back."""
 
     def begin(scene: Scene) -> None:
         scene.headend.faults.add("*", Script.header("Set-Cookie", f"{COOKIE}; Path=/"), always=True)

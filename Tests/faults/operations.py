@@ -279,7 +279,7 @@ def close(scene: Scene) -> list[usher.Event]:
 def play_in_scene(
     authority: Authority, fault: Fault, column: Column, world: World | None = None, http2: bool = False
 ) -> Outcome:
-    """Plays one cell, and checks that the fault did not disturb the other playback."""
+    """Plays one cell, and returns its outcome. Checks that the fault did not disturb the other playback."""
     with contextlib.closing(
         Scene(authority, column.operation, column.rotation, fault.door, fault.proxied, world, http2, fault.options)
     ) as scene:

@@ -235,6 +235,6 @@ def title_of(column: str) -> str:
 
 
 def _marked(cell: str) -> str:
-    """Puts the names of events and statuses in backquotes."""
+    """Returns the text of a cell with backquotes around the names of events and statuses."""
     assert cell, "a cell is empty"
     return re.sub(rf"\b({'|'.join(NAMES)})\b", r"`\1`", cell)

@@ -112,7 +112,7 @@ class Scene:
         self._main = self._make_door("tls") if proxied else None
         proxy = self.proxy.address if self.proxy is not None else ""
         # libcurl measures its time-out for connecting in real time. On a busy machine a short time-out could end
-        # although no virtual time has passed, so this one is long.
+        # although no virtual time has passed, so this time-out is long.
         self.stage = Stage(
             self.headend,
             ca_file=str(authority.ca_file),

@@ -24,7 +24,8 @@ def test_fault(lib: Any, authority: Authority, results: Results, fault: Fault, c
 
 
 def http2_cells() -> Iterator[Any]:
-    """Returns the cells over HTTP/2. The quick run plays one operation for each fault."""
+    """Yields the cells over HTTP/2. For each fault, one cell has no mark: the quick run plays only the cells without a
+    mark."""
     for number, fault in enumerate(fault for fault in FAULTS if fault.http2):
         for column in COLUMNS:
             if (fault.key, column.name) in NOT_OVER_HTTP2:

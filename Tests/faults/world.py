@@ -74,7 +74,8 @@ class Side:
                 told.set_exception(error)
 
     def run(self, work: Callable[[], T]) -> T:
-        """Runs `work` in the namespace and waits for it. Programs that `work` starts run in the namespace, too."""
+        """Runs `work` in the namespace, and returns its result. Programs that `work` starts also run in this
+        namespace."""
         told: Future[T] = Future()
         self._work.put((work, told))
         return told.result(30)

@@ -140,8 +140,8 @@ def io_threads() -> set[Path]:
 
 
 def new_io_thread(before: set[Path]) -> Path:
-    """Returns the I/O thread that has started since `before`. Threads that the I/O thread starts have the name of the
-    I/O thread for a moment, too."""
+    """Returns the I/O thread that has started since `before`. For a moment, a thread that the I/O thread starts has the
+    same name as the I/O thread."""
     ends = time.monotonic() + 5 * PATIENCE
     while len(found := io_threads() - before) != 1:
         assert time.monotonic() < ends, f"{len(found)} new I/O threads"
