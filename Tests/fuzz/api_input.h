@@ -111,7 +111,7 @@ static const char *some_url(struct program *p, const char *path) {
   return (const char *)pass(p, url, strlen(url) + 1);
 }
 static uint32_t some_ms(struct program *p) { return 1 + below(p, 40); }
-/* Makes a copy of the options, with a right or wrong struct_size. Sets *is_good to 1 if the library must accept the
+/* @return a copy of the options, with a right or wrong struct_size. Sets *is_good to 1 if the library must accept the
    copy, otherwise to 0. */
 static const void *sized(struct program *p, const void *options, size_t size, int *is_good) {
   static const size_t sizes[] = {0, 4, 8, (size_t)-1, (size_t)1 << 20};

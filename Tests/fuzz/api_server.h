@@ -36,7 +36,7 @@ static struct connection {
   char text[4096];
 } connections[CONNECTIONS];
 
-/* The number of the session whose token a request carries; 0: the request has no session token. */
+/* @return the number of the session whose token a request carries; 0: the request has no session token. */
 static unsigned session_in(const char *request) {
   const char *at = strstr(request, "token-S");
   unsigned number = at ? (unsigned)strtoul(at + 7, NULL, 10) : 0;
@@ -164,7 +164,8 @@ static unsigned sessions_held(void) {
   return held;
 }
 
-/* Makes the server forget the previous input, before the next one begins. */
+/* Makes the server forget the previous input, before the next input begins. `bytes`: the new reply to requests to
+   /garbage/. */
 static void reset_server(const uint8_t *bytes, size_t size) {
   pthread_mutex_lock(&server_lock);
   garbage_size = size < sizeof garbage ? size : sizeof garbage;

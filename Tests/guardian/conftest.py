@@ -33,7 +33,7 @@ def no_guardian_left() -> Iterator[None]:
 
 
 def headend(**settings: object) -> HeadEnd:
-    """A head-end whose sessions do not expire during a test, so that only a teardown ends them."""
+    """Returns a head-end whose sessions do not expire during a test, so that only a teardown ends them."""
     return HeadEnd(period_s=10, grace=1000, limit=5000, enforced=frozenset({"fairplay"}), **settings)
 
 

@@ -29,7 +29,8 @@ COPIES = 5
 """How many copies of records this module reads and changes: the copy with the settings, and two copies of each of the
 first two slots."""
 UPDATES = range(COPIES, COPIES + 4)
-"""The numbers of the small copies of the first two slots, which have updates. They follow the numbers of the copies."""
+"""The numbers of the small copies, which have updates of the records in the first two slots. These numbers come
+directly after those of the full copies."""
 
 
 def checksum(sequence: int, data: bytes) -> int:

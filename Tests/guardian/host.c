@@ -96,8 +96,8 @@ static void use_openssl(const char *where) {
 static void in_first_handler(void) { use_openssl("first handler"); }
 static void in_last_handler(void) { use_openssl("last handler"); }
 
-/* After this call, OpenSSL frees its memory in an exit handler. The exit handler that the host registers here runs
- * before OpenSSL's handler, and after the library's. */
+/* Initialises OpenSSL, which registers an exit handler that frees its memory. Then registers an exit handler of the
+ * host. This handler runs before OpenSSL's handler, and after the library's. */
 static void initialise_openssl(void) {
   void *library = dlopen("libssl.so.3", RTLD_NOW | RTLD_GLOBAL);
   int (*initialise)(uint64_t, const void *) = NULL;

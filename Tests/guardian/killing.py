@@ -30,7 +30,7 @@ def library() -> Path:
 
 
 def guardian() -> Path:
-    """The program that the library starts by default."""
+    """Returns the path of the guardian that the library starts by default."""
     return library().parent / "usher-guardian"
 
 

@@ -422,8 +422,9 @@ def test_program_thatEndsWithASession_givesItBack(request: pytest.FixtureRequest
 
 @pytest.mark.parametrize("ends", ["returns", "exits"])
 def test_programThatInitialisedOpenSSLFirst_givesItsSessionBack(secure: Killing, ends: str) -> None:
-    """In such a program OpenSSL frees its memory in an exit handler. The library's handler must run before that one.
-    The host's own handlers can use OpenSSL, before the library's handler and after it."""
+    """The host initialises OpenSSL before the library does, so OpenSSL frees its memory in an exit handler. The
+    library's exit handler must run before OpenSSL's. The host also has two exit handlers that use OpenSSL: one runs
+    before the library's handler, and one after it."""
     with secure.playing(ends=ends, guardian=0, exit_ms=10000, openssl=1) as host:
         host.proceed()
         assert host.process.wait(20) == 5

@@ -36,9 +36,10 @@ class Result:
 
     hosts: int = 0
     gave_back: int = 0
-    """Hosts that held a session when they died, and whose session the guardian tore down."""
+    """How many hosts died while they held a session that the guardian, or the next context with the journal, then tore
+    down."""
     unreceived: int = 0
-    """Sessions that stay at the server, because the host died before it had the token."""
+    """How many sessions stay at the server, because the host died before it had the token."""
     waited_s: list[float] = field(default_factory=list)
 
     def add(self, gave_back: bool, unreceived: int, waited_s: float) -> None:

@@ -44,8 +44,8 @@ int main(int argc, char **argv) {
   int tries;
   if (argc != 4) return 2;
   way = argv[1];
-  /* Exit handlers run in reverse order. If OpenSSL registers its exit handler after this one, OpenSSL frees its memory
-     before this handler runs. */
+  /* Exit handlers run in reverse order. If OpenSSL registers its exit handler after this handler, OpenSSL frees its
+     memory before this handler runs. */
   atexit(strstr(way, "handler-frees") ? frees : waits);
   if (strstr(way, "host-uses-openssl")) {
     int (*initialise)(uint64_t, const void *) =

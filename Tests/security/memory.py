@@ -36,8 +36,8 @@ def needles(secrets: Mapping[str, bytes]) -> dict[str, list[bytes]]:
 
 
 def without_outer_zeros(content: bytes) -> bytes:
-    """Removes the zeros at both ends, because most of a stack was never used. Leaves SLICE zeros beside the other
-    bytes, because a part of a secret may begin or end with zeros."""
+    """Returns the bytes without the zeros at both ends, because most of a stack was never used. Leaves SLICE zeros
+    beside the other bytes, because a part of a secret may begin or end with zeros."""
     begin, end = len(content) - len(content.lstrip(b"\0")), len(content.rstrip(b"\0"))
     return content[max(0, begin - SLICE) : end + SLICE]
 

@@ -26,7 +26,7 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 
 
 def session_tokens(headend: HeadEnd) -> dict[str, str]:
-    """The session tokens that the library sent."""
+    """Returns the session tokens that the library sent, each with a name."""
     sent = {part.raw for entry in headend.journal for part in entry.parts if part.kind == "session"}
     assert sent, headend.journal.dump()
     return {f"token {number}": token for number, token in enumerate(sorted(sent))}

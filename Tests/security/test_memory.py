@@ -57,7 +57,8 @@ class Hosts:
         look: Callable[[int, Mapping[str, bytes]], Counter[str]] = search,
     ) -> Counter[str]:
         """Runs a host with the input lines ``words``. Then searches the memory of the host for the secrets with the
-        function ``look``; the default, ``search``, counts the parts of each secret."""
+        function ``look``, and returns the result of this function. The default, ``search``, counts the parts of each
+        secret."""
         # LD_BIND_NOW makes the dynamic loader bind all symbols of all libraries at the start. If the loader binds a
         # symbol later, it saves registers on the stack, and these may contain parts of secrets.
         environment = {**os.environ, **({} if binds_late else {"LD_BIND_NOW": "1"})}
@@ -89,8 +90,8 @@ class Hosts:
         scale: int = 1,
         **how: Any,
     ) -> Counter[str]:
-        """Plays a session with new secrets. Then searches the memory of the process for each secret, as ``left``
-        does."""
+        """Plays a session with new secrets. Then searches the memory of the process for each secret, as ``left`` does,
+        and returns the same kind of result."""
         token, payload, key = (
             headend.content_token(marker=secrets.token_hex(32 * scale)),
             secrets.token_hex(64 * scale),
