@@ -132,7 +132,7 @@ class Chromium:
         self._started.append(process)
 
     def next_report(self) -> dict[str, Any]:
-        """Waits for the next report of a page."""
+        """Waits for the next report of a page, and returns it."""
         try:
             return self._reports.get(timeout=3 * PATIENCE_S)
         except queue.Empty:
@@ -140,7 +140,7 @@ class Chromium:
             raise AssertionError(f"the page does not report: {logs[-2000:]}") from None
 
     def play(self, clip: Path, codec: str, gateway: str = "") -> dict[str, Any]:
-        """Opens the page, and waits for its first report."""
+        """Opens the page, waits for its first report, and returns this report."""
         self.open(clip, codec, gateway)
         return self.next_report()
 
@@ -209,7 +209,8 @@ class Chromium:
         return self._call("Runtime.evaluate", arguments, session)["result"].get("value")
 
     def _call(self, method: str, arguments: dict[str, Any], session: str | None = None) -> dict[str, Any]:
-        """Calls a method of the Chrome DevTools Protocol. Request and reply are JSON with a NUL at the end."""
+        """Calls a method of the Chrome DevTools Protocol, and returns its result. Request and reply are JSON with a NUL
+        at the end."""
         read, write = self._ours[-1]
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": arguments}

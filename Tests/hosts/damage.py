@@ -11,7 +11,7 @@ HUGE = 200_000_000
 
 
 def damaged(kind: str, clip: Clip, folder: Path) -> Path:
-    """Writes a file that is damaged in the way that `kind` names."""
+    """Writes a file that is damaged in the way that `kind` names. Returns its path."""
     data = bytearray(clip.file.read_bytes())
     moov = data.find(b"moov") - 4
     tenc = data.find(b"tenc") - 4
@@ -41,8 +41,8 @@ def damaged(kind: str, clip: Clip, folder: Path) -> Path:
 
 
 def with_pssh(clip: Clip, folder: Path) -> Path:
-    """Writes a copy of a progressive film with a pssh box (version 1) in moov. The last box of the film must be
-    moov."""
+    """Writes a copy of a progressive film with a pssh box (version 1) in moov. Returns its path. The last box of the
+    film must be moov."""
     data = clip.file.read_bytes()
     moov = data.find(b"moov") - 4
     size = int.from_bytes(data[moov : moov + 4], "big")
@@ -56,8 +56,9 @@ def with_pssh(clip: Clip, folder: Path) -> Path:
 
 
 def huge_moov(clip: Clip, folder: Path) -> Path:
-    """Writes a film whose moov box really has HUGE bytes, nearly all in a box `free` before the others. The file is
-    sparse. The positions of the samples stay right: moov is the last box, or the film is fragmented."""
+    """Writes a film whose moov box really has HUGE bytes, nearly all in a box `free` before the other boxes. Returns
+    the path of the film. The file is sparse. The positions of the samples stay right: moov is the last box, or the film
+    is fragmented."""
     data = clip.file.read_bytes()
     moov = data.find(b"moov") - 4
     size = int.from_bytes(data[moov : moov + 4], "big")

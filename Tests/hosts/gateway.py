@@ -71,7 +71,7 @@ class Reply:
 
 
 def ask(url: str, method: str = "GET", body: bytes | None = None, **headers: str) -> Reply:
-    """Sends a request. In the names of headers, '_' stands for '-'."""
+    """Sends a request, and returns the reply. In the names of headers, '_' stands for '-'."""
     parts = urlsplit(url)
     assert parts.hostname
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE_S)

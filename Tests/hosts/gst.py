@@ -196,8 +196,8 @@ class Room(Scene[Player]):
         usher: dict[str, Any] | None = None,
         **process: Any,
     ) -> Player:
-        """Starts the player. `usher` has further settings of the plug-in; the value None leaves a setting out.
-        `screen`: the player shows a window, and hashes nothing."""
+        """Starts the player, and returns it. `usher` has further settings of the plug-in; the value None leaves a
+        setting out. `screen`: the player shows a window, and hashes nothing."""
         given = settings(self.server, self.give_token(clip.content.content_id if clip else "none"), **(usher or {}))
         where = uri or (clip.file.as_uri() if clip else "")
         flags = () if screen else ("--hash", "--fast") if fast else ("--hash",)

@@ -105,7 +105,8 @@ static void print_error(GstElement *pipeline) {
   gst_object_unref(bus);
 }
 
-/* The slow log function of this application. */
+/* The log function of this application, which is slow on purpose: it waits for half a second at a line about
+   `ssm_url`. */
 static void on_log(GstDebugCategory *category, GstDebugLevel level, const gchar *file, const gchar *function, gint line,
     GObject *object, GstDebugMessage *message, gpointer user_data) {
   (void)category, (void)level, (void)file, (void)function, (void)line, (void)object, (void)user_data;

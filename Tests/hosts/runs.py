@@ -28,8 +28,9 @@ class Runs(Scene["subprocess.Popen[bytes]"]):
         shell: str = "",
         **options: Any,
     ) -> subprocess.Popen[bytes]:
-        """Starts `usher run` as a desktop does, with setsid(). `terminal`: the descriptor of a pseudo terminal that
-        becomes the controlling terminal of `usher run`. `shell`: a script that runs the command, which is "$@"."""
+        """Starts `usher run` as a desktop does, with setsid(). Returns the process. `terminal`: the descriptor of a
+        pseudo terminal that becomes the controlling terminal of `usher run`. `shell`: a script that runs the command,
+        which is "$@"."""
         token_file = self.give_token(content_id)
         values = {"license": self.server.license_url("clearkey"), "ssm": self.server.ssm_url, "token-file": token_file}
         values |= {name.replace("_", "-"): value for name, value in options.items()}

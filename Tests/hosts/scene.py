@@ -78,7 +78,7 @@ class Scene(Generic[Player]):
         return self.token_file
 
     def occupy(self) -> Session:
-        """Lets another screen of the same account take the only slot."""
+        """Lets another screen of the same account take the only slot. Returns the session of this screen."""
         return self.server.sessions.set_up(account="account-1", device="other", content_ids=("other",), limit=1)
 
     def until_ended(self, state: SessionState = SessionState.TORN_DOWN) -> Session:

@@ -45,7 +45,7 @@ class Screen:
         return sum(map(is_wanted, colours)) / len(colours)
 
     def _grab(self, output: list[str]) -> bytes:
-        """Takes a picture of the screen with ffmpeg."""
+        """Takes a picture of the screen with ffmpeg. Returns what ffmpeg writes to stdout."""
         source = ["-f", "x11grab", "-draw_mouse", "0", "-video_size", f"{WIDTH}x{HEIGHT}", "-i", self.name]
         command = ["ffmpeg", "-v", "error", *source, "-frames:v", "1", *output]
         return subprocess.run(command, check=True, timeout=PATIENCE_S, capture_output=True).stdout

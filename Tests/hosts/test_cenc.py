@@ -49,7 +49,7 @@ def decrypt(tmp_path_factory: pytest.TempPathFactory) -> Decrypt:
 
 
 def parts(data: bytes, subsamples: list[tuple[int, int]] | None) -> list[tuple[bytes, bytes]]:
-    """Splits a sample into its clear and its encrypted parts."""
+    """Returns the parts of a sample, as pairs of clear bytes and the encrypted bytes after them."""
     found, at = [], 0
     for clear, encrypted in subsamples or [(0, len(data))]:
         found.append((data[at : at + clear], data[at + clear : at + clear + encrypted]))
@@ -58,7 +58,8 @@ def parts(data: bytes, subsamples: list[tuple[int, int]] | None) -> list[tuple[b
 
 
 def ctr(iv: bytes, data: bytes, subsamples: list[tuple[int, int]] | None) -> bytes:
-    """Encrypts with cenc, block by block: the counter is in the lower 64 bits and has no carry into the upper ones."""
+    """Returns the sample encrypted with cenc, block by block. The counter is in the lower 64 bits of the counter block,
+    without a carry into the upper 64 bits."""
     size = sum(len(encrypted) for _, encrypted in parts(data, subsamples))
     block, stream = iv.ljust(16, b"\0"), b""
     upper, lower = block[:8], int.from_bytes(block[8:], "big")
@@ -73,7 +74,8 @@ def ctr(iv: bytes, data: bytes, subsamples: list[tuple[int, int]] | None) -> byt
 
 
 def cbc(iv: bytes, data: bytes, subsamples: list[tuple[int, int]] | None, crypt: int, skip: int) -> bytes:
-    """Encrypts with cbcs: each part begins with the IV; a rest of less than a block is clear."""
+    """Returns the sample encrypted with cbcs: the encryption of each part begins with the IV; a rest of less than a
+    block is clear."""
     out = b""
     for clear, encrypted in parts(data, subsamples):
         cipher = Cipher(algorithms.AES(KEY), modes.CBC(iv.ljust(16, b"\0"))).encryptor()

@@ -246,8 +246,8 @@ EXPIRES = "the session, until it expires: two periods after the last heartbeat"
 
 
 def launch(room: Room, clip: Clip, *words: str, **variables: str) -> subprocess.Popen[str]:
-    """Starts gst-launch-1.0 as a user does, and waits until it has the licence. `variables`: further environment
-    variables."""
+    """Starts gst-launch-1.0 as a user does, waits until it has the licence, and returns its process. `variables`:
+    further environment variables."""
     given = settings(room.server, room.give_token(clip.content.content_id))
     options = room.folder / "options"
     options.write_text("".join(f"{name}={value}\n" for name, value in given.items()))

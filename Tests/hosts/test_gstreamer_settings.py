@@ -132,7 +132,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def start(app: Path, room: Room, clip: Clip, shared: str, screens: int = 1) -> subprocess.Popen[str]:
-    """Starts gst_app with an item on each of its screens."""
+    """Starts gst_app with an item on each of its screens. Returns the process."""
     tokens = [room.token(clip.content.content_id) for _ in range(screens)]
     places = [clip.file.as_uri(), room.server.license_url("clearkey"), room.server.ssm_url, *tokens]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}

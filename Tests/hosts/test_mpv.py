@@ -50,8 +50,8 @@ class Theatre(Scene[Mpv]):
         vo: str | None = "null",
         **process: Any,
     ) -> Mpv:
-        """Starts mpv with the plug-in. `usher` has further options of the plug-in; the value None leaves an option
-        out."""
+        """Starts mpv with the plug-in, and returns the player. `usher` has further options of the plug-in; the value
+        None leaves an option out."""
         ours = options(self.server, self.token_file, **(usher or {}))
         output = [f"--vo={vo}"] if vo else []
         player = Mpv(self.folder, f"--script={self.plugin}", ours, *output, *arguments, **process)

@@ -40,7 +40,8 @@ static function find(const char *name) {
   return found;
 }
 
-/* For how long the thread has waited for a processor since it began; always 0 if the kernel does not count this. */
+/* @return for how long the thread has waited for a processor since it began, in ns; always 0 if the kernel does not
+   count this. */
 static long long queued_ns(void) {
   char text[100] = "";
   long long ns = 0;
