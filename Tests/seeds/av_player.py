@@ -24,7 +24,7 @@ class MainQueue:
         self._actions.put(list(action))
 
     def next(self) -> list[str] | None:
-        """Waits for the next action; None at the end of standard input."""
+        """Waits for the next action and returns it; returns None at the end of standard input."""
         return self._actions.get()
 
     def _listen(self) -> None:

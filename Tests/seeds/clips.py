@@ -33,7 +33,7 @@ class Clip:
 
 
 def make_clips(folder: Path) -> list[Clip]:
-    """Writes the clips to `folder`."""
+    """Writes the clips to `folder`, and returns them."""
     return [_clip(content, folder / f"{number}.mp4") for number, content in enumerate(media.read(MEDIA))]
 
 

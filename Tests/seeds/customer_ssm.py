@@ -41,7 +41,8 @@ class CustomerCallback:
         self.item: usher.Playback | None = None
 
     def ssm(self, what: str, tokens: str) -> tuple[int, dict[str, Any]]:
-        """Sends a request to the operator's session server; keeps the newest session token."""
+        """Sends a request to the operator's session server, and stores the newest session token. Returns the HTTP
+        status and the JSON of the reply."""
         status, body = ask(f"{self.ssm_server_url}/v1/sessions/{what}", tokens, b"{}")
         reply = json.loads(body)
         self.session_token = reply.get("sessionToken", self.session_token)

@@ -51,7 +51,7 @@ def headend_certificate(headend: HeadEnd) -> bytes:
 
 
 def played(clips: list[Clip], *events: str) -> list[str]:
-    """The output of a host program (a port of the seed, see ports.py) that got the right CKC."""
+    """Returns the output that a host program (a port of the seed, see ports.py) must print if it got the right CKC."""
     return [clips[0].pictures, *(f"event {event}" for event in sorted((*events, "LICENSE", "PLAYBACK_CLOSED")))]
 
 

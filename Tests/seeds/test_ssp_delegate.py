@@ -31,7 +31,8 @@ def clip(clips: list[Clip]) -> Clip:
 def start(
     ports: Ports, language: str, headend: HeadEnd, *more: str, sync: bool = False
 ) -> AbstractContextManager[Host]:
-    """Starts the host in `language` with its arguments: certificate URL, licence URL, SSM URL, and `sync`."""
+    """Starts the host in `language` with its arguments: certificate URL, licence URL, SSM URL, `sync`, and then `more`.
+    The host runs inside a ``with`` block."""
     urls = headend.certificate_url("fairplay"), headend.license_url("fairplay"), headend.ssm_url
     return ports.host(PORT, language, *urls, str(int(sync)), *more)
 

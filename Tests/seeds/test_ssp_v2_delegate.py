@@ -19,7 +19,8 @@ def clip(clips: list[Clip]) -> Clip:
 
 
 def start(ports: Ports, language: str, headend: HeadEnd, *more: str) -> AbstractContextManager[Host]:
-    """Starts a port of the delegate, with its three parameters."""
+    """Starts the host in `language` with its arguments: certificate URL, licence URL, SSM URL, and then `more`. The
+    host runs inside a ``with`` block."""
     urls = headend.certificate_url("fairplay"), headend.license_url("fairplay", "v2"), headend.ssm_url
     return ports.host(PORT, language, *urls, *more)
 

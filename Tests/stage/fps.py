@@ -69,7 +69,7 @@ def skd(url: str) -> str:
 
 
 def play(stage: Stage, **options: Any) -> usher.Playback:
-    """Starts a playback that has no licence delegate, only the loader."""
+    """Starts a playback that has no licence delegate, only the loader. Returns the playback."""
     return stage.play(delegate=None, **options)
 
 

@@ -67,7 +67,8 @@ class RawServer:
 
 
 def whole_request(client: socket.socket) -> bytes:
-    """Reads the headers and the body of one request."""
+    """Reads one request, and returns its headers and its body; returns no bytes if the client closes the connection
+    before the end of the headers."""
     read = b""
     while b"\r\n\r\n" not in read:
         if not (more := client.recv(PIECE)):

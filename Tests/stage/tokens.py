@@ -36,8 +36,8 @@ FRESH = "a fresh one"
 
 
 def played(stage: Stage, tokens: Any, token: str | None = FRESH, **options: Any) -> usher.Playback:
-    """Starts a playback with this token callback, and waits for its set-up. If `token` is None, the library asks the
-    callback for a token."""
+    """Starts a playback with this token callback, waits for its set-up, and returns the playback. If `token` is None,
+    the library asks the callback for a token."""
     if token is FRESH:
         token = stage.headend.content_token()
     playback = stage.player.play(token, delegate=stage.delegate(token_callback=tokens, **options))

@@ -35,13 +35,14 @@ PLAYBACK_OPTIONS = {"payload", "renewed", "tag", "player", "token"}
 
 
 def play(stage: Stage, key_system: KeySystem = "clearkey", **options: Any) -> usher.Playback:
-    """Starts a playback with a new delegate. The options are those of the delegate and of play()."""
+    """Starts a playback with a new delegate, and returns the playback. The options are those of the delegate and of
+    play()."""
     given = {name: options.pop(name) for name in PLAYBACK_OPTIONS & options.keys()}
     return stage.play(delegate=options.pop("delegate", None) or delegate(stage, key_system, **options), **given)
 
 
 def licence(playback: usher.Playback, key_system: KeySystem = "clearkey", **options: Any) -> usher.License:
-    """Requests a licence and waits for it."""
+    """Requests a licence, waits for it, and returns it."""
     return playback.get_license(SYSTEMS[key_system], PAYLOAD[key_system], **options)
 
 

@@ -86,5 +86,5 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 @pytest.fixture
 def calls(request: pytest.FixtureRequest) -> Calls:
-    """Returns the record of the tests that ran before this one."""
+    """Returns the record of the tests that ran before the present test."""
     return request.config.stash[RECORD]

@@ -39,7 +39,8 @@ def enforced(stage_factory: StageFactory) -> Callable[..., Stage]:
 
 
 def play_asking(stage: Stage, callback: Callable[[usher.TokenRequest], Any]) -> usher.Playback:
-    """Starts a playback without a token, so that the library asks the callback. Waits until set-up has ended."""
+    """Starts a playback without a token, so that the library asks the callback. Waits until set-up has ended, and
+    returns the playback."""
     playback = stage.player.play(delegate=stage.delegate(token_callback=callback))
     stage.settle()
     return playback

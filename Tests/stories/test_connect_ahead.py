@@ -21,7 +21,8 @@ PAUSE_MS = 11_250
 
 @pytest.fixture
 def stage(stage_factory: StageFactory) -> Stage:
-    """The head-end has no page at `/`, so that the journal has the requests for `/`."""
+    """A stage whose head-end has no page at `/`. So the journal also has the requests for `/`, which a head-end with a
+    page does not record."""
     return stage_factory(headend={"control": False})
 
 

@@ -37,7 +37,8 @@ def other(headend_factory: Callable[..., HeadEnd]) -> HeadEnd:
 
 
 def elsewhere(stage: Stage, other: HeadEnd) -> usher.SSPDelegate:
-    """Makes a delegate of another head-end, and makes the stage count the requests that this head-end holds, too."""
+    """Returns a delegate of another head-end. From then on the stage also counts the requests that this other head-end
+    holds."""
     stage.also_held.append(lambda: other.held)
     return stage.delegate(license_url=other.license_url("clearkey"), ssm_url=other.ssm_url)
 

@@ -19,7 +19,7 @@ SKD = fairplay.skd_url("movie", KID, bytes(16))
 
 @pytest.fixture
 def stage(stage_factory: StageFactory) -> Stage:
-    """A head-end whose licences need no session."""
+    """A stage with a head-end whose licences need no session."""
     return stage_factory(headend={"ssm_required": "never"})
 
 

@@ -14,8 +14,8 @@ T = usher.CloseMode.TEARDOWN
 
 
 def own(stage: Stage) -> dict[str, str]:
-    """Complete URLs for the requests to the session manager. Each URL has a query of its own, so that the journal
-    shows which URL the library used.
+    """Returns complete URLs for the requests to the session manager, as options of a delegate. Each URL has a query of
+    its own, so that the journal shows which URL the library used.
     """
     return {
         f"{name}_url": f"{stage.headend.tenant_url}/ssm/v1/sessions/{name}?by={name}"

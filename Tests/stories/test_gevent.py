@@ -35,7 +35,7 @@ class Hub:
 
 
 def license_of(playback: usher.Playback) -> usher.License:
-    """Requests a licence, and lets other greenlets run until the answer has come."""
+    """Requests a licence, lets other greenlets run until the answer has come, and returns the licence."""
     answer: Any = AsyncResult()
 
     def answered(done: Any) -> None:

@@ -21,8 +21,8 @@ HEADERS, DATA, SETTINGS = 1, 0, 4
 
 
 class SilentServer:
-    """On its first connection the server replies only to one request; then it keeps the connection open, but sends no
-    more replies. On every later connection it replies to each request."""
+    """A server that replies only to the first request on its first connection. It then keeps this connection open, but
+    sends nothing more on it. On every later connection the server replies to each request."""
 
     def __init__(self) -> None:
         self.authority = Authority("localhost")

@@ -261,7 +261,8 @@ def test_serverNoLongerKnowsTheSession_hostIsTold_andTheItemPlays(
 def test_serverIsAway_recordStaysForTheNextStart(
     stage_factory: StageFactory, headend: HeadEnd, host: Callable[..., Host], journal: Path
 ) -> None:
-    """The server closes the connection at each teardown. The library tells the host; the next context tries again."""
+    """The server closes the connection at each teardown. RECOVERED_SLOT reports this error to the host, and the next
+    context tries the teardown again."""
     host(headend).kill()
     headend.faults.add("teardown", Fault.drop(), always=True)
     stage = stage_factory(headend, journal_file=journal, **CLEAR)

@@ -28,7 +28,7 @@ class Screen:
         self.observer = self.player.add_observer(self.notices.append)
 
     def play(self, tag: str = "film", *, licence: bool = True, **options: Any) -> usher.Playback:
-        """Plays an item. If `licence` is True, also requests its licence."""
+        """Plays an item, and returns the playback. If `licence` is True, also requests the licence of the item."""
         playback = self.stage.play(player=self.player, tag=tag, delegate=self.stage.delegate(**options))
         if licence:
             playback.request_license(CLEARKEY, usher.clear_key_request([KID]))

@@ -198,7 +198,7 @@ def errors(events: list[usher.Event], *types: EventType) -> list[usher.UsherErro
 
 
 def play(stage: Stage, number: int, **options: Any) -> usher.Playback:
-    """Starts a playback with a new account."""
+    """Starts a playback with a new account, and returns it."""
     token = stage.headend.content_token(account=f"account {number}")
     return stage.play(token, player=usher.Player(stage.context), tag=number, **options)
 

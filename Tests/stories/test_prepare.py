@@ -18,7 +18,8 @@ KEEP_MS = 60_000
 
 @pytest.fixture
 def stage(stage_factory: StageFactory) -> Stage:
-    """The head-end has no page at `/`, so that the journal has the requests for connections."""
+    """A stage whose head-end has no page at `/`. So the journal also has the requests `HEAD /`, with which the library
+    opens connections."""
     return stage_factory(headend={"control": False})
 
 

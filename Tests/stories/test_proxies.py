@@ -53,7 +53,8 @@ class SignInProxy(Door):
         return is_good
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Target | None:
-        """Reads an HTTP request. The caller has already read its first byte, the `C` of CONNECT."""
+        """Reads an HTTP request, whose first byte, the `C` of CONNECT, the caller has already read. Returns the address
+        in the request; None if the proxy refuses the client."""
         head = await reader.readuntil(b"\r\n\r\n")
         sign_in = b"Proxy-Authorization: Basic " + base64.b64encode(f"{NAME}:{PASSWORD}".encode())
         refusal = b"HTTP/1.1 407 Sign in\r\nProxy-Authenticate: Basic realm=p\r\nContent-Length: 0\r\n\r\n"
@@ -63,7 +64,8 @@ class SignInProxy(Door):
         return host, int(port)
 
     async def _socks4(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Target | None:
-        """Reads a request of SOCKS 4 or 4a. The caller has already read its first byte."""
+        """Reads a request of SOCKS 4 or 4a, whose first byte the caller has already read. Returns the address in the
+        request; None if the proxy refuses the client."""
         head = await reader.readexactly(7)  # the command, the port, the address
         port, address = int.from_bytes(head[1:3], "big"), head[3:]
         name = await reader.readuntil(b"\0")
@@ -73,7 +75,8 @@ class SignInProxy(Door):
         return (host, port) if self._answer(writer, is_good, b"\0\x5a" + bytes(6), b"\0\x5b" + bytes(6)) else None
 
     async def _socks5(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Target | None:
-        """Speaks SOCKS 5 (RFC 1928), with the sign-in of RFC 1929."""
+        """Speaks SOCKS 5 (RFC 1928), with the sign-in of RFC 1929. Returns the address in the client's request; None if
+        the proxy refuses the client."""
         methods = await counted(reader)
         self.offered |= set(methods)
         if not self._answer(writer, 2 in methods, b"\x05\x02", b"\x05\xff"):
@@ -95,7 +98,7 @@ class SignInProxy(Door):
 
 
 async def counted(reader: asyncio.StreamReader) -> bytes:
-    """Reads a byte with a length, and this number of bytes."""
+    """Reads one byte, whose value is a length, and then as many bytes as this length says. Returns these bytes."""
     return await reader.readexactly((await reader.readexactly(1))[0])
 
 

@@ -129,7 +129,8 @@ def test_licence_deniedAfterTheFreshTokenCame_goesOutAgainWithoutAsking(plain: S
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_licence_deniedAgain_failsAndNeverLoops(stage: Stage, status: int) -> None:
-    """If the server denies the fresh token too, the request fails with the server's error after this one retry."""
+    """If the server denies the fresh token too, the request fails with the server's error, and the library does not
+    retry it a second time."""
     tokens = Tokens(stage)
     playback = played(stage, tokens)
     stage.headend.faults.add("license", Fault.error(4000, status=status, message="no"), always=True)

@@ -56,7 +56,7 @@ class Kept:
         return playback
 
     def ask(self, playback: usher.Playback) -> Future[Any]:
-        """Starts a request that calls the hook."""
+        """Starts a request that calls the hook, and returns the future of the request."""
         if self.step == "content_identifier":
             return playback.request_content_id("skd://movie")
         if self.step == "certificate":

@@ -15,7 +15,7 @@ PAUSE = usher.Suspend.PAUSE
 
 
 def paused(stage: Stage) -> usher.Playback:
-    """Starts a playback whose heartbeats pause while it is suspended."""
+    """Starts a playback whose heartbeats pause while the playback is suspended. Returns the playback."""
     playback = stage.play(delegate=stage.delegate(suspend=PAUSE))
     stage.settle()
     return playback

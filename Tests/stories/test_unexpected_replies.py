@@ -15,7 +15,7 @@ E = usher.EventType
 
 
 def certified(stage: Stage) -> usher.Playback:
-    """Starts a playback whose delegate has a certificate URL; its session is set up."""
+    """Starts a playback whose delegate has a certificate URL. Returns the playback when its session is set up."""
     delegate = stage.delegate("fairplay", certificate_url=stage.headend.certificate_url("fairplay"))
     playback = stage.play(delegate=delegate)
     stage.settle()

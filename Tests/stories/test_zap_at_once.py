@@ -75,7 +75,8 @@ def test_zap_atTheLimit_isRefusedThenSetUpAfterTheTeardown(stage_factory: StageF
 
 def test_zaps_atTheLimitOfOne_allPlay(stage_factory: StageFactory) -> None:
     """Ten items play one after another, and the head-end holds back no request. The server may read either the teardown
-    or the set-up of a zap first; in both cases the next item gets its session, and the server holds only this one."""
+    or the set-up of a zap first; in both cases the next item gets its session, and the server holds only this
+    session."""
     stage = stage_factory(headend={"limit": 1})
     delegate = at_once(stage)
     for number in range(10):
