@@ -14,8 +14,9 @@ SPARE = 2
 """A head-end may have this many more connections than `needed` returns: a client may open a connection and then not use
 it, because its request was cancelled or another connection became free."""
 NEAR_MS = 100
-"""If the head-end sent a reply less than this time before the next request arrived, the two requests count as in flight
-at the same time: the client gets a reply later than the head-end sends it."""
+"""For `needed`, a request begins this many ms before it arrived at the head-end, and ends this many ms after the
+head-end has sent the reply: the client sends the request earlier than it arrives, and gets the reply later than the
+head-end sends it."""
 
 OURS = "usher/"
 """The beginning of the library's User-Agent."""

@@ -41,7 +41,8 @@ _NO_RIGHT = -2018
 
 
 def _plain(text: str) -> bytes:
-    """Reads base64 of the standard alphabet with its padding, and nothing else."""
+    """Decodes base64 of the standard alphabet with padding. Returns the bytes; raises an exception for any other
+    text."""
     return base64.b64decode(text, validate=True)
 
 

@@ -45,7 +45,7 @@ class Usher:
         self._secrets: set[str] = set()
 
     def token_file(self, token: str, end: str = "\n") -> str:
-        """Writes a token file; later outputs must not have the token."""
+        """Writes a token file, and returns its path. Later outputs must not have the token."""
         self._secrets.add(token)
         path = self.folder / "token.txt"
         path.write_bytes(f"{token}{end}".encode())
@@ -102,7 +102,7 @@ def press_ctrl_c(made: subprocess.Popen[str]) -> None:
 
 
 def settled(text: str) -> str:
-    """Replaces ports and times in an output, since they differ from run to run."""
+    """Returns an output with other texts in place of ports and times, which differ from run to run."""
     text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:8080", text)
     text = re.sub(r", port \d{4,5}", ", port 8080", text)
     text = re.sub(r"\b\d+(?:\.\d)? ms", "N ms", text)

@@ -126,8 +126,9 @@ def test_check_report_asTextAndJUnit_namesStoryAndRequests(headend: HeadEnd, ush
 def test_check_replyWithALoneSurrogate_isInEveryReport(
     route: str, reply: dict[str, Any], tag: str, headend: HeadEnd, usher: Usher, tmp_path: Path
 ) -> None:
-    """The JSON of a reply has one half of a surrogate pair, which UTF-8 cannot encode. The text, the JSON and the JUnit
-    report name the fault. Except in a token, they show this character as its escape in JSON."""
+    """The JSON of a reply has one half of a surrogate pair, which UTF-8 cannot encode. All three reports (text, JSON,
+    JUnit) name the fault. They show the character as its escape in JSON; but if it is in a token, they show the name of
+    the token instead."""
     headend.faults.add(route, Fault.reply(200, body=reply, processed=True), always=True)
     asked = ["check", *aim(headend, usher), "--certificate", headend.certificate_url("fairplay")]
     asked += ["--limit", "2", "--stories", "0", "--only", tag]

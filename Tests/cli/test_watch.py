@@ -90,7 +90,8 @@ def shown_on_a_terminal(headend: HeadEnd, kind: str) -> bytes:
 
 
 def test_watch_onATerminal_ctrlCRestoresTheScreen(headend: HeadEnd) -> None:
-    """On a terminal the command uses the second screen; Ctrl-C shows the first one again, with its cursor."""
+    """On a terminal the command draws on the terminal's alternate screen. After Ctrl-C the terminal shows its normal
+    screen and the cursor again."""
     shown = shown_on_a_terminal(headend, "xterm")
     assert shown.rindex(b"\x1b[?1049l") > shown.index(b"\x1b[?1049h") and b"\x1b[?25h" in shown
 

@@ -92,7 +92,7 @@ class File:
 
 
 def swift(path: Path) -> File:
-    """Finds the @Test functions; their names in the results contain the module and the type."""
+    """Returns the @Test functions of a Swift file. Their names in the results contain the module and the type."""
     module = path.relative_to(ROOT / "Tests").parts[0]
     found, suite, pending, tags = File(path, "Swift"), "", False, list[str]()
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -110,7 +110,7 @@ def swift(path: Path) -> File:
 
 
 def python(path: Path, kind: str) -> File:
-    """Finds the test_ functions of the module; all parameters of one function count as one test."""
+    """Returns the test_ functions of a Python module. A function with several sets of parameters counts as one test."""
     module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     found = File(path, kind)
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -129,7 +129,7 @@ def tags_in(comments: str) -> list[str]:
 
 
 def claims(path: Path) -> File:
-    """Finds the claims of a C or C++ test: the texts in the calls tell(good, text, ...) and answers(wanted, found,
+    """Returns the claims of a C or C++ test: the texts in the calls tell(good, text, ...) and answers(wanted, found,
     text), up to the first format character."""
     found = File(path, "C" if path.suffix == ".c" else "C++")
     text = path.read_text(encoding="utf-8")
@@ -146,7 +146,7 @@ def claims(path: Path) -> File:
 
 
 def gate(path: Path) -> File:
-    """Finds the claims of a shell test. If the text of a claim has a variable, takes only the text before the first
+    """Returns the claims of a shell test. If the text of a claim has a variable, takes only the text before the first
     variable."""
     found = File(path, "gate")
     for said in re.findall(r'^(?:claim|same) "([^"$]*)', path.read_text(encoding="utf-8"), re.M):

@@ -33,8 +33,8 @@ def run(script: str, output_file: Path, at_most_s: float) -> tuple[int, int]:
     """Runs the commands in the folder of the repository; bash ends at once if a command fails. Returns the exit code
     (-1: not ended in time), and the process group, in which the head-end still runs.
 
-    Python must buffer its output here: without a buffer it writes a line and its end separately, and another thread may
-    write between them.
+    The Python programs in these commands must buffer their output: without a buffer Python writes a line and its line
+    end separately, and another thread may write between the two.
     """
     with output_file.open("wb") as output:
         shell = subprocess.Popen(

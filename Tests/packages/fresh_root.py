@@ -84,7 +84,8 @@ class FreshRoot:
         shutil.copy(Path("/", CERTIFICATES), self.path / "machine.crt")  # packages do not overwrite this copy
 
     def run(self, script: str, limit_s: float = 900) -> subprocess.CompletedProcess[str]:
-        """Runs a bash script in the system. Only variables for package sources come from this machine."""
+        """Runs a bash script in the new system, and returns how it ended and what it printed. Of this machine's
+        environment variables, the script gets only those for package sources."""
         passed = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
         passed |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
         environment = {**passed, "HOME": "/root", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
