@@ -62,7 +62,8 @@ def lateness_by_server(log: Iterable[str], period_s: int, until: float) -> list[
 
 
 def hold(run: Run, sessions: int, period_s: int) -> tuple[dict[str, Any], list[float]]:
-    """Measures a run that spreads the set-ups over one period, and then continues for PERIODS periods."""
+    """Measures a run that spreads the set-ups over one period, and then continues for PERIODS periods. Returns what the
+    program prints, and how late each heartbeat arrived at the server, in milliseconds."""
     with Server(logs=True, period_s=period_s) as server:
         words = ("--base", server.base(), "--sessions", sessions, "--spread", period_s, "--seconds", PERIODS * period_s)
         told = told_by(run.c("held_usher", *words), timeout_s=(1 + PERIODS) * period_s + 120)

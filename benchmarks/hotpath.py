@@ -143,7 +143,8 @@ def cost_of_beat(command: list[str], folder: Path, rounds: tuple[int, int] = ROU
 
 
 def demangled(names: list[str]) -> dict[str, str]:
-    """Demangles and shortens Swift names. callgrind may append a recursion number to a name."""
+    """Returns for each Swift name the demangled and shortened name. callgrind may have added a recursion number to a
+    name."""
     plain = [re.sub(r"'\d+$", "", name) for name in names]
     words = ["swift", "demangle", "--compact", "--simplified"]
     ended = subprocess.run(words, input="\n".join(plain), capture_output=True, text=True, check=True, timeout=60)

@@ -57,7 +57,8 @@ def rows_of(run: Run) -> tuple[Row, ...]:
 
 
 def programs(run: Run, words: tuple[object, ...]) -> dict[str, list[Program]]:
-    """The programs of each row. Rows of the same variant have the same peers, which run once."""
+    """Returns the programs of each row: libusher, and the programs with which it is compared. Rows of the same variant
+    share these other programs, so that each of them runs only once."""
     peers: dict[int, list[Program]] = {}
     found = {}
     for name, variant, more, _, _ in rows_of(run):
@@ -84,7 +85,7 @@ def round_trip_ms(address: tuple[str, int]) -> float:
 
 
 def measure_here(run: Run) -> list[Section]:
-    """Measures in this process, which must be in new network and mount namespaces."""
+    """Measures in this process, which must be in new network and mount namespaces. Returns the table of the results."""
     sys.path.insert(0, str(ROOT / "Tests" / "faults"))
     from world import SlowLink, World
     from world import run as command

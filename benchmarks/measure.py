@@ -45,7 +45,7 @@ class Run:
 
 
 def told_by(command: Sequence[str], timeout_s: float = 120) -> dict[str, Any]:
-    """Runs the program and reads its last line of output as JSON."""
+    """Runs the program. Returns the last line of its output, which is JSON."""
     paths = {"PYTHONPATH": str(ROOT / "bindings" / "python" / "src")}
     ended = subprocess.run(
         command,

@@ -19,7 +19,7 @@ def name(who: str, bound: int) -> str:
 
 
 def contestants(run: Run, server: Server, delay_ms: int) -> list[Program]:
-    """The programs to compare.
+    """Returns the programs to compare.
 
     In each program, the heartbeats of all sessions are due at once, so the program always has as many requests in
     flight as its limit allows.

@@ -72,7 +72,7 @@ def measured(name: str, sections: list[Section], repetitions: int, load_before: 
 
 
 def machine() -> str:
-    """Describes the machine: processor, cores, memory, system, libcurl."""
+    """Returns a description of the machine: processor, cores, memory, system, libcurl."""
     cpu = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.M)
     memory = re.search(r"^MemTotal:\s*(\d+) kB", Path("/proc/meminfo").read_text(encoding="utf-8"), re.M)
     kind = cpu.group(1) if cpu else platform.machine()

@@ -184,7 +184,7 @@ def make_certificates(folder: Path, host: str) -> Path:
 
 
 def free_ports(count: int, host: str) -> list[int]:
-    """Finds free ports. Keeps each port bound until it has found `count` ports, so that it finds no port twice."""
+    """Returns `count` free ports. Keeps each port bound until all are found, so that no port is found twice."""
     with contextlib.ExitStack() as held:
         probes = [held.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:

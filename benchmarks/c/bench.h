@@ -27,7 +27,10 @@ typedef struct bench_options {
   int turns; /* the rounds of one turn; the program waits before each turn (bench_await_turn()). 0: no turns */
 } bench_options;
 
-/** Reads the options `--base URL --sessions N ...`. If an option is wrong, ends the program with exit code 2. */
+/**
+ * Returns the options `--base URL --sessions N ...` of the command line. If an option is wrong, ends the program with
+ * exit code 2.
+ */
 bench_options bench_read(int argc, char **argv);
 
 /** The CPU time, the monotonic time and the waits of this process at one moment, or sums of them. */

@@ -40,7 +40,10 @@ void request_route(CURL *easy, const bench_options *options, const char *route) 
   curl_easy_setopt(easy, CURLOPT_URL, url);
 }
 
-/** Writes a token line to the memory of `line`, which may be NULL and may move. */
+/**
+ * Writes a token line to the memory of `line`, which may be NULL. Returns the line, which may have moved to other
+ * memory.
+ */
 static char *written_line(char *line, const char *tokens, size_t count) {
   char *grown = realloc(line, sizeof name + count);
   if (!grown) bench_fail("realloc", "no memory");

@@ -14,7 +14,7 @@ typedef struct request_headers {
   struct curl_slist token, type, accept;
 } request_headers;
 
-/** Makes an easy handle with the options that never change. Its replies are written to `body`. */
+/** Makes an easy handle with the options that never change, and returns it. libcurl writes the replies to `body`. */
 CURL *request_handle(const bench_options *options, bench_body *body);
 
 /** Gives the handle these header lines. Call once for each handle. */
@@ -29,8 +29,10 @@ void request_route(CURL *easy, const bench_options *options, const char *route);
 /** Returns the token line of these tokens; the caller frees it. */
 char *request_line(const char *tokens, size_t count);
 
-/** Parses a reply with json-c. Returns the token line of its "sessionToken", in the memory of `line`, which may be NULL
- *  and may move. Ends the program if the reply has no token. */
+/**
+ * Parses a reply with json-c. Returns the token line of the reply's "sessionToken". The line is in the memory of
+ * `line`, which may be NULL and may move. Ends the program if the reply has no token.
+ */
 char *request_token_line(const bench_body *body, char *line);
 
 /** Replaces `*line` by the token line of the reply. Ends the program if the status is not 200. */

@@ -14,7 +14,7 @@ CHALLENGE = '{"kids":["ABEiM0RVZneImaq7zN3u_w"],"type":"temporary"}'
 
 
 def headers(tokens: str) -> dict[str, str]:
-    """The headers of a request with these tokens."""
+    """Returns the headers of a request with these tokens."""
     return {
         "nv-authorizations": tokens,
         "Content-Type": "application/json; charset=utf-8",
