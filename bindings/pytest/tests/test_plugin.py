@@ -13,7 +13,7 @@ OPTIONS = ("-p", "no:cacheprovider", "--strict-markers")
 
 
 def run(pytester: pytest.Pytester, text: str, *arguments: str) -> pytest.RunResult:
-    """Runs a suite of one module in this process."""
+    """Runs a suite of one module in this process, and returns the result of pytest."""
     pytester.makepyfile(textwrap.dedent(text))
     return pytester.runpytest_inprocess(*OPTIONS, *arguments)
 

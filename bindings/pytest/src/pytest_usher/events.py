@@ -48,7 +48,7 @@ class EventLog:
         return error
 
     def wait(self, kind: usher.EventType, tag: object = None) -> usher.Event:
-        """Waits in real time for the first event of this type."""
+        """Waits in real time for the first event of this type, and returns it."""
         with self._changed:
             if not self._changed.wait_for(lambda: self.all(kind, tag=tag), REAL_TIMEOUT_S):
                 raise TimeoutError(f"no {kind.name} in {self.types()}")

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from .stage import Stage, StageFactory
 
 HeadEndFactory = Callable[..., "HeadEnd"]
-"""The type of a function that starts a head-end with settings of ``HeadEndConfig``. At the end of the test the fixture
-stops the head-end."""
+"""The type of a function that starts a head-end with settings of ``HeadEndConfig``. The fixture that provides the
+function stops the head-end at the end of the test."""
 
 HEAD_ENDS = pytest.StashKey[list["HeadEnd"]]()
 """The head-ends of a test."""

@@ -114,7 +114,8 @@ class Stage:
         player: usher.Player | None = None,
         **options: Any,
     ) -> usher.Playback:
-        """Starts a playback, by default with a new content token and a new delegate. Does not wait for its requests.
+        """Starts a playback, by default with a new content token and a new delegate. Returns the playback, and does not
+        wait for its requests.
 
         Args:
             token: the content token. Default: a new one of the account.
@@ -257,7 +258,7 @@ class Stage:
     # ---- threads -----------------------------------------------------------------------------------------------------
 
     def call(self, function: Callable[..., T], *arguments: Any, **options: Any) -> Future[T]:
-        """Runs a blocking call on a new thread."""
+        """Runs a blocking call on a new thread. Returns a future for the result of the call."""
         future: Future[T] = Future()
 
         def run() -> None:
