@@ -127,7 +127,8 @@ class Door:
         return int(self._socket.getsockname()[1])
 
     def url(self, address: str, host: str = "127.0.0.1") -> str:
-        """The door's address, which a player uses instead of the server's."""
+        """Returns an address of the server with the door's host and port. A player uses it instead of the server's
+        address."""
         parts = urlsplit(address)
         return parts._replace(scheme="https" if self._tls else "http", netloc=f"{host}:{self.port}").geturl()
 

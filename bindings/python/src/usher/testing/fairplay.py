@@ -76,7 +76,7 @@ def is_spc(data: bytes) -> bool:
 
 
 def read_spc(spc: bytes) -> Spc:
-    """Reads an SPC.
+    """Returns the contents of an SPC.
 
     Raises:
         ValueError: not an SPC of this module, or it has no content identifier.
@@ -154,7 +154,8 @@ def skd_url(content_id: str, kid: bytes, iv: bytes) -> str:
 
 
 def read_identifier(data: bytes) -> Asset:
-    """Reads a content identifier: JSON as from ``identifier()``, or its base64. Any other text is a content id.
+    """Returns the parts of a content identifier, which is JSON as from ``identifier()``, or base64 of such JSON. Any
+    other text is a content id.
 
     Raises:
         ValueError: not text, and not JSON with a content id or key id.

@@ -56,7 +56,7 @@ class Content:
 
 
 def read(media_json: Path | str) -> list[Content]:
-    """Reads the contents in a ``media.json``.
+    """Returns the contents that a ``media.json`` describes.
 
     Raises:
         OSError: the file cannot be read.

@@ -105,7 +105,7 @@ def write(cassette: Cassette, path: Path) -> None:
 
 
 def read(path: Path) -> Cassette:
-    """Reads a cassette.
+    """Reads a cassette from a file, and returns it.
 
     Raises:
         CassetteError: the file is not a whole cassette of a known version; the text names the line.

@@ -46,7 +46,8 @@ class Recorder(LocalServer):
         self._client: aiohttp.ClientSession | None = None
 
     def url(self, address: str) -> str:
-        """The proxy's address, which a player uses instead of the head-end's."""
+        """Returns an address of the head-end with the proxy's host and port. A player uses it instead of the head-end's
+        address."""
         return urlsplit(address)._replace(scheme="http", netloc=f"127.0.0.1:{self._port}").geturl()
 
     def cassette(self) -> Cassette:

@@ -52,12 +52,12 @@ class Addresses:
         return self.url + ("/" if self.control_token is None else f"/?token={self.control_token}")
 
     def license_url(self, key_system: AnyKeySystem, api: Api = "v1") -> str:
-        """The licence URL of a key system; with ``v2`` the URL for SSP V2, where the licence request opens the
+        """Returns the licence URL of a key system; with ``v2`` the URL for SSP V2, where the licence request opens the
         session."""
         return self.url + paths.license(self.config.tenant, key_system_name(key_system), api)
 
     def certificate_url(self, key_system: AnyKeySystem) -> str:
-        """The URL of the certificate for ``fairplay`` or ``widevine``."""
+        """Returns the URL of the certificate for ``fairplay`` or ``widevine``."""
         return self.url + paths.certificate(self.config.tenant, key_system_name(key_system))
 
     @property

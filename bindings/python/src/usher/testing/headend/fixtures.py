@@ -51,7 +51,7 @@ def service_certificate(tenant: str) -> bytes:
 
 
 def encode_base64(data: bytes, form: Base64Form) -> str:
-    """Encodes data as base64 in one of the forms that servers use."""
+    """Returns data as base64, in one of the forms that servers use."""
     encode = base64.urlsafe_b64encode if form.startswith("urlsafe") else base64.b64encode
     text = encode(data).decode("ascii")
     return text.rstrip("=") if form.endswith("unpadded") else text

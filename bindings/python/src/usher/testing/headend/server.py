@@ -137,8 +137,8 @@ class HeadEnd(Addresses, BackOffice):
             self._thread = None
 
     def restart(self, *, keep_table: bool = True) -> HeadEnd:
-        """Stops the head-end, and starts it again on the same port. If ``keep_table`` is False, the head-end
-        loses all sessions."""
+        """Stops the head-end, and starts it again on the same port. If ``keep_table`` is False, the head-end loses all
+        sessions. Returns the head-end itself."""
         self.stop()
         if not keep_table:
             self._service.forget()

@@ -154,8 +154,8 @@ class Service(Checks):
         return Right(content_id, kid, self.clock.now_ms() + round(lifetime_s * 1000), uses, cookie, device)
 
     def read_spc(self, spc: bytes, keys: Mapping[bytes, bytes] = _NO_KEYS) -> tuple[Spc, bytes, bytes]:
-        """Reads an SPC, and finds the key id and the key for it. The keys in ``keys`` take precedence over those of the
-        key store.
+        """Returns the contents of an SPC, and the key id and the key for it. The keys in ``keys`` take precedence over
+        those of the key store.
 
         Raises:
             Refusal: the SPC is damaged, was made with another certificate, or needs an unknown key.

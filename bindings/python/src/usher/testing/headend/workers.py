@@ -55,7 +55,7 @@ class Plan:
 
 
 class Workers:
-    """Processes that serve the same port as this one, until ``close``.
+    """Processes that serve the same port as the process that starts them, until ``close``.
 
     Args:
         count: how many processes to start.

@@ -102,7 +102,8 @@ def exceeded(value: dict[str, Any], settings: Settings) -> list[str]:
 
 
 def million(value: dict[str, Any], period_s: float) -> dict[str, float]:
-    """Calculates from the cost of this test what a million playbacks take on the clients' side.
+    """Returns what a million playbacks take on the clients' side, calculated from the cost of this test; empty if the
+    test held no session.
 
     Args:
         value: the figures of a test.

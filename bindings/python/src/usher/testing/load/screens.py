@@ -82,7 +82,7 @@ class Worker:
             watch.closed.set()
 
     def cost(self) -> Cost:
-        """What the playbacks of this process have cost so far."""
+        """Returns what the playbacks of this process have cost so far."""
         metrics = self.pump.context.metrics()
         return Cost(
             cpu_s=time.process_time() - self._cpu_s,

@@ -47,7 +47,7 @@ class Dispatcher:
         return self._service.clock
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Handles one request, and records its outcome in the journal."""
+        """Handles one request, and records its outcome in the journal. Returns the response."""
         at_ms = self._clock.now_ms()
         try:
             body, refused = await request.read(), None

@@ -44,7 +44,7 @@ class Gate:
             return len(self._held)
 
     def entries(self) -> list[Entry]:
-        """The held requests, in the order of arrival."""
+        """Returns the held requests, in the order of arrival."""
         with self._changed:
             return [entry for entry, _, _ in self._held.values()]
 

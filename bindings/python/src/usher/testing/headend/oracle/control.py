@@ -47,7 +47,8 @@ def concerns(request: web.Request, auth_headers: Iterable[str]) -> bool:
 
 
 def entry_json(entry: Entry, *, tokens: bool = False) -> dict[str, Any]:
-    """Converts an entry to JSON: the members of ``Entry``, the body as base64, each token by short name and claims.
+    """Returns an entry as a JSON object: the members of ``Entry``, the body as base64, and each token as its short name
+    and claims.
 
     Args:
         entry: the entry.
@@ -85,7 +86,7 @@ def entry_json(entry: Entry, *, tokens: bool = False) -> dict[str, Any]:
 
 
 def session_json(session: Session) -> dict[str, Any]:
-    """Converts a session to JSON; the members have the names of the attributes."""
+    """Returns a session as a JSON object; the members have the names of the attributes."""
     return {**asdict(session), "state": session.state.value}
 
 
@@ -292,7 +293,7 @@ def _check_names(endpoint: str, method: str, query: Mapping[str, str], body: Map
 
 
 async def handle(he: HeadEnd, request: web.Request) -> web.StreamResponse:
-    """Handles one request to the control endpoints or the page."""
+    """Handles one request to the control endpoints or the page, and returns the response."""
     refused = guard.why_refused(request, he.config.host, he.config.host_names)
     if refused is not None:
         response: web.StreamResponse = web.json_response({"error": refused}, status=403)

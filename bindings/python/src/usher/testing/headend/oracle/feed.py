@@ -351,7 +351,8 @@ class Feed:
 
 
 def clip(text: str, most: int = _NAME_MAX) -> str:
-    """Shortens a text for the page; a digest replaces the rest, so that different names stay different."""
+    """Returns a text in at most `most` characters. At the end of a shortened text a digest replaces the rest, so that
+    different names stay different."""
     if len(text) <= most:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
@@ -364,12 +365,12 @@ def _examples(names: Iterable[str]) -> list[str]:
 
 
 def account_row(account: Account) -> dict[str, Any]:
-    """Converts an account to JSON for the page."""
+    """Returns an account as a JSON object for the page."""
     return {**asdict(account), "name": clip(account.name)}
 
 
 def session_row(session: Session) -> dict[str, Any]:
-    """Converts a session to JSON for the page."""
+    """Returns a session as a JSON object for the page."""
     return {
         "id": session.id,
         "account": clip(session.account),
@@ -388,7 +389,7 @@ def session_row(session: Session) -> dict[str, Any]:
 
 
 def request_row(entry: Entry) -> dict[str, Any]:
-    """Converts a request to JSON for the page: with shortened tokens and without its body."""
+    """Returns a request as a JSON object for the page, with shortened tokens and without its body."""
     return {
         "number": entry.number,
         "at_ms": entry.at_ms,
@@ -414,5 +415,5 @@ def _route(entry: Entry) -> str:
 
 
 def fault_row(line: Scripted) -> dict[str, Any]:
-    """Converts a line of the fault script to JSON for the page."""
+    """Returns a line of the fault script as a JSON object for the page."""
     return {**asdict(line), "label": clip(line.label), "account": None if line.account is None else clip(line.account)}

@@ -25,9 +25,9 @@ def plain(text: str) -> str:
 
 
 def hide(text: str, entry: Entry) -> str:
-    """Replaces the request's tokens, credentials and other long words in a text by their short names.
+    """Returns a text with short names in place of the request's tokens, credentials and other long words.
 
-    If the text still contains a secret in another spelling after that, the whole text is removed.
+    If the text still contains a secret in another spelling after that, returns "…" instead of the text.
     """
     names = _names(entry)
     for whole in sorted(names, key=len, reverse=True):
@@ -40,8 +40,8 @@ def hide(text: str, entry: Entry) -> str:
 
 
 def hide_path(path: str, entry: Entry) -> str:
-    """Does the same as ``hide`` for a path. If the head-end does not serve this path, only short and known segments of
-    it remain."""
+    """Returns a path with short names in place of secrets, as ``hide`` does for a text. If the head-end does not serve
+    this path, only the short and the known segments of the path remain."""
     shown = hide(path, entry)
     if entry.route != "unknown":
         return shown
@@ -51,7 +51,8 @@ def hide_path(path: str, entry: Entry) -> str:
 
 
 def hide_body(body: bytes, entry: Entry) -> bytes:
-    """Replaces the request's tokens in its body, and the values of JSON members whose names suggest a secret."""
+    """Returns the body of the request with short names in place of the request's tokens, and with shortened values of
+    the JSON members whose names suggest a secret."""
     text = body.decode("latin-1")
     for whole, short in _names(entry).items():
         text = text.replace(whole, short.replace("…", "..."))

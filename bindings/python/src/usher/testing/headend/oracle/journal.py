@@ -177,7 +177,7 @@ class Journal:
     _changed: threading.Condition = field(default_factory=threading.Condition, init=False, repr=False)
 
     def open(self, entry: Entry) -> Entry:
-        """Adds a request and sets its ``number``."""
+        """Adds a request, and returns its entry with the ``number`` set."""
         with self._changed:
             self._last += 1
             entry = replace(entry, number=self._last)
@@ -227,7 +227,7 @@ class Journal:
         key_system: AnyKeySystem | str | None = None,
         after: int = 0,
     ) -> list[str]:
-        """The route names in the order of arrival."""
+        """Returns the route names of the matching requests, in the order of arrival."""
         found = self.entries(account=account, session=session, key_system=key_system, after=after)
         return [entry.route for entry in found]
 
@@ -259,7 +259,7 @@ class Journal:
         return found[-1]
 
     def count(self, route: str | None = None, *, account: str | None = None, session: str | None = None) -> int:
-        """Counts the matching entries in the journal."""
+        """Returns how many entries in the journal match."""
         return len(self.entries(route=route, account=account, session=session))
 
     def counts(self) -> dict[str, int]:

@@ -34,7 +34,7 @@ class KeyRequest:
 
 
 def read_key_request(content_type: str | None, body: bytes, spc_field: str = "spc") -> KeyRequest:
-    """Reads the body of a key request.
+    """Reads the body of a key request, and returns the decoded request.
 
     Args:
         content_type: the ``Content-Type`` of the request; None if the request has none.

@@ -21,7 +21,8 @@ from .ssm import json_challenge
 
 
 def _v1(key_system: KeySystem) -> Handler:
-    """SSP V1: the request has the session token; in enforced mode the reply has a new session token.
+    """Returns the handler of licence requests of SSP V1. The request has the session token; in enforced mode the reply
+    has a new session token.
 
     (source: SSP licence service)
     """
@@ -45,7 +46,8 @@ def _v1(key_system: KeySystem) -> Handler:
 
 
 def _v2(key_system: KeySystem) -> Handler:
-    """SSP V2: a request without a session token opens a session, and the reply describes this session.
+    """Returns the handler of licence requests of SSP V2. A request without a session token opens a session, and the
+    reply describes this session.
 
     (source: SSM v2, inferred wire form)
     """

@@ -36,8 +36,8 @@ payload is bad."""
 
 
 def fairplay(service: Service, entry: Entry, grant: Grant) -> Build:
-    """FairPlay: the payload is an SPC, and the reply is ``{"CkcMessage": base64}`` or a raw CKC (source: FairPlay
-    licence service)."""
+    """Reads a FairPlay payload, which is an SPC. Returns the function that makes the reply: ``{"CkcMessage": base64}``
+    or a raw CKC (source: FairPlay licence service)."""
     if not entry.body:
         raise Refusal(Problem.BAD_CHALLENGE, "SPC is empty")
     message = _key_message(service, grant, entry.body) if is_spc(entry.body) else ckc(entry.body)
@@ -58,8 +58,8 @@ def _key_message(service: Service, grant: Grant, spc: bytes) -> bytes:
 
 
 def widevine(service: Service, entry: Entry, grant: Grant) -> Build:
-    """Widevine: the payload is a challenge, in JSON or as raw bytes; the reply has the same encoding (source: Widevine
-    licence service)."""
+    """Reads a Widevine payload, which is a challenge, in JSON or as raw bytes. Returns the function that makes the
+    reply, which has the same encoding (source: Widevine licence service)."""
     if grant.renewal:
         raise Refusal(Problem.BAD_BODY, "Widevine renews at the session service")
     as_json = is_json(entry)
@@ -78,8 +78,8 @@ def widevine(service: Service, entry: Entry, grant: Grant) -> Build:
 
 
 def playready(service: Service, entry: Entry, grant: Grant) -> Build:
-    """PlayReady: payload and reply are SOAP; ``CustomData`` describes the session (source: PlayReady licence
-    service)."""
+    """Reads a PlayReady payload, which is SOAP. Returns the function that makes the reply: SOAP, in which
+    ``CustomData`` describes the session (source: PlayReady licence service)."""
     if b"<" not in entry.body:
         raise Refusal(Problem.BAD_CHALLENGE, "challenge is not SOAP")
     text = base64.b64encode(playready_license(entry.body)).decode("ascii")
@@ -100,8 +100,8 @@ def playready(service: Service, entry: Entry, grant: Grant) -> Build:
 
 
 def clearkey(service: Service, entry: Entry, grant: Grant) -> Build:
-    """Clear Key: the payload is a W3C licence request; the reply has keys of the key store (source: Clear Key licence
-    service)."""
+    """Reads a Clear Key payload, which is a W3C licence request. Returns the function that makes the reply, which has
+    keys of the key store (source: Clear Key licence service)."""
     kids = _requested_kids(entry.body)
     service.check_kids(grant, kids)
     keys: list[dict[str, str]] = []

@@ -56,7 +56,7 @@ class AccountBook:
             self._rights[account] = rights
 
     def rights(self, account: str | None) -> AccountRights:
-        """The rights of an account."""
+        """Returns the rights of an account; the default rights if the account has no entry."""
         with self._lock:
             return self._rights.get(account or "", AccountRights())
 

@@ -121,8 +121,8 @@ class BackOffice:
     def grant_rights(
         self, account: str, *content_ids: str, max_sessions: int | None = None, session_control: bool = True
     ) -> None:
-        """Sets the rights of the devices of an account. Device tokens contain no rights, so the head-end keeps them
-        for the account.
+        """Sets the rights of the devices of an account. Device tokens contain no rights, so the head-end keeps the
+        rights for the account.
 
         Args:
             account: the account.

@@ -139,7 +139,7 @@ class Checks:
         return content[0]
 
     def license_grant(self, entry: Entry, *, opens: bool = False) -> Grant:
-        """Checks the tokens of a licence request.
+        """Checks the tokens of a licence request, and returns the result.
 
         Args:
             opens: whether a request without a session is correct, because the licence request opens the session (SSP
@@ -180,7 +180,7 @@ class Checks:
         )
 
     def open_session(self, token: TokenPart, created_by: CreatedBy) -> Session:
-        """Takes a slot for the account of a content or device token.
+        """Takes a slot for the account of a content or device token. Returns the new session.
 
         Raises:
             Refusal: the account is at its limit, the token lacks the session control that the settings require,

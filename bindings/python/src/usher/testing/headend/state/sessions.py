@@ -43,7 +43,7 @@ class SessionTable:
         self._store: Store = MemoryStore() if store is None else store
         self.listeners: Listeners[Change | None] = Listeners()
 
-    # The rules. Each runs as one transaction.
+    # The methods below are the rules of the table. Each rule runs as one transaction.
 
     def set_up(
         self,
@@ -54,7 +54,7 @@ class SessionTable:
         limit: int,
         created_by: CreatedBy = "setup",
     ) -> Session:
-        """Opens a session, which takes a slot.
+        """Opens a session, which takes a slot, and returns it.
 
         Raises:
             Refusal: the account already holds ``limit`` active sessions.
@@ -110,7 +110,7 @@ class SessionTable:
 
     def keep_alive(self, session: Session) -> Session:
         """Counts a heartbeat or renewal: extends the lease of the session and, unless the rotation is ``none``, makes a
-        new token.
+        new token. Returns the new state of the session.
 
         Raises:
             Refusal: the session has ended meanwhile, or with strict rotation its token was replaced meanwhile. This
@@ -129,7 +129,8 @@ class SessionTable:
         return self._run(rule)
 
     def license(self, session: Session, content_ids: tuple[str, ...], *, rotate: bool) -> Session:
-        """Counts a licence that is not a renewal. With ``rotate`` makes a new session token (enforced mode).
+        """Counts a licence that is not a renewal. With ``rotate`` makes a new session token (enforced mode). Returns
+        the new state of the session.
 
         Raises:
             Refusal: as ``keep_alive``.
@@ -146,7 +147,7 @@ class SessionTable:
         return self._run(rule)
 
     def tear_down(self, session: Session) -> Session:
-        """Tears a session down, which frees its slot.
+        """Tears a session down, which frees its slot. Returns the ended session.
 
         Raises:
             Refusal: as ``keep_alive``.

@@ -132,7 +132,8 @@ class Store(Protocol):
     is_shared: bool
 
     def run(self, rule: Callable[[Transaction], T], tell: Callable[[Change], None]) -> T:
-        """Runs a rule as one transaction, and then passes its changes to ``tell``.
+        """Runs a rule as one transaction, passes the changes that it made to ``tell``, and returns the result of the
+        rule.
 
         A store may run the rule again if another process has changed the same data, so the rule must only read and
         write through its argument.
@@ -194,7 +195,7 @@ class MemoryStore:
                 for change in changes:
                     tell(change)
 
-    # The methods of Transaction. `run` calls them while it holds the lock.
+    # The methods below are those of Transaction. Rules call them inside `run`, which holds the lock meanwhile.
 
     def held(self, account: str) -> Collection[str]:
         book = self._books.get(account)
@@ -221,7 +222,7 @@ class MemoryStore:
     def _book(self, account: str) -> _Book:
         return self._books.setdefault(account, _Book(Account(account, 0)))
 
-    # The methods that the session table calls outside its rules.
+    # The session table calls the methods below outside its rules.
 
     def due(self, now_ms: int, *, exact: bool) -> list[str]:
         with self._lock:

@@ -41,12 +41,12 @@ _LETTER: dict[TokenKind, str] = {
 
 
 def b64url(data: bytes) -> str:
-    """Encodes data as URL-safe base64 without padding."""
+    """Returns data as URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 
 def unb64url(text: str) -> bytes:
-    """Decodes URL-safe base64, padded or not.
+    """Returns the bytes of URL-safe base64, padded or not.
 
     Raises:
         ValueError: characters outside the alphabet, or an impossible length.
@@ -310,7 +310,7 @@ class TokenMint:
         return hashlib.sha256(b"content key tokens: " + self._key).digest()
 
     def read(self, values: Sequence[str], *, strict: bool) -> Authorization:
-        """Splits header values at commas, and reads every part. Does not check the tokens.
+        """Splits header values at commas, reads every part, and returns the parts. Does not check the tokens.
 
         Args:
             values: the value of each authorisation header line, in order.
