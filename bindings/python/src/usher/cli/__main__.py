@@ -7,7 +7,8 @@ import sys
 
 
 def program() -> int:
-    """Runs ``usher``. While Python imports its modules, Ctrl-C ends the process at once and without a traceback."""
+    """Runs ``usher``, and returns its exit code. While Python imports the modules of ``usher``, Ctrl-C ends the process
+    at once and without a traceback."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

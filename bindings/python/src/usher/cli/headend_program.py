@@ -11,7 +11,7 @@ from .exits import CommandError, Exit
 
 
 def program() -> Any:
-    """Imports the module of the head-end's command line.
+    """Imports the module of the head-end's command line, and returns it.
 
     Raises:
         CommandError: a package that the head-end needs is not installed.

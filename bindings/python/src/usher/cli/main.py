@@ -96,7 +96,7 @@ def versions() -> str:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Runs a command line. Raises CommandError."""
+    """Runs a command line, and returns the exit code. Raises CommandError."""
     named = argv[0] if argv else ""
     command = next((each for each in COMMANDS if each.name == named), None)
     if command is not None and command.native:

@@ -50,7 +50,8 @@ class Command:
     native: bool = False
 
     def module(self) -> Module:
-        """Imports the module of the command. Raises CommandError if a package that it needs is not installed."""
+        """Imports the module of the command, and returns it. Raises CommandError if a package that the command needs is
+        not installed."""
         try:
             return cast(Module, import_module(f".commands.{self.name}", __package__))
         except ModuleNotFoundError as error:

@@ -256,7 +256,8 @@ def _read(path: str, option: str) -> bytes:
 
 
 def _tokens(path: str) -> tuple[str, ...]:
-    """Reads content tokens, one a line. Ignores blanks and line breaks at the ends of a line, and empty lines."""
+    """Returns the content tokens in a file, one a line. Ignores blanks and line breaks at the ends of a line, and empty
+    lines."""
     content = sys.stdin.buffer.read() if path == "-" else _read(path, "--token-file")
     try:
         lines = content.decode("utf-8-sig").splitlines()
@@ -279,7 +280,7 @@ def _header(line: str) -> tuple[str, str]:
 
 
 def _key_id(text: str) -> bytes:
-    """Reads a key id in hexadecimal digits, as a UUID, or in base64url, as W3C Clear Key writes it."""
+    """Returns the bytes of a key id. The text is hexadecimal digits, a UUID, or base64url as in W3C Clear Key."""
     is_base64 = len(text.rstrip("=")) == 22
     try:
         found = base64.urlsafe_b64decode(f"{text.rstrip('=')}==") if is_base64 else bytes.fromhex(text.replace("-", ""))
@@ -291,7 +292,7 @@ def _key_id(text: str) -> bytes:
 
 
 def ready_file(path: str) -> dict[str, Any]:
-    """Reads the ready file of a reference head-end. Raises CommandError."""
+    """Returns the contents of the ready file of a reference head-end. Raises CommandError."""
     try:
         found = json.loads(_read(path, "--ready-file"))
     except ValueError as error:

@@ -188,8 +188,8 @@ class Check:
         return found
 
     def _fresh(self, story: Story) -> History:
-        """Plays a story. If the head-end refuses its first set-up, plays the story again a moment later: the head-end
-        may still count sessions of the previous story."""
+        """Plays a story, and returns what came back. If the head-end refuses the first set-up, plays the story again a
+        moment later: the head-end may still count sessions of the previous story."""
         for pause in (0.1, 0.4, 1.5):
             history = self.player.play(story, patient=not self._is_stuck)
             if not was_refused_first(history) or history.seen[0].exchange.failure is not None:
@@ -203,7 +203,7 @@ class Check:
 
     def _measure_slots(self, limit: int) -> History:
         """Fills the account, tears one session down, and sets up another session at once. If the head-end refuses this
-        set-up, measures how long after a teardown the slot becomes free."""
+        set-up, measures how long after a teardown the slot becomes free. Returns the requests and their replies."""
         fill = tuple(Ask("setup", number) for number in range(limit))
         for pause in (0.0, *SLOT_PAUSES_S):  # sessions of the previous story may still take slots
             self.player.interrupts.sleep(pause)

@@ -58,7 +58,8 @@ def rights_url(exchange: Exchange, target: Target) -> str:
 
 
 def given_url(exchange: Exchange) -> str | None:
-    """Returns the token URL in the reply of an entitlement server; None if it has none that can be used."""
+    """Returns the token URL in the reply of an entitlement server; None if the reply has no token URL that can be
+    used."""
     value = exchange.json() if exchange.succeeded else None
     url = value.get("epTokenURL") if isinstance(value, dict) else None
     try:

@@ -80,7 +80,7 @@ class Player:
         return time.monotonic() + self._waited
 
     def play(self, story: Story, *, patient: bool = False) -> History:
-        """Plays a story, then tears down every session that it has left.
+        """Plays a story, then tears down every session that the story has left. Returns the requests and their replies.
 
         Args:
             patient: whether to stop if the first set-up is refused, so that the caller can play the story again later.
@@ -174,8 +174,9 @@ class Player:
         return tokens[-back] if len(tokens) >= back else None
 
     def _send_together(self, ask: Ask, token: str) -> list[Exchange]:
-        """Sends each request on its own thread, and waits for the replies. After Ctrl-C it waits only some seconds
-        more: the replies may have session tokens. _ask() raises the KeyboardInterrupt later."""
+        """Sends each request on its own thread, waits for the replies, and returns the exchanges. After Ctrl-C it waits
+        only some seconds more, because the replies may have session tokens; _ask() raises the KeyboardInterrupt
+        later."""
         found: list[Exchange] = []
         ready = threading.Barrier(ask.together)
         ended = [threading.Event() for _ in range(ask.together)]

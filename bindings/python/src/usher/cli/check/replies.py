@@ -6,7 +6,7 @@ from ..wire.exchange import Exchange
 
 
 def error_code(exchange: Exchange) -> int | None:
-    """Returns the code of an error reply (protocol.md: When it fails); None if it has none."""
+    """Returns the code of an error reply (protocol.md: When it fails); None if the reply has no code."""
     value = exchange.json()
     if not isinstance(value, dict):
         return None

@@ -136,7 +136,7 @@ def as_junit(report: Report, redactor: Redactor) -> str:
 
 
 def _printable(text: str) -> str:
-    """Leaves out the characters that XML cannot have."""
+    """Returns a text without the characters that XML cannot have."""
     return _NOT_IN_XML.sub("", text)
 
 

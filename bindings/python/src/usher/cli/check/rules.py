@@ -76,8 +76,8 @@ def coding(history: History) -> Judged:
 
 
 def final(history: History) -> Judged:
-    """Finds refusals with HTTP 5xx or 429. Such a status says that the failure is temporary; the library repeats a
-    keep-alive or a teardown after it."""
+    """Judges refusals: a refusal with HTTP 5xx or 429 is wrong. Such a status says that the failure is temporary, and
+    after it the library repeats a keep-alive or a teardown."""
     for seen in history.seen:
         status = seen.exchange.status
         if seen.exchange.failure is None and not seen.ok and not 300 <= status <= 399:

@@ -1,4 +1,4 @@
-"""``usher headend``: the reference head-end, as ``usher-headend``."""
+"""``usher headend``: runs the reference head-end, as the program ``usher-headend`` does."""
 
 from __future__ import annotations
 

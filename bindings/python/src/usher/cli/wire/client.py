@@ -108,7 +108,8 @@ class Client:
     most_bytes: int = MOST_BYTES
 
     def send(self, method: str, url: str, headers: Headers = (), body: bytes = b"") -> Exchange:
-        """Sends a request. A failure is in the exchange; only a KeyboardInterrupt is raised."""
+        """Sends a request, and returns the exchange. If the request fails, the exchange says why; the method raises
+        only a KeyboardInterrupt."""
         made = Exchange(method, url, headers, body)
         parts = urlsplit(url)
         began = time.monotonic()

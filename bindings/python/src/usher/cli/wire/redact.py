@@ -44,8 +44,8 @@ class Redactor:
                 self._names.setdefault(form, name)
 
     def text(self, value: str) -> str:
-        """Replaces each known secret in a text by its name, and each text that looks like a token by its length. Writes
-        each lone surrogate as its JSON escape."""
+        """Returns a text with a name in place of each known secret, and a length in place of each word that looks like
+        a token. Lone surrogates become their escapes in JSON."""
         return _encodable(self._hidden(value))
 
     def _hidden(self, value: str) -> str:
@@ -57,8 +57,8 @@ class Redactor:
         return value
 
     def url(self, value: str) -> str:
-        """Replaces the values in the query of a URL, except in the query ``renew=true``, and the secrets in the path.
-        Removes the user name and the fragment."""
+        """Returns a URL without its user name and its fragment. Other texts replace the values in the query, except in
+        the query ``renew=true``, and the secrets in the path."""
         parts = urlsplit(value)
         query = re.sub(r"=[^&]*", "=…", parts.query) if parts.query != "renew=true" else parts.query
         path = "/".join(self.text(segment) for segment in self._known(parts.path).split("/"))
@@ -66,7 +66,7 @@ class Redactor:
         return _encodable(shown)
 
     def header(self, name: str, value: str) -> str:
-        """Replaces the secrets in the value of a header."""
+        """Returns the value of a header with other texts in place of secrets."""
         shown = self.text(value)
         if name.lower() == "location":
             return self.url(value)
@@ -108,7 +108,8 @@ class Redactor:
 
 
 def _encodable(text: str) -> str:
-    """Replaces each lone surrogate, which UTF-8 cannot encode, by its escape in JSON, such as ``\\ud800``."""
+    """Returns a text with the escape in JSON, such as ``\\ud800``, in place of each lone surrogate, which UTF-8 cannot
+    encode."""
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
