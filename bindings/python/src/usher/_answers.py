@@ -77,7 +77,7 @@ class Response:
 
 
 def read(info: Any) -> Response:
-    """Copies a reply. If the reply contains an error, raises this error."""
+    """Returns a copy of a reply. If the reply contains an error, raises this error."""
     error = ffi.from_detail(info.error)
     if error is not None:
         raise error
@@ -94,8 +94,9 @@ def as_data(response: Response) -> bytes:
 
 
 def take(handle: abi.ResponseHandle, status: int, what: str) -> Response:
-    """Copies the reply that a response handle refers to, and frees the handle. Raises an exception if the handle is
-    NULL, if the reply contains an error, or if `status` is not OK. `what`: the C function that returned `status`."""
+    """Returns a copy of the reply that a response handle refers to, and frees the handle. Raises an exception if the
+    handle is NULL, if the reply contains an error, or if `status` is not OK. `what`: the C function that returned
+    `status`."""
     if not handle.value:
         raise ffi.from_status(status, what)
     try:

@@ -88,7 +88,7 @@ def _example(name: str, value: object) -> str:
 
 
 def flag(value: object, name: str) -> int:
-    """Converts a bool, or the number 0 or 1, to 0 or 1. Raises an exception for any other value."""
+    """Returns 0 or 1 for a bool, or for the number 0 or 1. Raises an exception for any other value."""
     if isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
         return int(value)
     if isinstance(value, int):
@@ -125,7 +125,7 @@ def text(value: object, name: str) -> str:
 
 
 def data(value: object, name: str) -> bytes:
-    """Converts bytes, a bytearray or a memoryview to bytes. Raises TypeError for any other value."""
+    """Returns bytes, a bytearray or a memoryview as bytes. Raises TypeError for any other value."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     mend = "; encode it first" if isinstance(value, str) else ""
@@ -197,8 +197,8 @@ def headers(value: object, name: str) -> str:
 
 
 def hosts(value: object, name: str) -> str:
-    """Joins the hosts of a list with blanks between them. Raises an exception if a host is not a text, is empty or has
-    a blank."""
+    """Returns the hosts of a list as one text, with blanks between them. Raises an exception if a host is not a text,
+    is empty or has a blank."""
     patterns = [text(host, f"{name}: a host") for host in several(value, name)]
     if any(not pattern or any(map(str.isspace, pattern)) for pattern in patterns):
         raise refused(f"{name}: a host is empty or has a blank in it")
@@ -254,9 +254,9 @@ def mended(reason: str, value: object = None) -> str:
 
 
 def passed(call: Callable[[], Kind], given: Mapping[str, object]) -> Kind:
-    """Runs `call`, which passes the arguments `given` to a library function. If the library refuses an argument, the
-    error has the argument's name, its value (only if it is a number, the name of a file or a key system), the reason
-    and, if known, the correction."""
+    """Runs `call`, which passes the arguments `given` to a library function. Returns the result of `call`. If the
+    library refuses an argument, the error has the argument's name, its value (only if it is a number, the name of a
+    file or a key system), the reason and, if known, the correction."""
     try:
         return call()
     except InvalidArgumentError as error:

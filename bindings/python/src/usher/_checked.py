@@ -35,8 +35,8 @@ class Options(dict[str, Any]):
         fields.check([abi.STRUCTURES[name] for name in names], self)
 
     def __repr__(self) -> str:
-        """Shows None and integers. Shows only the type of any other value, because such a value may contain a
-        secret."""
+        """Returns a text with the options. It shows None and integers; of any other value it shows only the type,
+        because such a value may contain a secret."""
         words = [
             f"{name}={value!r}" if value is None or isinstance(value, int) else f"{name}=<{type(value).__name__}>"
             for name, value in self.items()

@@ -140,7 +140,8 @@ def _read_mp4(read: Callable[[int, int], bytes]) -> FileProtection:
 
 
 def read_pssh(data: bytes) -> tuple[Protection, ...]:
-    """Reads one or more pssh boxes, or base64 of them, and the Widevine and PlayReady data in them.
+    """Reads one or more pssh boxes, or base64 of them, and the Widevine and PlayReady data in them. Returns one
+    Protection for each box.
 
     Args:
         data: up to 1 MiB.

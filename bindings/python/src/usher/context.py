@@ -285,8 +285,8 @@ class Context(ffi.Owner):
         self._closing = (time.monotonic(), timeout or 6000)
 
     def _left_ms(self) -> int:
-        """How many milliseconds are left of the time limit of the last begin_close() or shutdown(), at least 1; 0 if
-        the host called neither."""
+        """Returns how many milliseconds are left of the time limit of the last begin_close() or shutdown(), at least 1;
+        0 if the host called neither."""
         if self._closing is None:
             return 0
         began, limit = self._closing
@@ -491,8 +491,8 @@ _LINE_OF = re.compile(r"^(playback \d+) \(tag (\d+)\)")
 
 
 def _with_host_tag(line: re.Match[str]) -> str:
-    """Replaces the tag in a log line by the host's tag; the tag in the line is the number that these bindings gave C.
-    If the host's tag is neither a str nor an int, or is no longer known, removes the tag from the line."""
+    """Returns a log line with the host's tag in place of the number that these bindings gave C as the tag. If the
+    host's tag is neither a str nor an int, or is no longer known, the returned line has no tag."""
     tag = getattr(registry.get(int(line[2])), "tag", None)
     return f"{line[1]} (tag {tag})" if isinstance(tag, str | int) else line[1]
 

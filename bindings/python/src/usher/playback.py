@@ -145,7 +145,7 @@ class Playback(Loads, Part):
         asset_id: bytes | str | None = None,
         timeout_ms: int = 0,
     ) -> License:
-        """Asks for a licence and waits for it. Do not call it in a callback.
+        """Asks for a licence, waits for it, and returns it. Do not call this method in a callback.
 
         Args:
             key_system: ``KeySystem`` or its identifier, with or without "urn:uuid:".
@@ -223,7 +223,8 @@ class Playback(Loads, Part):
         return self._bytes(out, status, "usher_playback_get_certificate")
 
     def request_certificate(self, callback: Callable[[Future[bytes]], object] | None = None) -> Future[bytes]:
-        """Asks for the delegate's certificate. The future and the callback work as those of request_license().
+        """Asks for the delegate's certificate, and returns a future for it. The future and the callback work as those
+        of request_license().
 
         Raises:
             StateError: the delegate has no certificate URL (customer SSM: no `certificate`).
@@ -259,7 +260,8 @@ class Playback(Loads, Part):
     def request_content_id(
         self, url: str | bytes, callback: Callable[[Future[bytes]], object] | None = None
     ) -> Future[bytes]:
-        """Asks for the content identifier of a URL. The future and the callback work as those of request_license()."""
+        """Asks for the content identifier of a URL, and returns a future for it. The future and the callback work as
+        those of request_license()."""
         inquiry = Inquiry(weakref.ref(self.context), self._causes, as_data, callback)
         text = ffi.as_bytes(url, "url") or b""
         given = ffi.c_bytes(text), len(text)
@@ -350,7 +352,7 @@ class Item:
     delegates: list[Delegate | None]
 
     def playback(self, handle: abi.PlaybackHandle) -> Playback | None:
-        """The playback, or None if Python has freed the object."""
+        """Returns the playback; None if Python has freed the object."""
         playback = self.reference()
         if playback is not None:
             playback._adopt(handle)

@@ -28,7 +28,7 @@ NoticeCallback = Callable[[Notice], object]
 class Player(Part):
     """One screen. It plays one playback at a time. To start the next playback while another one plays is called a zap.
 
-    close() frees it, also at the end of a ``with`` block. Threads: any.
+    close(), or the end of a ``with`` block, frees the player. Threads: any.
     """
 
     _free = ffi.lib.usher_player_free

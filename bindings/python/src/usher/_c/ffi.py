@@ -57,7 +57,7 @@ def find_library() -> str:
 
 
 def _check(result: int, function: Any, arguments: tuple[Any, ...]) -> int:
-    """The ``errcheck`` function for ctypes. Raises an exception for every status except USHER_OK."""
+    """The ``errcheck`` function for ctypes. Returns USHER_OK; raises an exception for every other status."""
     if result != Status.OK:
         raise from_status(result, function.__name__)
     return result
@@ -214,7 +214,7 @@ def explained_error(
     http_status: int = -1,
     tls_fault: TLSFault | int = TLSFault.NONE,
 ) -> Explanation:
-    """Explains an error in words; see usher_error_explain()."""
+    """Returns an explanation of an error in words; see usher_error_explain()."""
     detail = abi.Error(status, origin, operation, http_status, service_code, b"", tls_fault=tls_fault)
     out = abi.Explanation()
     lib.usher_error_explain(ctypes.byref(detail), ctypes.byref(out))

@@ -17,7 +17,7 @@ Structure = TypeVar("Structure", bound=ctypes.Structure)
 
 
 def text(value: bytes | None) -> str:
-    """Converts a C string to str; NULL becomes "", and bytes that are not UTF-8 become U+FFFD."""
+    """Returns a C string as str: "" for NULL, and U+FFFD in place of bytes that are not UTF-8."""
     return "" if value is None else value.decode("utf-8", "replace")
 
 
@@ -33,7 +33,7 @@ def c_string(value: str | os.PathLike[str] | None, name: str) -> bytes | None:
 
 
 def header_lines(headers: Mapping[str, str]) -> bytes:
-    """Converts headers to "Name: value" lines for C."""
+    """Returns headers as "Name: value" lines for C."""
     if not isinstance(headers, Mapping):
         raise TypeError(f"headers: this is {_border.kind_of(headers)}; give a mapping of names to values")
     return c_string(_border.headers(headers, "headers"), "a header") or b""
@@ -55,8 +55,8 @@ def as_bytes(value: bytes | str | None, name: str = "the text") -> bytes | None:
 
 
 def _utf8(text: str, name: str) -> bytes:
-    """Encodes a text as UTF-8. The text may be a token, so the error of this function does not contain it; a
-    UnicodeEncodeError would."""
+    """Returns a text as UTF-8. If the text cannot be encoded, the error of this function does not contain the text,
+    which may be a token; a UnicodeEncodeError would contain it."""
     with contextlib.suppress(UnicodeEncodeError):
         return text.encode("utf-8", "surrogateescape")
     raise InvalidArgumentError(f"{name} has a character that is not in UTF-8", status=Status.INVALID_ARGUMENT)
@@ -77,7 +77,7 @@ _BYTES = ctypes.POINTER(ctypes.c_uint8)
 
 
 def field(name: str, kind: Any, value: Any) -> Any:
-    """Converts the value of an option to the type of its field in C. Raises TypeError or InvalidArgumentError."""
+    """Returns the value of an option in the type of its field in C. Raises TypeError or InvalidArgumentError."""
     if kind is ctypes.c_char_p:
         if name == "extra_headers":
             value = _border.headers(value, name)

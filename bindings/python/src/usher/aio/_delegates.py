@@ -57,7 +57,8 @@ class Delegate:
         self.blocking.close()
 
     def connect_ahead(self, keep_ms: int = 0) -> None:
-        """Like ``usher.Delegate.connect_ahead``. Raises InvalidHandleError, InvalidArgumentError, ClosedError."""
+        """Opens connections to the servers before the first play, as ``usher.Delegate.connect_ahead`` does. Raises
+        InvalidHandleError, InvalidArgumentError, ClosedError."""
         self.blocking.connect_ahead(keep_ms)
 
     def __repr__(self) -> str:
@@ -179,7 +180,7 @@ class _SSPDelegate(HTTPDelegate):
 
 
 class SSPDelegate(_SSPDelegate):
-    """Like ``usher.SSPDelegate``; `token_callback` may be a coroutine function."""
+    """The ``usher.SSPDelegate`` for asyncio; `token_callback` may be a coroutine function."""
 
     def __init__(
         self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[_options.SSPOptions]
@@ -199,7 +200,7 @@ class SSPDelegate(_SSPDelegate):
 
 
 class SSPV2Delegate(_SSPDelegate):
-    """Like ``usher.SSPV2Delegate``; `token_callback` may be a coroutine function.
+    """The ``usher.SSPV2Delegate`` for asyncio; `token_callback` may be a coroutine function.
 
     Playback.wait_session() waits for the first licence.
     """
@@ -214,7 +215,7 @@ class SSPV2Delegate(_SSPDelegate):
 
 
 class MultiInstanceDelegate(_SSPDelegate, CommonDelegate):
-    """Like ``usher.MultiInstanceDelegate``; `token_callback` may be a coroutine function."""
+    """The ``usher.MultiInstanceDelegate`` for asyncio; `token_callback` may be a coroutine function."""
 
     blocking: _tokens.MultiInstanceDelegate
 
@@ -280,7 +281,8 @@ class CustomerDelegate(Delegate):
         return _customer.Callbacks(context.blocking, target, CustomerDelegate, given, run)
 
     def set_callback(self, callback: object) -> None:
-        """Like ``usher.CustomerDelegate.set_callback``; the methods of `callback` may be coroutine functions."""
+        """Sets or replaces the object whose methods the library calls, as ``usher.CustomerDelegate.set_callback`` does.
+        The methods of `callback` may be coroutine functions."""
         given = {name: getattr(callback, name, None) for name in ("license", "heartbeat", "teardown")}
         self.blocking._set_callbacks(None if callback is None else self._callbacks(None, given))
 

@@ -75,7 +75,8 @@ class Playback:
         asset_id: bytes | str | None = None,
         timeout_ms: int = 0,
     ) -> License:
-        """Asks for a licence and waits for it. Arguments and errors are those of ``usher.Playback.get_license``."""
+        """Asks for a licence, waits for it, and returns it. Arguments and errors are those of
+        ``usher.Playback.get_license``."""
         answer: asyncio.Future[License] = self.context._loop.create_future()
         self._blocking.request_license(
             key_system,
@@ -111,7 +112,8 @@ class Playback:
         return await answer
 
     async def get_resource(self, url: str | bytes, timeout_ms: int = 0) -> bytes:
-        """Loads the resource of a URL. Arguments and errors are those of ``usher.Playback.get_resource``.
+        """Loads the resource of a URL, and returns its bytes. Arguments and errors are those of
+        ``usher.Playback.get_resource``.
 
         If you cancel this call, the library cancels the request.
         """
@@ -123,7 +125,8 @@ class Playback:
             request.cancel()
 
     def set_content_token(self, token: str) -> None:
-        """Does the same as ``usher.Playback.set_content_token``.
+        """Gives the content token to a playback that was started without one, as ``usher.Playback.set_content_token``
+        does.
 
         Raises StateError, InvalidHandleError, InvalidArgumentError, ClosedError.
         """

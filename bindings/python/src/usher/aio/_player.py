@@ -158,7 +158,8 @@ class Player:
     def add_observer(self, observer: NoticeCallback) -> Observer:
         """Adds an observer, which gets one Notice for each thing that a viewer must know about the current item.
 
-        The observer is a plain function or a coroutine function. ``usher.Player.add_observer`` says more.
+        The observer is a plain function or a coroutine function. Returns an object that can remove the observer.
+        ``usher.Player.add_observer`` says more.
         """
 
         _border.function(observer, "observer")
