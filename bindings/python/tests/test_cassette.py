@@ -38,7 +38,8 @@ def played(stage: Stage, ssm_url: str, ms: int = HOUR_MS) -> None:
 
 
 def recorded(stage: Stage, ms: int = 3 * PERIOD_MS) -> Cassette:
-    """Plays through a recording proxy. The proxy measures real time, so the exchanges get their virtual times here."""
+    """Plays through a recording proxy, and returns the cassette. The proxy measures real time, so this function
+    replaces the times of the exchanges by virtual times."""
     with Recorder(stage.headend.ssm_url) as recorder:
         played(stage, recorder.url(stage.headend.ssm_url), ms)
         found = recorder.cassette()

@@ -32,7 +32,7 @@ NUMBERS = {"Options"}
 
 
 def _shown_fields(kind: type[object]) -> list[tuple[str, str]]:
-    """The names and types of the fields that repr() of a data class or of a named tuple shows."""
+    """Returns the names and types of the fields that repr() of a data class or of a named tuple shows."""
     if dataclasses.is_dataclass(kind):
         return [(field.name, str(field.type)) for field in dataclasses.fields(kind) if field.repr]
     return [(name, str(kind.__annotations__.get(name))) for name in getattr(kind, "_fields", ())]

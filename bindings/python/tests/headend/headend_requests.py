@@ -40,7 +40,7 @@ def members(key_system: KeySystem, reply: Answer) -> dict[str, Any]:
 def ask(
     client: Client, key_system: KeySystem, token: str | None, *, renew: bool = False, api: Api = "v1", **options: Any
 ) -> Answer:
-    """Sends a licence request with a payload that fits the key system."""
+    """Sends a licence request with a payload that fits the key system. Returns the reply."""
     if key_system == "widevine":
         return client.license("widevine", token, {"challenge": b64(SPC)}, renew=renew, api=api, **options)
     if key_system == "clearkey":

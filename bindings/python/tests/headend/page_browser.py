@@ -23,7 +23,7 @@ PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil
 
 
 def js(text: str) -> str:
-    """Converts a string to a JavaScript literal."""
+    """Returns a string as a JavaScript literal."""
     return json.dumps(text)
 
 

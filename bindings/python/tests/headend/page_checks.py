@@ -231,7 +231,8 @@ async def tab_leavesThePage_headEndHasNoWatcher(page: Page) -> None:
 
 
 async def filter_ofALongList_isQuick(page: Page) -> None:
-    """Measures real time, so only ``browser_check.py`` runs this check."""
+    """The search in a list of 400 sessions takes less than half a second. This check measures real time, so only
+    ``browser_check.py`` runs it."""
     with HeadEnd(clock="manual") as he:
         for number in range(400):
             he.sessions.set_up(account=f"home-{number % 100}", device=f"box-{number}", content_ids=("news",), limit=4)

@@ -43,7 +43,8 @@ async def urls_areThoseOfTheHeadEnd_andCanBeCopied(page: Page) -> None:
 
 
 async def urls_withoutAClipboard_areSelectedAndCopied(page: Page) -> None:
-    """A page that is neither from loopback nor https has no ``navigator.clipboard``."""
+    """A page that is neither from loopback nor https has no ``navigator.clipboard``. The button beside a URL still
+    selects and copies the URL. If even this fails, the page shows an error, and the URL stays selected."""
     with HeadEnd(clock="manual") as he:
         await page.open(he.page_url)
         await page.allow_clipboard(he.url)

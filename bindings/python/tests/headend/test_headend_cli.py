@@ -41,7 +41,7 @@ def running(*options: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def started(process: subprocess.Popen[str]) -> str:
-    """Reads the summary that the program prints at its start, up to the last content token."""
+    """Returns the summary that the program prints at its start, up to the last content token."""
     assert process.stdout is not None
     first = process.stdout.readline()
     assert first.startswith("usher-headend listening on "), first + (process.stderr.read() if process.stderr else "")

@@ -453,7 +453,7 @@ def test_events_overTls(headend_factory: HeadEndFactory) -> None:
         assert watcher.until(lambda change: True)[0]["now_ms"] == he.now_ms
 
 
-# Tests which clients may control the head-end.
+# The tests below check which clients may control the head-end.
 
 
 @pytest.mark.parametrize(
@@ -555,7 +555,7 @@ def test_control_offLoopback_foreignHost_isRefused(headend_factory: HeadEndFacto
     assert Client(headend).send("GET", control, headers=own).status == 200
 
 
-# Tests the functions that the page and the feed use.
+# The tests below check the functions that the page and the feed use.
 
 
 def test_kill_theAccountOfASession(headend: HeadEnd, client: Client) -> None:

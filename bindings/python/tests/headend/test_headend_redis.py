@@ -25,7 +25,7 @@ def server() -> Iterator[RedisServer]:
 
 
 def shared(headend_factory: HeadEndFactory, server: RedisServer, count: int = 2, **settings: object) -> list[HeadEnd]:
-    """Starts head-ends that share their sessions."""
+    """Starts head-ends that share their sessions, and returns them."""
     return [headend_factory(sessions_url=server.url, clock="system", **settings) for _ in range(count)]
 
 

@@ -19,7 +19,8 @@ from usher.testing.redis_server import RedisServer
 def headend_factory(
     request: pytest.FixtureRequest, headend_factory: HeadEndFactory, redis_server: RedisServer
 ) -> HeadEndFactory:
-    """The fixture of the plug-in; with ``redis`` the head-ends keep their sessions in Redis."""
+    """The fixture ``headend_factory`` of the pytest plugin. With the parameter ``redis``, its head-ends keep their
+    sessions in Redis."""
     if request.param == "memory":
         return headend_factory
     with redis.Redis.from_url(redis_server.url) as client:

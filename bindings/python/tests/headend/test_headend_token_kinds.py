@@ -150,7 +150,7 @@ def test_keyToken_lostOrDamaged_isNoticed(
     assert (refused.status, refused.code) == (400, ssm if where == "set-up" else license)
 
 
-# Tests revoked tokens, and requests without a token.
+# The tests below check revoked tokens, and requests without a token.
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -195,7 +195,7 @@ def test_missingHeader_statusIsASetting(headend_factory: HeadEndFactory, setting
     assert ask(client, "fairplay", he.content_token()).status == 400
 
 
-# Tests which contents a token grants.
+# The tests below check which contents a token grants.
 
 
 @pytest.mark.parametrize("api", APIS)

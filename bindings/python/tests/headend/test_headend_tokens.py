@@ -58,8 +58,8 @@ def test_sessionToken_isAJwtThatShowsRotation(headend: HeadEnd, client: Client) 
 
 
 def refusals(he: HeadEnd) -> dict[str, tuple[str, int, int]]:
-    """Bad content tokens. For each name: the header value, the error code of the SSM, and the error code of the licence
-    service."""
+    """Returns bad content tokens. For each name: the header value, the error code of the SSM, and the error code of the
+    licence service."""
     return {
         "bad signature": (he.content_token(key=b"another key"), 1006, 3004),
         "expired": (he.content_token(expires_in_s=-1), 1004, 4005),

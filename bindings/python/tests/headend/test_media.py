@@ -62,7 +62,7 @@ def packed(frame: av.VideoFrame) -> bytes:
 
 
 def ask_key(client: Client, url: str) -> bytes:
-    """Gets the key of an ``skd:`` URL from the key server."""
+    """Gets the key of an ``skd:`` URL from the key server, and returns it."""
     identifier = fairplay.read_identifier(url.removeprefix("skd://").encode())
     assert identifier.content_id is not None and identifier.kid is not None and identifier.iv is not None
     spc = fairplay.make_spc(fairplay.identifier(identifier.content_id, identifier.kid, identifier.iv))
