@@ -22,7 +22,7 @@ static size_t backend_read(char *bytes, size_t one, size_t size, void *text) {
   return one * size;
 }
 
-/* Sends a request and waits for the reply. `status` 0: no reply. */
+/* Sends a request, waits for the reply and returns it. If there is no reply, `status` is 0. */
 static struct backend_reply backend_ask(
     const char *backend, const char *what, const char *session, const void *body, size_t size) {
   char url[1024];

@@ -18,7 +18,8 @@ extern "C" {
 }
 #endif
 
-/* The first key of a Clear Key licence in hexadecimal, as libavformat wants it. @return 0: the licence has no key. */
+/* Writes the first key of a Clear Key licence in hexadecimal, as libavformat wants it. @return 1; 0 if the licence has
+   no key. */
 static inline int clip_key(const uint8_t *licence, size_t size, char hex[33]) {
   usher_clearkey_key keys[8];
   size_t count = 8;

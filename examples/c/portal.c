@@ -44,7 +44,8 @@ static void on_teardown(usher_completion id, usher_playback *p, uint64_t tag, vo
   (void)p, (void)tag, call(id, "stop", mine);
 }
 
-/* The plug-in's only function. The callbacks use `mine` until the library destroys it with free(). */
+/* Makes a delegate whose callbacks send the requests. This is the plug-in's only function. The callbacks use `mine`
+   until the library destroys it with free(). @return a status of libusher. */
 int32_t portal_delegate_new(usher_context *context, const char *backend, usher_delegate **out) {
   struct portal *mine = calloc(1, sizeof *mine);
   if (!mine) return USHER_E_SYSTEM;

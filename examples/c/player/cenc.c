@@ -15,7 +15,8 @@
 
 #define SCHEME_CENC 0x63656e63u /* "cenc" */
 
-/* One key stream covers all protected bytes of a packet, one range after the other; clear bytes do not use it. */
+/* Decrypts a packet in place. One key stream covers all protected bytes of the packet, one range after the other; clear
+   bytes use no key stream. @return CENC_DECRYPTED or CENC_MALFORMED. */
 static enum cenc_result run(EVP_CIPHER_CTX *cipher, uint8_t *data, size_t size, const AVEncryptionInfo *info) {
   int done;
   if (info->subsample_count == 0)

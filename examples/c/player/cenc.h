@@ -14,10 +14,13 @@ enum cenc_result {
   CENC_MALFORMED /* the encryption data do not fit the packet's size, or libcrypto failed */
 };
 
-/** Decrypts a packet in place. The packet's side data (AV_PKT_DATA_ENCRYPTION_INFO) has the id of the key. */
+/**
+ * Decrypts a packet in place. The packet's side data (AV_PKT_DATA_ENCRYPTION_INFO) has the id of the key. @return
+ * whether the packet was decrypted or clear, or why it cannot be decrypted.
+ */
 enum cenc_result cenc_decrypt(AVPacket *packet, const struct keyring *ring);
 
-/** Describes a result in one line. */
+/** @return a description of a result, in one line. */
 const char *cenc_result_text(enum cenc_result result);
 
 #endif

@@ -16,9 +16,12 @@ struct frame_hash {
 };
 
 bool frame_hash_start(struct frame_hash *hash);
-/** Adds a picture: its planes one after the other, rows without padding, as `ffmpeg -f rawvideo` would write them. */
+/**
+ * Adds a picture: its planes one after the other, rows without padding, as `ffmpeg -f rawvideo` would write them.
+ * @return false on failure.
+ */
 bool frame_hash_add_video(struct frame_hash *hash, const AVFrame *frame);
-/** Adds the samples of a sound frame, plane by plane. */
+/** Adds the samples of a sound frame, plane by plane. @return false on failure. */
 bool frame_hash_add_audio(struct frame_hash *hash, const AVFrame *frame);
 /** Writes the hash in hexadecimal ("" if hashing failed) and frees what `hash` holds. */
 void frame_hash_finish(struct frame_hash *hash, char out[FRAME_HASH_TEXT]);

@@ -31,7 +31,7 @@ const uint8_t *keyring_find(const struct keyring *ring, const uint8_t *kid, size
 size_t keyring_missing(const struct keyring *ring);
 void keyring_wipe(struct keyring *ring);
 
-/** 32 hex digits; dashes as in a UUID are allowed. */
+/** Reads a key or key id from 32 hex digits; dashes as in a UUID are allowed. @return false for any other text. */
 bool hex_to_key(const char *hex, uint8_t out[KEY_SIZE]);
 void bytes_to_hex(const uint8_t *bytes, size_t size, char *out /* 2 * size + 1 */);
 

@@ -49,7 +49,8 @@ static bool on_shown(double seconds, double whole, const struct media_report *so
   return reason == STOP_NONE;
 }
 
-/* Finds the key ids: the id of --kid, or the ids in the file's boxes. */
+/* Finds the key ids: the id of --kid, or the ids in the file's boxes. A clear file needs none. @return false, after it
+   has printed the mistake, if an encrypted file has no key id or an option is wrong. */
 static bool find_key_ids(const struct options *options, struct keyring *ring) {
   uint8_t id[KEY_SIZE], key[KEY_SIZE];
   if (options->clear) return true;

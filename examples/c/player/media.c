@@ -58,7 +58,7 @@ static struct track *track_of(struct playing *playing, const AVPacket *packet) {
   return NULL;
 }
 
-/* Reads to the end of the file. */
+/* Plays the open file to its end. @return how playback ended. */
 static enum media_end play_once(struct playing *playing) {
   for (;;) {
     int read = av_read_frame(playing->file.format, playing->packet);
@@ -84,8 +84,9 @@ static enum media_end play_once(struct playing *playing) {
   return MEDIA_WHOLE;
 }
 
-/* Opens the file again for every loop. A seek to the start is not enough: libavformat passes some data only with the
-   first packets after it has opened a file. */
+/* Opens the file and plays it once, for one loop. Each loop opens the file again, because a seek to the start is not
+   enough: libavformat passes some data only with the first packets after it has opened a file. @return how playback
+   ended. */
 static enum media_end play_loop(struct playing *playing, const char *path) {
   struct media_file *file = &playing->file;
   struct media_report *report = playing->report;

@@ -36,7 +36,7 @@ struct media_control {
 
 enum media_end { MEDIA_WHOLE, MEDIA_STOPPED, MEDIA_FAILED };
 
-/** Plays a file; `ring` holds the keys (empty for a clear file). */
+/** Plays a file; `ring` holds the keys (empty for a clear file). @return how playback ended. */
 enum media_end media_play(
     const char *path, const struct keyring *ring, const struct media_control *control, struct media_report *out);
 

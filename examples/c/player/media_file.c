@@ -1,8 +1,9 @@
 /* media_file.c - see media_file.h. SPDX-License-Identifier: Apache-2.0 */
 #include "media_file.h"
 
-/* This file does not call avformat_find_stream_info(), which would decode encrypted packets. The header of an MP4
-   has all that decoders need. */
+/* Opens a decoder for the best track of a type, if the file has one. Does not need avformat_find_stream_info(), which
+   would decode encrypted packets: the header of an MP4 has all that decoders need. @return NULL, or the error in one
+   line. */
 static const char *open_track(struct track *track, AVFormatContext *format, enum AVMediaType type) {
   int index = av_find_best_stream(format, type, -1, -1, NULL, 0);
   if (index < 0) return NULL;

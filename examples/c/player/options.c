@@ -80,7 +80,8 @@ static enum options_result wrong(const char *why) {
   return OPTIONS_WRONG;
 }
 
-/* Checks that the options fit together: --clear, --key and --license-url exclude each other, and one is required. */
+/* Checks that the options fit together: --clear, --key and --license-url exclude each other, and one of them is
+   required. @return OPTIONS_PLAY, or OPTIONS_WRONG after it has printed the mistake. */
 static enum options_result check(const struct options *o) {
   if (o->clear && (o->key_hex || o->license_url || o->ssm_url))
     return wrong("--clear plays without key, licence and session");

@@ -26,7 +26,10 @@ struct options {
 
 enum options_result { OPTIONS_PLAY, OPTIONS_DONE, OPTIONS_WRONG };
 
-/** Reads the command line. OPTIONS_DONE: printed help or version; OPTIONS_WRONG: printed the mistake. */
+/**
+ * Reads the command line. @return OPTIONS_PLAY; OPTIONS_DONE if it has printed the help or the version; OPTIONS_WRONG
+ * if it has printed a mistake.
+ */
 enum options_result options_parse(int argc, char **argv, struct options *out);
 
 #endif

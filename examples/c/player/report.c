@@ -50,13 +50,14 @@ void report_head(const struct result *result) {
   if (options->license_url) url_row("session", options->ssm_url ? options->ssm_url : "none");
 }
 
-/* The error in words for a viewer. */
+/* Prints the error in words for a viewer. */
 static void print_words(const struct failure *failure, const char *indent) {
   printf("%s%s%s%s\n", indent, paint(PAINT_BOLD), failure->summary, paint(PAINT_OFF));
   if (failure->advice[0]) printf("%s%s\n", indent, failure->advice);
 }
 
-/* The details for a support desk: (HTTP 400, code 1007 from the session manager during set-up: "..."; USHER_E_LIMIT) */
+/* Prints the details for a support desk: (HTTP 400, code 1007 from the session manager during set-up: "...";
+   USHER_E_LIMIT) */
 static void print_facts(const struct failure *failure, const char *indent) {
   printf("%s%s(", indent, paint(PAINT_DIM));
   if (failure->http_status > 0) printf("HTTP %d, ", (int)failure->http_status);

@@ -6,14 +6,14 @@
 
 #define CLOSE_WAIT_MS 10000
 
-/* Observer: runs on a callback thread of libusher. */
+/* The observer of the context. It runs on a callback thread of libusher. */
 static void on_event(const usher_event *event, void *user_data) {
   struct session *session = user_data;
   timeline_event(session->timeline, event);
   if (event->error.must_stop) stop_set(session->stop, STOP_EVENT);
 }
 
-/* Payload callback: each renewal for the session needs a challenge. Clear Key's challenge never changes. */
+/* The payload callback: libusher needs a challenge for each renewal. Clear Key's challenge never changes. */
 static void on_payload(
     usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
   struct session *session = user_data;

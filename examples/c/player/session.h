@@ -36,9 +36,9 @@ struct licence_facts {
  */
 int32_t session_start(struct session *session, const struct options *options, const struct keyring *ring,
     struct timeline *timeline, struct stop *stop);
-/** Waits until set-up has succeeded or failed. */
+/** Waits until set-up has succeeded or failed. @return USHER_OK, or the error. */
 int32_t session_wait(struct session *session);
-/** Gets the licence and puts its keys into `ring`. */
+/** Gets the licence and puts its keys into `ring`. @return USHER_OK, or the error. */
 int32_t session_get_keys(struct session *session, struct keyring *ring, struct licence_facts *facts);
 /** Closes the playback, waits until its session is torn down, counts its heartbeats, frees everything. */
 void session_close(struct session *session);

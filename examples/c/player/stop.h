@@ -21,7 +21,7 @@ enum stop_reason stop_now(struct stop *stop);
 /** Sleeps until clock_ms() reaches `deadline_ms` or a stop was requested. @return the reason to stop, if any. */
 enum stop_reason stop_wait_until(struct stop *stop, uint64_t deadline_ms);
 
-/** Milliseconds on a clock that never goes back. */
+/** @return the time in milliseconds, on a clock that never goes back. */
 uint64_t clock_ms(void);
 
 #endif

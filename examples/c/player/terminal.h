@@ -6,7 +6,10 @@
 
 enum paint { PAINT_OFF, PAINT_BOLD, PAINT_DIM, PAINT_GOOD, PAINT_WARN, PAINT_BAD };
 
-/** `colour`: "auto" (on a terminal, unless NO_COLOR is set), "always", "never". */
+/**
+ * Decides whether the output has colours. `colour`: "auto" (colours on a terminal, unless NO_COLOR is set), "always",
+ * "never".
+ */
 void terminal_init(const char *colour);
 /** @return the escape sequence of a colour; "" if the output must have no colours. */
 const char *paint(enum paint paint);
