@@ -21,8 +21,8 @@ enum { AREA = 3, CHANNEL = 4, HOST = 5 };
 /* Exit codes of the first process. */
 enum { RUNS = 0, WRONG_CALL = 2, NO_PROCESS = 3 };
 
-/* A signal for the whole process group, or for all processes of a service, must not end the guardian before the host
- * has ended. It needs no signal: it ends soon after the host. */
+/* Ignores signals: a signal for the whole process group, or for all processes of a service, must not end the guardian
+ * before the host has ended. The guardian needs no signal to end, because it ends by itself soon after the host. */
 static void ignore_signals(void) {
   static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) signal(numbers[i], SIG_IGN);

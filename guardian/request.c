@@ -11,8 +11,8 @@ enum { BODY_MOST = 65536, HEADERS_MOST = 65536, LONGEST_WAIT_S = 86400, LONGEST_
    read 0 as "no limit" or as its own default. */
 static long limited(uint32_t ms) { return ms == 0 || ms > LONGEST_REQUEST_MS ? LONGEST_REQUEST_MS : (long)ms; }
 
-/* Discards the body of a reply. Stops the transfer if the body is too long, or if the first header line begins with a
-   blank. */
+/* Discards a piece of a reply's body. @return the size of the piece; 0, which stops the transfer, if the body is too
+   long or the first header line begins with a blank. */
 static size_t take_body(char *bytes, size_t size, size_t count, void *request) {
   struct request *own = request;
   if (own->headers.first_line != CURL_SHIM_LINE_STORED)
@@ -30,8 +30,8 @@ static bool set_tls(CURL *easy, const struct record *settings) {
 }
 
 /* Sets the options that every request needs; without some of them libcurl would reveal a secret or repeat a request.
-   libusher sets the same options for its own requests, except three: the time limit of the whole request, PIPEWAIT
-   with HTTP/2, and take_body(). */
+   libusher sets the same options for its own requests, except three: the time limit of the whole request, PIPEWAIT with
+   HTTP/2, and take_body(). @return false if libcurl refuses an option without which the request would not be safe. */
 static bool set_safety(CURL *easy, const struct record *record, const struct record *settings) {
   const char *proxy = record_text(settings, USHER_FIELD_PROXY), *agent = record_text(settings, USHER_FIELD_USER_AGENT);
   const bool avoids_proxy = (record->fixed.flags & USHER_RECORD_LOOPBACK) != 0 && proxy == NULL;
@@ -59,7 +59,7 @@ static bool add_line(struct curl_slist **list, const void *text) {
   return longer != NULL;
 }
 
-/* Sets the URL, the header lines, the body, the addresses and the cookies of the record. */
+/* Sets the URL, the header lines, the body, the addresses and the cookies of the record. @return false on failure. */
 static bool set_fields(struct request *request, const struct record *record) {
   CURL *easy = request->easy;
   usher_record_field field;
@@ -111,8 +111,8 @@ void *request_owner(CURL *easy) {
   return owner;
 }
 
-/* Called when an attempt could not send the request. The addresses that the host had looked up may be wrong, so from
-   now on libcurl looks the name up itself. */
+/* Makes libcurl look the name up itself from now on. request_result() calls this when an attempt could not send the
+   request: the addresses that the host had looked up may be wrong. */
 static void forget_addresses(struct request *request) {
   if (request->addresses == NULL) return;
   /* Change the entry "HOST:PORT:ADDRESSES" to "-HOST:PORT": with this text libcurl forgets the addresses. */

@@ -29,7 +29,8 @@ bool request_make(struct request *request, const struct record *record, const st
    memory. request_owner() returns `owner`. */
 void request_prepare(struct request *request, void *owner);
 void *request_owner(CURL *easy);
-/* Judges the end of an attempt. `asked_ms`: how long the server asks the client to wait (Retry-After). */
+/* @return how an attempt has ended. Sets `asked_ms` after HTTP 429 or 500 and more: how long the server asks the client
+   to wait (Retry-After). */
 enum request_result request_result(struct request *request, CURLcode code, int64_t *asked_ms);
 void request_free(struct request *request);
 

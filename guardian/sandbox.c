@@ -40,9 +40,9 @@
 #define CALL(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), ALLOW
 /* Skips `count` instructions if the loaded number is not that of the system call. */
 #define UNLESS(name, count) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, (count))
-/* Allows if the loaded value is `value`. */
+/* Allows the system call if the loaded value is `value`. */
 #define ALLOW_VALUE(value) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, 1), ALLOW
-/* Allows if the loaded value has none of these bits, and refuses otherwise. */
+/* Allows the system call if the loaded value has none of these bits, and refuses it otherwise. */
 #define ALLOW_WITHOUT(bits) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 1, 0), ALLOW, REFUSE
 #define ALLOW_WITH(bits) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 0, 1), ALLOW, REFUSE
 #define WRITING (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND)
