@@ -8,7 +8,8 @@
 
 #define SESSION_KEYS_MAX 64
 
-/* The context is pumped (USHER_CALLBACKS_PUMPED), so that all callbacks run on the host's thread. */
+/* The objects of libusher that a host needs, and the host's callbacks. The context is pumped (USHER_CALLBACKS_PUMPED),
+   so all callbacks run on the host's thread. */
 struct session {
   usher_context *context; /* NULL before session_open() */
   usher_player *player;
@@ -39,10 +40,11 @@ struct session {
 
 int32_t session_open(struct session *session, const usher_context_options *options);
 /* Tears down the session of the earlier item, sets up a new session, and requests a licence. This object later calls
-   `licensed` or `failed`. */
+   `licensed` or `failed`. @return USHER_OK, or why this failed at once. */
 int32_t session_play(struct session *session, const usher_ssp_options *ssp, const char *token, const uint8_t *key_ids,
     size_t count, uint32_t timeout_ms);
-/* Requests a licence for further keys of the newest item; `licensed` gets the keys. */
+/* Requests a licence for further keys of the newest item; `licensed` gets the keys. @return USHER_OK, or why this
+   failed at once. */
 int32_t session_request(struct session *session, const uint8_t *key_ids, size_t count, uint32_t timeout_ms);
 /* Begins the teardown, and returns at once. */
 void session_stop(struct session *session);

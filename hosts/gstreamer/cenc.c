@@ -77,9 +77,9 @@ static int counter_begin(struct counter *counter, struct cenc_cipher *cipher, co
   return set_iv(cipher, counter->block);
 }
 
-/* One key stream covers all encrypted parts of a sample. Common Encryption counts only in the lower 64 bits of the
-   counter block, but libcrypto counts in all 128 bits. So this code sets the counter again where the lower half
-   overflows. */
+/* Decrypts the next encrypted part of a sample of scheme cenc. One key stream covers all encrypted parts of the sample.
+   Common Encryption counts only in the lower 64 bits of the counter block, but libcrypto counts in all 128 bits. So
+   this code sets the counter again where the lower half overflows. @return 0 on failure. */
 static int counter_update(struct counter *counter, struct cenc_cipher *cipher, uint8_t *data, size_t size) {
   if (size > counter->bytes_left) {
     size_t first = (size_t)counter->bytes_left;
@@ -96,7 +96,8 @@ static int counter_update(struct counter *counter, struct cenc_cipher *cipher, u
 
 /* ---- cbcs ------------------------------------------------------------------------------------------------------- */
 
-/* Decryption of each encrypted part begins with the IV. A rest of less than one block is clear. */
+/* Decrypts one encrypted part of a sample of scheme cbcs. The decryption of each part begins with the IV. A rest of
+   less than one block is clear. @return 0 on failure. */
 static int pattern_update(struct cenc_cipher *cipher, const struct cenc_sample *sample, uint8_t *data, size_t size) {
   size_t whole = size - size % BLOCK, crypt = sample->crypt_blocks * (size_t)BLOCK;
   size_t skip = sample->skip_blocks * (size_t)BLOCK;

@@ -36,7 +36,7 @@ struct cenc_cipher;
 
 /** Makes a cipher. Returns NULL if there is no memory. */
 struct cenc_cipher *cenc_cipher_new(void);
-/** Wipes the key. NULL is a no-op. */
+/** Wipes the key and frees the cipher. Does nothing if `cipher` is NULL. */
 void cenc_cipher_free(struct cenc_cipher *cipher);
 
 /**

@@ -276,8 +276,9 @@ static gboolean copy_bytes(const GstStructure *info, const gchar *name, guint8 *
   return *size > 0 && *size <= max && gst_buffer_extract(buffer, 0, to, *size) == *size;
 }
 
-/* The demuxer of GStreamer 1.22 does not read sample groups. If a file changes its key with sample groups, the key id
- * of the samples is the track's default one (often 0), and the fragment's pssh box has the right one. */
+/* If the fragment's pssh box has one key id, and this is not `key_id`, copies it to `key_id`. This is necessary for
+ * files that change their key with sample groups, which the demuxer of GStreamer 1.22 does not read: it gives their
+ * samples the default key id of the track (often 0). */
 static void find_fragment_key_id(UsherDecrypt *self, guint8 *key_id) {
   const GByteArray *ids = self->fragment_key_ids;
   for (guint i = 0; i + 16 <= ids->len; i += 16)

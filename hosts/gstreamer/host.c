@@ -68,7 +68,8 @@ static void begin_close(UsherHost *host) {
   }
 }
 
-/* When the pipeline is freed, or the process ends, nobody reads the bus. So the warning goes to standard error. */
+/* Prints a warning once, if the server did not confirm the end of a stream while the host closes. At this time the
+   pipeline is freed or the process ends, and nobody reads the bus. So the warning goes to standard error. */
 static void warn_if_unconfirmed(UsherHost *host, const usher_event *event) {
   gboolean failed = event->type == USHER_EVENT_TEARDOWN_ERROR;
   gboolean lost = event->type == USHER_EVENT_PLAYBACK_CLOSED && event->error.orphan_possible;
@@ -109,7 +110,8 @@ static void on_log(int32_t level, const char *line, void *user_data) {
   GST_CAT_LEVEL_LOG(usher_decrypt_debug, to, NULL, "%s", line);
 }
 
-/* The library calls this on the thread that called the refused function, before that function returns. */
+/* Stores why the library has refused a call. The library calls this on the thread that called the refused function,
+   before that function returns. */
 static void on_refusal(int32_t status, const char *text, void *user_data) {
   (void)status, (void)user_data;
   g_private_replace(&refusal, usher_settings_rename(text));
@@ -121,8 +123,8 @@ gchar *usher_host_take_refusal(void) {
   return text;
 }
 
-/* Exit handlers run in reverse order, so this one runs before those that libcurl and OpenSSL registered when the first
-   context was made. */
+/* The exit handler of the plug-in. Exit handlers run in reverse order, so it runs before those that libcurl and OpenSSL
+   registered when the first context was made. */
 static void at_exit(void) {
   g_mutex_lock(&usher_lock);
   exiting = TRUE;

@@ -54,7 +54,7 @@ static gint code_of(const usher_error *error) {
   }
 }
 
-/* The fields that describe an error, for a bus message. */
+/* Adds the fields that describe an error to `structure`, which becomes a bus message. */
 static void describe(GstStructure *structure, const usher_error *error, const usher_explanation *words) {
   gst_structure_set(structure, "status", G_TYPE_INT, error->status, "status-name", G_TYPE_STRING,
       usher_status_name(error->status), "origin", G_TYPE_STRING, usher_origin_name(error->origin), "operation",

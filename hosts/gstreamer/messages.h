@@ -16,13 +16,13 @@ G_BEGIN_DECLS
 typedef struct UsherFailure UsherFailure;
 
 UsherFailure *usher_failure_new(GQuark domain, gint code, const gchar *text, const gchar *debug);
-/** Makes the error message for an error that libusher reports. */
+/** Returns the error message for an error that libusher reports. */
 UsherFailure *usher_failure_of(const usher_error *error);
 /** Posts the error message of an element, and frees it. */
 void usher_failure_post(UsherFailure *failure, GstElement *element);
 void usher_failure_free(UsherFailure *failure);
 
-/** Makes the element message about an event. `item`: the number of the item; `screen` may be NULL. */
+/** Returns the element message about an event. `item`: the number of the item; `screen` may be NULL. */
 GstStructure *usher_message_new(const usher_event *event, guint64 item, const gchar *screen);
 
 G_END_DECLS

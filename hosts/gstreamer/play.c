@@ -266,8 +266,8 @@ static void raise_signal(void) {
 
 int main(int argc, char **argv) {
   Player player = {0};
-  /* Exit handlers run in reverse order of their registration. So this one runs after the exit handler of the plug-in.
-     */
+  /* Exit handlers run in reverse order of their registration. So raise_signal() runs after the exit handler of the
+   * plug-in. */
   atexit(raise_signal);
   gchar **settings = NULL, **uris = NULL, *playbin = NULL;
   GError *error = NULL;

@@ -102,8 +102,8 @@ static GstElement *top_of(GstElement *element) {
 
 /* ---- failing ---------------------------------------------------------------------------------------------------- */
 
-/* Ends the session with an error, unless it has already ended. Posts the error on the bus as soon as decodebin would
-   not suppress it. */
+/* Ends the session with an error, unless the session has already ended. Posts the error on the bus as soon as decodebin
+   would not suppress it. Returns TRUE if this call has ended the session. */
 static gboolean fail_with(UsherSession *session, UsherFailure *failure) {
   usher_playback *playback = NULL;
   GstElement *element = NULL;
@@ -351,7 +351,8 @@ static int32_t make_delegate(usher_context *context, const UsherSettings *settin
   return usher_default_delegate_new(context, &plain, delegate);
 }
 
-/* Starts the playback; the library sets the session up in the background. The caller does not hold the lock. */
+/* Starts the playback; the library sets the session up in the background. The caller does not hold the lock. Returns
+   USHER_OK, or why this failed. */
 static int32_t begin(UsherSession *session, usher_context *context, usher_player *player, usher_playback **playback) {
   usher_delegate *delegate = NULL;
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
@@ -413,7 +414,7 @@ static UsherSession *find_shared(GstElement *element, const UsherSettings *asked
   return session;
 }
 
-/* Makes the session's host and playback. The session is not in the list yet. */
+/* Makes the session's host and playback, and adds the session to the list. Returns USHER_OK, or why this failed. */
 static int32_t start(UsherSession *session, GstElement *element, GstElement *top) {
   usher_playback *playback = NULL;
   int32_t status = USHER_OK;

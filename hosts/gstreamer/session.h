@@ -42,16 +42,21 @@ void usher_session_leave(UsherSession *session, GstElement *element);
 
 /** Requests the licence for keys that the stream will need. Does not wait. */
 void usher_session_announce(UsherSession *session, const guint8 *key_ids, gsize count);
-/** Gets a key. If no element has requested its licence, requests it. Waits for the key; the wait also ends when the
- * session ends, or when `*halted` is not 0 (see usher_session_wake()). */
+/**
+ * Gets a key. If no element has requested the licence for this key, requests it. Waits for the key; the wait also ends
+ * when the session ends, or when `*halted` is not 0 (see usher_session_wake()). Returns USHER_KEY_FOUND, with the key
+ * in `key`, or the reason why there is no key.
+ */
 UsherKeyResult usher_session_key(
     UsherSession *session, GstElement *element, const guint8 *key_id, const guint *halted, guint8 *key);
 /** Returns USHER_KEY_FOUND if the stream may continue, otherwise the reason. The element calls this for each sample. */
 UsherKeyResult usher_session_state(UsherSession *session, GstElement *element, const guint *halted);
 /** Wakes the threads in usher_session_key(), so that they read `*halted` again. */
 void usher_session_wake(UsherSession *session);
-/** Ends the session because the element cannot continue. Posts the error on the bus, unless the session has already
- * ended. */
+/**
+ * Ends the session because the element cannot continue. Posts the error on the bus, unless the session has already
+ * ended. Returns USHER_KEY_FAILED; USHER_KEY_FLUSHING if the session had already ended.
+ */
 UsherKeyResult usher_session_fail(
     UsherSession *session, GQuark domain, gint code, const gchar *text, const gchar *debug);
 

@@ -118,7 +118,8 @@ static const UsherSetting *find(const gchar *name) {
   return NULL;
 }
 
-/* Sets a number that `to` does not have. First checks its limits, since the property system has not checked them. */
+/* Sets a number, unless `to` has it already. First checks the limits of the number, since the property system has not
+   checked them. Returns FALSE, with `error` set, if the number is not within its limits. */
 static gboolean add_number(
     UsherSettings *to, const UsherSetting *setting, gint64 number, const gchar *where, GError **error) {
   if (number < setting->min || number > setting->max)

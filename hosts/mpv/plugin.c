@@ -110,7 +110,8 @@ static void refuse_for_option(struct plugin *plugin, const char *words) {
   refuse(plugin, complain_once);
 }
 
-/* Adds an option to the options that mpv passes to libavformat for this file. Keeps the options of the user. */
+/* Adds an option to the options that mpv passes to libavformat for this file. Keeps the options of the user. @return
+   false if mpv refuses the option. */
 static bool add_demuxer_option(struct plugin *plugin, const char *name, char *value) {
   mpv_node now = {0}, values[64];
   char *keys[64];

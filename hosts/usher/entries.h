@@ -28,7 +28,7 @@ struct served {
   struct served *newer;
 };
 
-/* A long live stream names new segments all the time, so new entries replace the oldest ones. */
+/* The table of entries. A long live stream names new segments all the time, so new entries replace the oldest ones. */
 struct entries {
   void *by_content, *by_number; /* trees of tsearch() */
   struct served *oldest, *newest; /* a list in the order of the numbers; make_room() takes entries from its beginning */

@@ -128,7 +128,8 @@ static bool is_current(const struct gateway *gateway, uint64_t playback) {
 
 /* ---- for the server's threads ------------------------------------------------------------------------------------ */
 
-/* Compares `guess` with the secret. The time that this takes does not depend on the content of `guess`. */
+/* @return whether `guess` equals the secret. The time that the comparison takes does not depend on the content of
+   `guess`. */
 static bool is_secret(const char secret[SECRET_SIZE], const char *guess) {
   volatile unsigned char differs = 0;
   if (!secret[0] || strlen(guess) != SECRET_SIZE - 1) return false;
@@ -290,7 +291,8 @@ const char *gateway_name(const char *url, char out[GATEWAY_NAME_MAX]) {
   return out;
 }
 
-/* Texts of servers may contain control characters, which a terminal would execute. */
+/* Prints words on standard error, unless it has printed the same words directly before. Replaces each control character
+   except a line end by '?': texts of servers may contain control characters, which a terminal would execute. */
 static void say(struct gateway *gateway, const char *words) {
   char safe[WORDS_MAX];
   size_t size = 0;

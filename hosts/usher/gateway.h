@@ -36,7 +36,7 @@ unsigned gateway_keys(struct gateway *gateway, uint64_t playback, int connection
 
 /* Copies an entry; the caller frees its `url`. @return false if there is no such entry. */
 bool gateway_entry(struct gateway *gateway, uint64_t playback, size_t number, struct served *out);
-/* Calls playlist_rewrite() for the playlist that is the entry `number`. */
+/* @return the result of playlist_rewrite() for the playlist that is the entry `number`. */
 char *gateway_rewrite(struct gateway *gateway, uint64_t playback, size_t number, const char *url, const char *text);
 
 bool gateway_allows_origin(struct gateway *gateway, const char *origin);

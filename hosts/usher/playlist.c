@@ -33,7 +33,8 @@ bool key_id_read(const char *text, uint8_t out[16]) {
   return size > 0 && read_digits(text, size, out) == size;
 }
 
-/* Finds 32 hexadecimal digits with no further digit beside them. */
+/* Finds the first 32 hexadecimal digits with no further digit beside them, and writes their bytes to `out`. @return
+   false if there are none. */
 static bool find_key_id(const char *uri, size_t size, uint8_t out[16]) {
   for (size_t i = 0; i < size; i++) {
     if (i > 0 && isxdigit((unsigned char)uri[i - 1])) continue;

@@ -7,7 +7,7 @@
 
 bool playlist_is(const uint8_t *bytes, size_t size);
 
-/* Reads 32 hexadecimal digits, also with the hyphens of a UUID. The text must have nothing else. */
+/* Reads 32 hexadecimal digits, also with the hyphens of a UUID. @return false if the text has anything else. */
 bool key_id_read(const char *text, uint8_t out[16]);
 
 /* Returns a playlist in which each URI is "/SECRET/NUMBER/NAME"; the caller frees it. NUMBER is the number of the

@@ -74,8 +74,8 @@ static enum MHD_Result reply(
   MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
   MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
   MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
-  /* A browser keeps connections open after the viewer has closed the page, so the gateway would not notice that the
-     player has gone. */
+  /* Close the connection after each reply to a web page. Otherwise the browser would keep it open after the viewer has
+     closed the page, and the gateway would not notice that the player has gone. */
   if (!request->is_joined || request->origin) MHD_add_response_header(response, "Connection", "close");
   if (request->origin) {
     MHD_add_response_header(response, "Access-Control-Allow-Origin", request->origin);
@@ -269,7 +269,7 @@ static int value_of(char letter) {
   return found ? (int)(found - letters) : letter == '+' ? 62 : letter == '/' ? 63 : -1;
 }
 
-/* Reads 16 bytes from base64url, also with padding, or from base64. */
+/* Reads 16 bytes from base64url, also with padding, or from base64. @return false for any other text. */
 static bool read_base64(const char *text, uint8_t out[16]) {
   unsigned bits = 0;
   size_t size = 0, count = 0;
@@ -339,7 +339,9 @@ struct events {
   bool has_ended;
 };
 
-/* Sends a comment line every half second, so that the server notices when the page has gone. */
+/* Writes the next piece of the event stream: a comment line every half second, so that the server notices when the page
+   has gone, and the event `ended` when the playback has ended. @return the size of the piece, or the end of the
+   stream. */
 static ssize_t read_events(void *user_data, uint64_t offset, char *buffer, size_t room) {
   struct events *events = user_data;
   char words[WORDS_MAX];

@@ -36,7 +36,8 @@ static const char *text(json_object *line, const char *name) {
   return value ? value : "";
 }
 
-/* A line may have other text before the object, such as the time and the category of GStreamer's log. */
+/* Adds a line of a file to the trace, if the line has a JSON object of a trace. Before the object, the line may have
+   other text, such as the time and the category of GStreamer's log. */
 static void add_line(struct trace *trace, const char *line) {
   const char *start = strstr(line, "{\"t_ms\":");
   json_object *object = start ? json_tokener_parse(start) : NULL;
@@ -94,7 +95,8 @@ static void print_page(const struct trace *traces, size_t count) {
 
 /* ---- the trace format of Chrome ---------------------------------------------------------------------------------- */
 
-/* Adds an event of phase `phase`: b begins a bar, e ends it, n is an instant, and M gives a name. */
+/* Adds an event of phase `phase` to `out`: b begins a bar, e ends it, n is an instant, and M gives a name. @return the
+   event. */
 static json_object *chrome(json_object *out, const char *phase, const char *name, size_t process, json_object *line) {
   json_object *event = json_object_new_object();
   json_object_object_add(event, "ph", json_object_new_string(phase));
