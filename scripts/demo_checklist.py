@@ -22,7 +22,8 @@ class Checklist:
 
 
 def order_is_right(routes: list[str]) -> bool:
-    """True if the requests are set-up, licence, heartbeats, teardown, in this order, and no others."""
+    """Returns whether the requests are set-up, licence, one or more heartbeats, and teardown, in this order, and no
+    others."""
     beats = routes[2:-1]
     return (
         routes[:2] == ["setup", "license"]

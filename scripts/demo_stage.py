@@ -1,5 +1,5 @@
 """The programs of `make demo`: the head-end, the players on screens, and the clip that they play. The tests of the
-examples use them, too. Standard library only.
+examples use this module as well. Standard library only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ START_S, PLAY_S, CONTROL_S, MEDIA_S = 20.0, 40.0, 10.0, 60.0
 
 
 Progress = Callable[[], str]
-"""Returns one line that says what the demo waits for."""
+"""The type of a function that returns one line, which says what the demo waits for."""
 
 
 class DemoError(Exception):

@@ -265,7 +265,7 @@ class Headers:
         return major, minor, patch
 
     def takes_destroy(self) -> set[str]:
-        """The functions that have a parameter `destroy`, and the structures that have a field `destroy`."""
+        """Returns the functions that have a parameter `destroy`, and the structures that have a field `destroy`."""
         direct = {name for name, function in self.functions.items() if "usher_destroy_fn" in function.types}
         inside = {
             name

@@ -106,7 +106,7 @@ def most_held(redis: RedisServer) -> tuple[int, int]:
 
 
 def hold(options: argparse.Namespace) -> list[str]:
-    """Test 1. Returns what went wrong."""
+    """Runs test 1, in which each screen holds one playback. Returns what went wrong."""
     ramp = options.screens / options.rate
     seconds = int(ramp + options.period * 1.4) + 3
     with RedisServer() as redis:
@@ -149,7 +149,7 @@ def hold(options: argparse.Namespace) -> list[str]:
 
 
 def hammer(options: argparse.Namespace) -> list[str]:
-    """Test 2. Returns what went wrong."""
+    """Runs test 2, in which screens share accounts while Redis is killed. Returns what went wrong."""
     with RedisServer() as redis:
         headend = HeadEndProcess(redis, 2, 5)
         over = threading.Event()

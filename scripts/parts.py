@@ -1,4 +1,5 @@
-"""Parts of a test run: each runs a command and counts its tests. scripts/test.py and scripts/sanitize.py use it."""
+"""Parts of a test run: each part runs a command and counts its tests. scripts/test.py and scripts/sanitize.py use this
+module."""
 
 from __future__ import annotations
 
@@ -82,8 +83,9 @@ def count_lines(part: Part, output: str) -> Count:
 
 
 def count_checklist(part: Part, output: str) -> Count:
-    """Counts the lines of the demo's checklist, which follows its last heading. It is a failure, too, if a line of the
-    demo is wider than a terminal of 100 columns, or if the demo does not offer its live page before the first act."""
+    """Counts the lines of the demo's checklist, which follows its last heading. Two further mistakes count as failures:
+    a line of the demo is wider than a terminal of 100 columns, or the demo does not offer its live page before the
+    first act."""
     _, _, checklist = output.rpartition("What was seen")
     failures = re.findall(r"^ +✗ (.*)$", checklist, re.M)
     failures += [f"wider than 100 columns: {line}" for line in output.splitlines() if len(line) > 100]
@@ -103,8 +105,8 @@ def count_sum(part: Part, output: str) -> Count:
 
 
 def count_exit(part: Part, output: str) -> Count:
-    """Counts one passed test, for a checker that reports only by its exit code. If the checker failed, `Part.run`
-    counts a failed test instead."""
+    """Returns one passed test, for a checker that reports only by its exit code. If the checker failed, `Part.run`
+    replaces this result by one failed test."""
     return Count(passed=1)
 
 
@@ -150,15 +152,15 @@ class Part:
     environment: dict[str, str] = field(default_factory=dict)
     logs: Path = BUILD / "test"
     needs: tuple[str, ...] = ()
-    """The parts that must pass before this one runs."""
+    """The parts that must pass before this part runs."""
     cores: float = 1
     """How many processor cores the part uses while it runs: the last column of the summary. Parts run at the same time
     if the machine has the cores for all of them."""
     alone: bool = False
-    """Whether no other part may run at the same time, for example because this one reads the results of all others."""
+    """Whether no other part may run at the same time, for example because this part reads the results of all others."""
     running: Callable[[str], list[str]] | None = None
-    """Returns the names of the tests that have started and not ended, from the output so far. If the list stays the
-    same for `hang_s`, these tests hang: the part ends, and its failure names them."""
+    """A function that gets the output so far, and returns the names of the tests that have started and not ended. If
+    these names stay the same for `hang_s`, the tests hang: the part ends, and its failure names them."""
     hang_s: float = HANG_S
 
     @property
@@ -166,7 +168,8 @@ class Part:
         return self.logs / f"{self.name}.log"
 
     def xml_files(self) -> list[Path]:
-        """`swift test` writes two files, one for each of its testing libraries."""
+        """Returns the result files of the part. `swift test` writes two files, one for each of its testing
+        libraries."""
         return sorted([*self.logs.glob(f"{self.name}.xml"), *self.logs.glob(f"{self.name}-swift-testing.xml")])
 
     def run(self) -> Count:
@@ -192,8 +195,8 @@ class Part:
 
 
 def base_environment() -> dict[str, str]:
-    """The environment of the tests: no proxy, because all connections are on loopback; no debugger after a crash; no
-    settings of an outer make."""
+    """Returns the environment of the tests: no proxy, because all connections are on loopback; no debugger after a
+    crash; no settings of an outer make."""
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -401,8 +404,9 @@ class Schedule:
         return ran
 
     def result_of(self, part: Part) -> tuple[Count, float]:
-        """Waits for the end of the part; starts parts, this one and others, as soon as they may start. Raises
-        KeyboardInterrupt if the user interrupts the run: the threads have ended their commands, or are about to."""
+        """Waits for the end of the part, and returns its result and its duration. Meanwhile starts this part and
+        others, as soon as they may start. Raises KeyboardInterrupt if the user interrupts the run: the threads have
+        ended their commands, or are about to."""
         while True:
             interrupt.check()
             # Make this list before the checks below. If a part ends during these checks, it is still in the list, so

@@ -68,7 +68,7 @@ def plain(text: str) -> str:
 
 
 def changes(text: str) -> list[Section]:
-    """Reads the text of CHANGELOG.md; the newest version comes first."""
+    """Returns the sections in the text of CHANGELOG.md; the newest version comes first."""
     found = []
     for part in re.split(r"^## ", text, flags=re.M)[1:]:
         heading, _, body = part.partition("\n")
@@ -98,7 +98,7 @@ class Source:
         return f"usher-{self.version}"
 
     def unpack(self, folder: Path) -> Path:
-        """Writes the files of the commit to a new folder `name` below `folder`."""
+        """Writes the files of the commit to a new folder `name` below `folder`, and returns this folder."""
         shutil.rmtree(folder / self.name, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
         archive = folder / f"{self.name}.tar"

@@ -61,7 +61,7 @@ def reports_of(files: list[Path]) -> list[Report]:
 
 
 def split(text: str) -> list[str]:
-    """Splits a tool's output into its reports.
+    """Returns the reports in a tool's output.
 
     ThreadSanitizer puts each report between lines of "="; reports of leaks and of valgrind are paragraphs;
     AddressSanitizer writes only one error, because it then ends the process.

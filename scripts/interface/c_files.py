@@ -11,8 +11,8 @@ WIDTH = 120
 
 
 def wrapped(head: str, parts: list[str], tail: str, indent: int = 6, width: int = WIDTH) -> list[str]:
-    """Joins `head`, the parts with commas, and `tail` as clang-format does: in one line if that fits; otherwise with
-    all parts in a second line; otherwise with as many parts in each line as fit."""
+    """Returns the lines of `head`, the parts with commas, and `tail`, joined as clang-format does it: in one line if
+    that fits; otherwise with all parts in a second line; otherwise with as many parts in each line as fit."""
     whole = head + ", ".join(parts) + tail
     if len(whole) <= width:
         return [whole]

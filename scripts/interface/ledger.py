@@ -46,7 +46,7 @@ KINDS = {
 
 
 def public(headers: Headers) -> dict[str, list[str]]:
-    """The names that the headers have now, by kind."""
+    """Returns the names that the headers have now, by kind."""
     return {
         "functions": list(headers.functions),
         "types": sorted([*headers.handles, *headers.structures, *headers.numbers, TABLE]),

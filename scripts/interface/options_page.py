@@ -119,8 +119,8 @@ def meaning(comment: str) -> str:
 
 
 def as_code(text: str) -> str:
-    """Writes backquotes around each name, and around each text that is in quotation marks. Escapes `|`, which would end
-    the cell of a table."""
+    """Returns a text with backquotes around each name, and around each text that is in quotation marks. Escapes `|`,
+    which would end the cell of a table."""
     pattern = r'`[^`]*`|\b(?:usher|USHER)_\w+(?:\(\)|\.\.\.)?|"[^"]*"'
     text = re.sub(pattern, lambda found: found[0] if found[0].startswith("`") else f"`{found[0]}`", text)
     return text.replace("...`", "*`").replace("|", "\\|")

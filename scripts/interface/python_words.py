@@ -54,7 +54,8 @@ def _page(found: re.Match[str]) -> str:
 
 
 def in_python(text: str) -> str:
-    """Replaces the names of C functions and structures in a comment, and the files of the manual."""
+    """Returns a comment with Python's names in place of C functions and structures, and with other words in place of
+    the files of the manual."""
     for c_words, words in PHRASES.items():
         text = text.replace(c_words, words)
     text = re.sub(r"\b(usher_\w+)\(\)", lambda found: owner(found[1]), text)

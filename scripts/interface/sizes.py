@@ -24,7 +24,7 @@ def releases(folder: Path, major: int) -> list[Path]:
 
 
 def read_values(file: Path) -> dict[str, str]:
-    """Reads lines with a name and a value."""
+    """Reads a file whose lines have a name and a value. Returns the values by name."""
     return dict(line.split(" ", 1) for line in file.read_text(encoding="utf-8").splitlines())
 
 

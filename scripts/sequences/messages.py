@@ -147,7 +147,8 @@ class Scene:
         return entry
 
     def _session_token(self, session: str | None, number: int | None) -> str:
-        """Names a session token: A1 is the first token of the first session, B2 the second of the second session."""
+        """Returns the name of a session token in the picture: A1 is the first token of the first session, B2 the second
+        token of the second session."""
         letter = self._sessions.setdefault(session, "ABCDEFGH"[len(self._sessions)])
         return f"session token {letter}{number}"
 
@@ -179,7 +180,8 @@ class Host:
         self._recording = Recording(self.stage.trace, self.stage.settle)
 
     def call(self, function: str, run: Callable[[], T], takes: str = "", gives: str = "") -> T | None:
-        """Calls a function as ``Recording.call`` does, and adds the steps to the scene."""
+        """Calls a function as ``Recording.call`` does, adds the steps to the scene, and returns the result of the
+        function."""
         result = self._recording.call(function, run, takes, gives)
         self.show()
         return result
@@ -189,7 +191,8 @@ class Host:
         self._scene.add(self._recording.take(), *self._lanes)
 
     def play(self, **options: Any) -> usher.Playback:
-        """Starts an item; its session begins with set-up, or with its first licence request."""
+        """Starts an item, and returns its playback. The session of the item begins with set-up, or with the first
+        licence request."""
         playback = self.call("usher_player_play", lambda: self.stage.play(**options), "content token")
         if playback is None:
             raise ValueError("usher_player_play() failed")

@@ -90,7 +90,7 @@ def box(x: float, y: float, name: str) -> list[str]:
 
 
 def message(step: Step, begin: float, end: float, y: float) -> list[str]:
-    """Draws an arrow at `y`, with the text above and the detail below it."""
+    """Returns an arrow at `y`, with the text above and the detail below it, as lines of SVG."""
     look = "failed" if step.failed else step.kind
     dashed = " dashed" if step.kind in DASHED else ""
     tip = 9 if end > begin else -9

@@ -22,7 +22,7 @@ LIMIT_S = 30.0
 
 
 def headend(limit: int = 1, **settings: Any) -> HeadEnd:
-    """A head-end on a manual clock, whose accounts may play `limit` streams."""
+    """Returns a head-end on a manual clock, whose accounts may play `limit` streams."""
     return HeadEnd(**{"clock": "manual", "token_rotation": "strict", "period_s": PERIOD_S, "limit": limit, **settings})
 
 
@@ -36,7 +36,7 @@ def advance(scene: Scene, host: Host, seconds: int) -> None:
 
 
 def playback(server: HeadEnd) -> Scene:
-    """SSM v1: from play to close, with one heartbeat."""
+    """Plays with SSM v1, from play to close, with one heartbeat. Returns the scene."""
     scene = Scene(server)
     host = Host(scene)
     item = host.play()
@@ -48,7 +48,7 @@ def playback(server: HeadEnd) -> Scene:
 
 
 def playback_v2(server: HeadEnd) -> Scene:
-    """SSP V2: the licence request opens the session."""
+    """Plays with SSP V2, where the licence request opens the session. Returns the scene."""
     scene = Scene(server)
     host = Host(scene)
     delegate = usher.SSPV2Delegate(
@@ -66,7 +66,7 @@ def playback_v2(server: HeadEnd) -> Scene:
 
 
 def zap(server: HeadEnd) -> Scene:
-    """The player starts the next item: the library tears the earlier session down first."""
+    """The player starts the next item; the library tears the earlier session down first. Returns the scene."""
     scene = Scene(server)
     host = Host(scene)
     host.license(host.play())
@@ -78,7 +78,8 @@ def zap(server: HeadEnd) -> Scene:
 
 
 def zap_without_waiting(server: HeadEnd) -> Scene:
-    """A zap with the option `zap_without_waiting`, while the server takes a long time for the teardown."""
+    """Plays a zap with the option `zap_without_waiting`, while the server takes a long time for the teardown. Returns
+    the scene."""
     scene = Scene(server)
     host = Host(scene)
     delegate = host.stage.delegate(zap_without_waiting=True)
@@ -94,7 +95,7 @@ def zap_without_waiting(server: HeadEnd) -> Scene:
 
 
 def denial(server: HeadEnd) -> Scene:
-    """The account has one stream, and a second screen wants to play."""
+    """The account has one stream, and a second screen wants to play. Returns the scene."""
     first, second = ("first screen", "libusher, first screen"), ("second screen", "libusher, second screen")
     scene = Scene(server, (*first, SSM, *reversed(second)))
     living_room, kitchen = Host(scene, *first), Host(scene, *second)
@@ -109,7 +110,8 @@ def denial(server: HeadEnd) -> Scene:
 
 
 def crash(server: HeadEnd) -> Scene:
-    """The process of the player is killed; its guardian tears the session down, and the next start plays."""
+    """The process of the player is killed; its guardian tears the session down, and the next start plays. Returns the
+    scene."""
     scene = Scene(server, (PLAYER, LIBRARY, GUARDIAN, SSM, LICENCES))
     account = "account-1"
     words = [server.license_url("clearkey"), server.ssm_url, server.content_token(account)]
