@@ -73,15 +73,17 @@ typedef struct usher_protection {
   /** Encryption scheme as a four-letter code: "cenc", "cbcs", ..., "aes1" for whole segments; NULL: the content does
       not name the scheme. */
   const char *scheme;
-  /** From tenc boxes: the number of encrypted blocks in the pattern; 0: no pattern. */
+  /** From tenc boxes with pattern encryption: this many encrypted blocks and then `skip_blocks` clear blocks
+      repeat. 0: the track has no such pattern. */
   uint32_t crypt_blocks;
-  /** From tenc boxes: the number of clear blocks in the pattern. */
+  /** From tenc boxes with pattern encryption: how many clear blocks follow the `crypt_blocks` encrypted blocks. 0:
+      none. */
   uint32_t skip_blocks;
-  /** 1: the key applies to the whole presentation (HLS EXT-X-SESSION-KEY). */
+  /** 1: the key applies to the whole presentation (HLS EXT-X-SESSION-KEY). Otherwise 0. */
   int32_t is_session;
   /** USHER_PART_... */
   int32_t part;
-  /** The number of the track in the file (USHER_PART_TRACK); 0: none. */
+  /** If `part` is USHER_PART_TRACK: the number of the track in the file. Otherwise 0. */
   uint32_t track_id;
 } usher_protection;
 

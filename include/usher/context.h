@@ -85,11 +85,11 @@ typedef struct usher_context_options {
   int32_t clock;
   /** The most detailed USHER_LOG_... level that `log` receives. Default: USHER_LOG_INFO. */
   int32_t log_level;
-  /** Receives the lines of the log. Default: none. */
+  /** The host's callback that receives the lines of the log. Default: none. */
   usher_log_fn log;
   /** Passed to `log`. */
   void *log_user_data;
-  /** Last call for `log_user_data`. Default: none. */
+  /** Releases `log_user_data`: the last call with this pointer. Default: none. */
   usher_destroy_fn log_destroy;
   /** How many threads may run callbacks at the same time. Default 16. While this number of callbacks block, all other
       callbacks wait, also those that a keep-alive needs (payload callback, customer SSM). */
@@ -148,9 +148,11 @@ typedef struct usher_context_options {
       usher_context_free() frees them. The library keeps cookies of at most 64 origins. If an origin sets more than 64
       cookies, the library forgets all cookies of that origin. Default 0: the library ignores cookies. */
   int32_t keep_cookies;
-  /** Says why a function refuses a call. The log gets the same text, as a warning. Default: none. */
+  /** The host's callback that learns why a function refuses a call. The log gets the same text, as a warning.
+      Default: none. */
   usher_refusal_fn refusal;
-  /** Passed to `refusal`. It must be valid as long as you call functions of this context. */
+  /** A pointer that the library passes to `refusal`. The pointer must be valid as long as you call functions of
+      this context. */
   void *refusal_user_data;
   /** 1: send the header `traceparent` (W3C Trace Context) with each request, so that a tracing system can relate the
       requests of a playback to what the servers did for them. All requests of a playback have the same trace id, and
@@ -158,10 +160,10 @@ typedef struct usher_context_options {
       header in `extra_headers` too. The library does not add it to requests that the host sends for customer SSM.
       Default 0. */
   int32_t trace_context;
-  /** How many milliseconds later than its time a timer may run, at most 50. When a timer is due, the library waits for
-      this time, and then runs all timers that have become due meanwhile. So a process with many playbacks wakes up less
-      often, and each heartbeat takes less processor time. But the library may send each heartbeat so much later, and
-      each time limit may end so much later. The manual clock ignores this option. Default 0. */
+  /** How many milliseconds later than its time a timer may run, at most 50. When a timer is due, the library waits
+      for this time, and then runs all timers that have become due meanwhile. So a process with many playbacks wakes
+      up less often, and each heartbeat takes less processor time. But each heartbeat may go out later by up to this
+      time, and each time limit may end later by up to this time. The manual clock ignores this option. Default 0. */
   uint32_t timer_slack_ms;
   /** Path of the journal: a file in which the library keeps, for each session that the context holds, what another
       process needs to tear the session down. If the process dies, the next context with this path gives the slots back
@@ -182,11 +184,11 @@ typedef struct usher_context_options {
   /** How long the first set-ups of the context wait for the teardowns of the sessions that a dead process left in the
       journal, ms. After this time the teardowns continue, and set-ups no longer wait. Default 3000. */
   uint32_t recovery_wait_ms;
-  /** USHER_GUARDIAN_...: whether a guardian watches this process: a small separate process, usher-guardian. If this
-      process ends without closing its sessions (SIGKILL, a crash, _exit(), exec), the guardian tears them down at once.
-      The guardian never touches a session while this process lives, except if this process closes the library's
-      descriptors. Sessions of customer SSM have no guardian: only the host knows how to tear them down.
-      docs/guardian.md has the details. Default: USHER_GUARDIAN_OFF. */
+  /** USHER_GUARDIAN_...: whether a guardian watches this process. The guardian is a small separate process,
+      usher-guardian. If this process ends without closing its sessions (SIGKILL, a crash, _exit(), exec), the
+      guardian tears them down at once. The guardian never touches a session while this process lives, except if
+      this process closes the library's descriptors. Sessions of customer SSM have no guardian: only the host knows
+      how to tear them down. docs/guardian.md has the details. Default: USHER_GUARDIAN_OFF. */
   int32_t guardian;
   /** How long the end of the process (exit(), or a return from main()) may wait for the teardown of the sessions that
       this context still holds, ms. The library then closes all playbacks of the context in an exit handler. Default 0:
@@ -317,7 +319,7 @@ USHER_API int32_t usher_context_pump_fd(usher_context *context, int *out_fd);
  * @param context    the context whose events it receives.
  * @param fn         the observer. Not NULL.
  * @param user_data  passed to every call.
- * @param destroy    last call for `user_data`; runs also if this function fails. May be NULL.
+ * @param destroy    releases `user_data`: the last call with it; runs also if this function fails. May be NULL.
  * @param out_id     an id for usher_context_remove_observer(). May be NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, or USHER_E_CLOSED after usher_context_close()
  *         began.

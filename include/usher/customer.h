@@ -99,20 +99,23 @@ typedef struct usher_customer_options {
   const uint8_t *certificate;
   /** Its length in bytes. */
   size_t certificate_size;
-  /** Gets licences and renewals. Default: none; then set the callbacks with usher_delegate_set_customer_callbacks(). */
+  /** The callback that gets licences and renewals from your servers. Default: none; then set the callbacks with
+      usher_delegate_set_customer_callbacks(). */
   usher_customer_license_fn license;
-  /** Sends heartbeats and answers with a result. Default: none. If neither this callback nor `simple_heartbeat` is set,
-      the library calls nothing when a heartbeat is due, and reports no USHER_EVENT_KEPT_ALIVE. */
+  /** The callback that sends heartbeats and answers with a result. Default: none. If neither this callback nor
+      `simple_heartbeat` is set, the library calls nothing when a heartbeat is due, and reports no
+      USHER_EVENT_KEPT_ALIVE. */
   usher_customer_call_fn heartbeat;
-  /** Ends the session. Runs once when a playback that had a licence closes, also if you answered a heartbeat with
-      USHER_E_SESSION. It does not run if the playback closes with USHER_CLOSE_LEAVE, or if you answered a Widevine
-      renewal with code 1006. The SDKs have no such callback. Default: none; the session then stays active at your
-      servers, USHER_EVENT_SESSION_ENDED has `left` = 1, and the next item may start before the session ends. */
+  /** The callback that ends the session at your servers. It runs once when a playback that had a licence closes,
+      also if you answered a heartbeat with USHER_E_SESSION. It does not run if the playback closes with
+      USHER_CLOSE_LEAVE, or if you answered a Widevine renewal with code 1006. The SDKs have no such callback.
+      Default: none; the session then stays active at your servers, USHER_EVENT_SESSION_ENDED has `left` = 1, and
+      the next item may start before the session ends. */
   usher_customer_call_fn teardown;
   /** Passed to the callbacks. */
   void *user_data;
-  /** Last call for `user_data`: when the library has freed the delegate, or if usher_customer_delegate_new() fails. May
-      be NULL. */
+  /** Releases `user_data`: the last call with it. It runs when the library has freed the delegate, or if
+      usher_customer_delegate_new() fails. May be NULL. */
   usher_destroy_fn destroy;
   /** Time limit for the answer of the licence callback, ms. Default 10000. For a renewal at most
       `heartbeat_timeout_ms`. */
@@ -125,14 +128,16 @@ typedef struct usher_customer_options {
   uint32_t payload_timeout_ms;
   /** As in usher_ssp_options. Default 50. */
   uint32_t jitter_permille;
-  /** As in usher_ssp_options. usher_complete_call() and usher_complete_license() say after which failures the library
-      retries. Default 1000. */
+  /** How long the library retries a failed heartbeat or renewal, in thousandths of the period, counted from the
+      time at which it was due; `retry_permille` in usher_ssp_options has the details. usher_complete_call() and
+      usher_complete_license() say after which failures the library retries. Default 1000; USHER_OFF: no retry. */
   uint32_t retry_permille;
   /** As in usher_ssp_options. Default 10. */
   uint32_t keep_alive_failures_max;
   /** USHER_SUSPEND_... Default KEEP. */
   int32_t suspend;
-  /** Sends heartbeats; the library takes the return as success. Set this or `heartbeat`, not both. Default: none. */
+  /** The callback that sends heartbeats without a result: the library takes its return as success. Set this or
+      `heartbeat`, not both. Default: none. */
   usher_customer_heartbeat_fn simple_heartbeat;
   /** 1: a zap to an item of this delegate does not wait for the answer of the teardown callback: the library calls
       `license` for the next item as soon as the host requests its licence. If `license` fails with
@@ -152,11 +157,12 @@ typedef struct usher_customer_callbacks {
   size_t struct_size;
   /** Gets licences and renewals. Required. */
   usher_customer_license_fn license;
-  /** Sends heartbeats and answers with a result. Default: none. */
+  /** The callback that sends heartbeats and answers with a result. Default: none. */
   usher_customer_call_fn heartbeat;
   /** Ends the session. Default: none. */
   usher_customer_call_fn teardown;
-  /** Sends heartbeats; the library takes the return as success. Set this or `heartbeat`, not both. Default: none. */
+  /** The callback that sends heartbeats without a result: the library takes its return as success. Set this or
+      `heartbeat`, not both. Default: none. */
   usher_customer_heartbeat_fn simple_heartbeat;
 } usher_customer_callbacks;
 
@@ -190,9 +196,9 @@ typedef struct usher_customer_license {
   int64_t service_code;
   /** One line for the error's message, up to 1000 bytes. May be NULL. */
   const char *message;
-  /** The server that failed, for `origin` of the error: USHER_ORIGIN_LICENSE or USHER_ORIGIN_SSM. The explanations of
-      `service_code` depend on it. USHER_ORIGIN_LOCAL (0): you do not know the server. The error then has
-      USHER_ORIGIN_LICENSE (for Widevine renewals: USHER_ORIGIN_SSM), or USHER_ORIGIN_LOCAL if `http_status` and
+  /** The server that failed, for `origin` of the error: USHER_ORIGIN_LICENSE or USHER_ORIGIN_SSM. The explanations
+      of `service_code` depend on this server. USHER_ORIGIN_LOCAL (0): you do not know the server. The error then
+      has USHER_ORIGIN_LICENSE (for Widevine renewals: USHER_ORIGIN_SSM), or USHER_ORIGIN_LOCAL if `http_status` and
       `service_code` are both 0. */
   int32_t origin;
 } usher_customer_license;
@@ -225,8 +231,8 @@ USHER_API int32_t usher_customer_delegate_new(
  * @param delegate   a customer SSM delegate.
  * @param callbacks  copied before return. NULL removes the callbacks; `destroy` then runs at once for this `user_data`.
  * @param user_data  passed to the callbacks.
- * @param destroy    last call for `user_data`: when the library no longer calls these callbacks, or if this function
- *                   fails. May be NULL.
+ * @param destroy    releases `user_data`: the last call with it. It runs when the library no longer calls these
+ *                   callbacks, or if this function fails. May be NULL.
  * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_INVALID_ARGUMENT if `license` is missing or both heartbeat
  *         callbacks are set; USHER_E_STATE for a delegate of another kind.
  * Threads: any. In callbacks: yes. Since: 0.1

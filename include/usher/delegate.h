@@ -16,11 +16,11 @@ extern "C" {
 #endif
 
 /* ssm_append_version */
-/** Append the version, unless the URL already ends with one. */
+/** Append `ssm_api_version` to `ssm_url`, unless this URL already ends with a version. */
 #define USHER_APPEND_AUTO 0
 /** Always append the version. */
 #define USHER_APPEND_ALWAYS 1
-/** Append nothing: the URL is complete. */
+/** Append nothing: `ssm_url` is complete. */
 #define USHER_APPEND_NEVER 2
 
 /* heartbeat_missing */
@@ -46,7 +46,8 @@ extern "C" {
 #define USHER_KEEP_ALIVE_RENEWAL 2
 
 /* resetup_on_extra_license */
-/** Set up another session if the delegate has a token callback, else keep the session. */
+/** For a further licence of a playback: set up another session if the delegate has a token callback, else keep the
+    session. */
 #define USHER_RESETUP_CALLBACK_ONLY 0
 /** Set up another session. */
 #define USHER_RESETUP_ALWAYS 1
@@ -325,8 +326,8 @@ USHER_API int32_t usher_delegate_set_http_header(usher_delegate *delegate, const
  * @param delegate   the delegate whose playbacks use the callback.
  * @param fn         the callback. NULL clears it; `destroy` then runs at once for this `user_data`.
  * @param user_data  passed to every call.
- * @param destroy    last call for `user_data`: after the callback was replaced, when the library has freed the
- *                   delegate, or if this function fails. May be NULL.
+ * @param destroy    releases `user_data`: the last call with it. It runs after the callback was replaced, when the
+ *                   library has freed the delegate, or if this function fails. May be NULL.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

@@ -35,9 +35,10 @@ extern "C" {
 /** A renewal is due and the playback has no payload callback: call usher_playback_request_license() with
     USHER_LICENSE_RENEWAL. With customer SSM the library does not report this event. */
 #define USHER_EVENT_RENEWAL_DUE 8
-/** The library no longer holds the session: it tore the session down, or left it to expire (`left` = 1), or the server
-    had ended it. If the teardown failed, USHER_EVENT_TEARDOWN_ERROR comes first. With customer SSM and no teardown
-    callback, `left` is 1, because the session is still active at your servers. */
+/** The library no longer holds the session: it tore the session down, or left it to expire (`left` = 1), or the
+    server had ended it. If the teardown failed, USHER_EVENT_TEARDOWN_ERROR comes first. With customer SSM and no
+    teardown callback, `left` is 1, because the session is still active at your servers. If you closed the playback
+    during set-up, this event comes without an earlier SESSION_STARTED. */
 #define USHER_EVENT_SESSION_ENDED 9
 /** A licence arrived: the first one, a further one, or a renewal. */
 #define USHER_EVENT_LICENSE 10
@@ -84,9 +85,9 @@ typedef struct usher_event {
   size_t struct_size;
   /** USHER_EVENT_... */
   int32_t type;
-  /** 1 in a SESSION_ENDED event: the library did not tear the session down, but left it to expire on purpose, or
-   * the customer SSM delegate has no teardown callback. 0 if the server had ended the session. If you closed the
-   * playback during set-up, SESSION_ENDED comes without an earlier SESSION_STARTED. */
+  /** In a SESSION_ENDED event: 1 if the library did not tear the session down. Either the library left the session
+   * to expire on purpose, or the customer SSM delegate has no teardown callback. 0 in all other cases, also if the
+   * server had ended the session. */
   int32_t left;
   /** The number of this event, in the order in which the events of the context happened; the first event has 1. */
   uint64_t sequence;
@@ -98,9 +99,9 @@ typedef struct usher_event {
   usher_player *player;
   /** The `tag` of the playback's options. */
   uint64_t tag;
-  /** SESSION_STARTED: the keep-alive period in milliseconds. */
+  /** In a SESSION_STARTED event: the keep-alive period in milliseconds; 0: the session has no keep-alives. */
   uint64_t period_ms;
-  /** KEPT_ALIVE: how late the keep-alive was sent, in milliseconds. */
+  /** In a KEPT_ALIVE event: how late the library sent the keep-alive, in milliseconds. */
   uint64_t lateness_ms;
   /** The error. Its `status` is USHER_OK in events that report no error. */
   usher_error error;
@@ -153,7 +154,8 @@ typedef struct usher_notice {
   const char *summary;
   /** What the viewer can do. Static storage. */
   const char *advice;
-  /** WAITING, REFUSED, LOST: why; ENDED: why the teardown failed. Otherwise its `status` is USHER_OK. */
+  /** For WAITING, REFUSED and LOST: the error that is the reason. For ENDED: why the teardown failed. If there is
+      no error, its `status` is USHER_OK. */
   usher_error error;
 } usher_notice;
 

@@ -80,14 +80,15 @@ typedef struct usher_delegate_hooks {
   usher_hook_fn content_id;
   /** USHER_HOOK_CERTIFICATE. */
   usher_hook_fn certificate;
-  /** USHER_HOOK_HEADERS: replaces the token header and the headers of usher_delegate_set_http_header(). */
+  /** The hook for USHER_HOOK_HEADERS. Its answer replaces the token header and the headers of
+      usher_delegate_set_http_header(). */
   usher_hook_fn http_headers;
   /** USHER_HOOK_LICENSE_URL. */
   usher_hook_fn license_url;
   /** USHER_HOOK_LICENSE_BODY. */
   usher_hook_fn license_body;
-  /** USHER_HOOK_LICENSE. The library also reads the reply, for the session token and the period; it uses token and
-      period when the reply arrives, before this hook answers. */
+  /** The hook for USHER_HOOK_LICENSE. The library also reads the reply itself, for the session token and the
+      period. It uses both as soon as the reply arrives, before this hook answers. */
   usher_hook_fn license;
 } usher_delegate_hooks;
 
@@ -102,8 +103,8 @@ typedef struct usher_delegate_hooks {
  * @param options    copied before return. Not NULL.
  * @param hooks      copied before return. Not NULL.
  * @param user_data  passed to every hook.
- * @param destroy    last call for `user_data`: after the hooks were replaced, when the library has freed the delegate,
- *                   or if this function fails. May be NULL.
+ * @param destroy    releases `user_data`: the last call with it. It runs after the hooks were replaced, when the
+ *                   library has freed the delegate, or if this function fails. May be NULL.
  * @param out        on USHER_OK a handle to free with usher_delegate_free(); NULL on failure. Not NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, or USHER_E_CLOSED after usher_context_close()
  *         began.

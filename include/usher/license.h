@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* Key systems by their DASH ContentProtection identifiers; upper or lower case, with or without "urn:uuid:". */
+/* The key systems. Each string is the key system's DASH ContentProtection identifier. Functions also accept an
+   identifier in lower case, and with "urn:uuid:" before it. */
 /** FairPlay Streaming. */
 #define USHER_KEY_SYSTEM_FAIRPLAY "94CE86FB-07FF-4F43-ADB8-93D2FA968CA2"
 /** Widevine. */
@@ -78,13 +79,13 @@ typedef struct usher_response_info {
   /** The data for the CDM: CKC, Widevine licence, PlayReady SOAP reply, Clear Key JSON; or a certificate. NULL on
       error. */
   const uint8_t *data;
-  /** Its length in bytes; 0 on error. */
+  /** The length of `data` in bytes; 0 on error. */
   size_t data_size;
   /** Keep-alive period of the session, ms; 0: none. */
   uint64_t period_ms;
   /** USHER_RENEW_...: what keeps the session alive. */
   int32_t renew_type;
-  /** USHER_LICENSE_... of the request that it answers. */
+  /** USHER_LICENSE_...: the type of the request to which this is the answer. */
   int32_t type;
   /** The error. Its `status` is USHER_OK if there is data. */
   usher_error error;
@@ -125,7 +126,8 @@ typedef void (*usher_license_fn)(
  *                   USHER_E_SYSTEM, USHER_E_NO_TOKEN, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT, USHER_E_TLS,
  *                   USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT. Not NULL.
  * @param user_data  passed to `fn`.
- * @param destroy    last call for `user_data`: after `fn`, or if this function fails. May be NULL.
+ * @param destroy    releases `user_data`: the last call with it. It runs after `fn`, or if this function fails. May be
+ *                   NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, or USHER_E_CLOSED if the playback is closed.
  *         If this function does not return USHER_OK, `fn` does not run.
  * Threads: any. In callbacks: yes. Since: 0.1
@@ -169,7 +171,8 @@ USHER_API int32_t usher_playback_get_certificate(usher_playback *playback, uint3
  * @param playback   the playback whose delegate supplies the certificate.
  * @param fn         receives the answer, exactly once. Not NULL.
  * @param user_data  passed to `fn`.
- * @param destroy    last call for `user_data`: after `fn`, or if this function fails. May be NULL.
+ * @param destroy    releases `user_data`: the last call with it. It runs after `fn`, or if this function fails. May be
+ *                   NULL.
  * @return as usher_playback_request_license(), and USHER_E_STATE without a certificate URL.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -202,7 +205,8 @@ USHER_API int32_t usher_playback_get_content_id(
  * @param url_size   its length in bytes.
  * @param fn         receives the answer, exactly once. Not NULL.
  * @param user_data  passed to `fn`.
- * @param destroy    last call for `user_data`: after `fn`, or if this function fails. May be NULL.
+ * @param destroy    releases `user_data`: the last call with it. It runs after `fn`, or if this function fails. May be
+ *                   NULL.
  * @return as usher_playback_request_license().
  * Threads: any. In callbacks: yes. Since: 0.1
  */

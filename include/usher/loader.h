@@ -83,7 +83,7 @@ typedef struct usher_spc_request {
   const uint8_t *content_id;
   /** Its length in bytes. */
   size_t content_id_size;
-  /** The URL as the host gave it. */
+  /** The URL of the loading request, as the host gave it. */
   const uint8_t *url;
   /** Its length in bytes. */
   size_t url_size;
@@ -111,21 +111,21 @@ typedef struct usher_server_request {
   usher_playback *playback;
   /** The `tag` of the playback's options. */
   uint64_t tag;
-  /** The URL as the host gave it. */
+  /** The URL of the loading request, as the host gave it. */
   const uint8_t *url;
   /** Its length in bytes. */
   size_t url_size;
   /** The content identifier for the SPC. */
   const uint8_t *content_id;
-  /** Its length in bytes; 0: the URL has none. */
+  /** The length of `content_id` in bytes; 0: the URL has no content identifier. */
   size_t content_id_size;
   /** The content identifier for an entitlement server: "cid" in the URL's query; else "ContentId" of the JSON in the
       URL; else the same as `content_id`. */
   const uint8_t *entitlement_id;
-  /** Its length in bytes; 0: the URL has none. */
+  /** The length of `entitlement_id` in bytes; 0: the URL has no such identifier. */
   size_t entitlement_id_size;
-  /** The entitlement server that the library would ask; NULL: the library knows none, or its host is not on the
-      allow-list. */
+  /** The entitlement server that the library would ask; NULL: the library knows no such server, or the host of its
+      URL is not on the allow-list. */
   const char *entitlement_url;
   /** The token that the library would ask for: USHER_TOKEN_TIME_BASED, _REGISTRATION or _DEVICE_BOUND. */
   int32_t token_kind;
@@ -164,8 +164,8 @@ typedef struct usher_entitlement {
 #define USHER_ENTITLEMENT_INIT \
   { sizeof(usher_entitlement), NULL, NULL, 0, 0 }
 
-/** Options of a resource loader. A field that is 0 or NULL has the default that its comment states. The library copies
-    them before return. */
+/** Options of a resource loader. A field that is 0 or NULL has the default that its comment states. The library
+    copies the options before return. */
 typedef struct usher_loader_options {
   /** USHER_LOADER_OPTIONS_INIT sets it. */
   size_t struct_size;
@@ -208,27 +208,28 @@ typedef struct usher_loader_options {
   /** USHER_FPS_RESPONSE_...: form of the reply. Default AUTO. */
   int32_t response_format;
   /** 1: the entitlement server binds the device: the first request registers the device (the event
-      USHER_EVENT_DEVICE_REGISTERED follows), and later tokens are valid for this device only. If a licence server does
-      not know the device (LICENSE_ERROR with the code -4001), the next request registers it again. Needs
-      `customer_cookie`. Default 0. */
+      USHER_EVENT_DEVICE_REGISTERED follows), and later tokens are valid for this device only. If a licence server
+      does not know the device (LICENSE_ERROR with the code -4001), the next request registers the device again.
+      Needs `customer_cookie`. Default 0. */
   int32_t device_binding;
   /** The customer cookie that the library sends to the entitlement server: up to 32 bytes of UTF-8. Default: none. */
   const char *customer_cookie;
   /** Makes SPCs. Required. */
   usher_spc_fn spc;
-  /** Passed to `spc`, `server` and `token_url`. */
+  /** A pointer that the library passes to `spc`, `server` and `token_url`. */
   void *user_data;
-  /** Last call for `user_data`: when the library has freed the loader, or if usher_context_add_loader() fails. May be
-      NULL. */
+  /** Releases `user_data`: the last call with it. It runs when the library has freed the loader, or if
+      usher_context_add_loader() fails. May be NULL. */
   usher_destroy_fn destroy;
   /** Time limit for the answer of the SPC callback, ms. Default 5000. */
   uint32_t spc_timeout_ms;
   /** JSON path ("a.b") of the CKC, which is base64. Default: "CkcMessage", "ckc" or "License". */
   const char *response_path;
-  /** Decides for each URL to which server the SPC goes, and with which headers. Default: `route` decides. */
+  /** The callback that decides for each URL to which server the SPC goes, and with which headers. Default: `route`
+      decides. */
   usher_server_fn server;
-  /** Supplies the token URL; the library then does not ask the entitlement server. Default: the library asks the
-      entitlement server. */
+  /** The callback that supplies the token URL. If you set it, the library calls it instead of asking the
+      entitlement server. Default: none; the library asks the entitlement server. */
   usher_server_fn token_url;
   /** Time limit for the answer of the callback `server`, and of the callback `token_url`, ms. Default 10000. */
   uint32_t server_timeout_ms;
@@ -311,9 +312,10 @@ USHER_API int32_t usher_loader_free(usher_loader *loader);
  *                    server's), USHER_E_CALLBACK, USHER_E_TIMEOUT, USHER_E_CLOSED, USHER_E_HTTP, USHER_E_TRANSPORT,
  *                    USHER_E_TLS, USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT. Not NULL.
  * @param user_data   passed to `fn`.
- * @param destroy     last call for `user_data`: after `fn`, or if this function fails. May be NULL.
+ * @param destroy     releases `user_data`: the last call with it. It runs after `fn`, or if this function fails. May be
+ *                    NULL.
  * @param out_id      identifies the request, for usher_playback_cancel_load(). May be NULL.
- * @return USHER_OK: the library handles it. USHER_E_DECLINED: no loader for the scheme; `fn` does not run.
+ * @return USHER_OK: the library handles the request. USHER_E_DECLINED: no loader for the scheme; `fn` does not run.
  *         USHER_E_INVALID_ARGUMENT: also for a URL that names no content, if the loader can find the server only in the
  *         URL (it has no `license_url`, no `entitlement_url` and no server callback). USHER_E_INVALID_HANDLE.
  *         USHER_E_CLOSED: the playback is closed.

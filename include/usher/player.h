@@ -50,20 +50,20 @@ typedef struct usher_playback_options {
   size_t content_id_size;
   /** A number that you choose; every event and callback of the playback carries it. */
   uint64_t tag;
-  /** Supplies fresh payloads for renewals. Default: none; the library then reports USHER_EVENT_RENEWAL_DUE (with
-      customer SSM it calls the licence callback with the last payload instead). */
+  /** The callback that supplies fresh payloads for renewals. Default: none; the library then reports
+      USHER_EVENT_RENEWAL_DUE (with customer SSM it calls the licence callback with the last payload instead). */
   usher_payload_fn payload;
-  /** Receives each licence that the library itself renewed; it does not receive failed renewals. Default: none; the
-      host sees such a licence only as USHER_EVENT_LICENSE. */
+  /** The callback that receives each licence that the library itself renewed. It does not run for a failed renewal.
+      Default: none; the host sees such a licence only as USHER_EVENT_LICENSE. */
   usher_license_fn renewed;
   /** Passed to `payload` and `renewed`. */
   void *user_data;
-  /** Last call for `user_data`, and last callback of the playback (with customer SSM, the teardown callback may run
-      later). It runs after the observers have received USHER_EVENT_PLAYBACK_CLOSED. If usher_player_play() fails,
-      `destroy` runs inside that function. Default: none. */
+  /** Releases `user_data`: the last call with it. This is also the last callback of the playback (with customer
+      SSM, the teardown callback may run later). It runs after the observers have received
+      USHER_EVENT_PLAYBACK_CLOSED. If usher_player_play() fails, `destroy` runs inside that function. Default: none. */
   usher_destroy_fn destroy;
-  /** 1: the item is not encrypted. It has no session and needs no token. The library tears the session of the earlier
-      item down as usual. Default 0. */
+  /** 1: the item is not encrypted. It has no session and needs no token. If another item plays on the player, the
+      library tears the session of that item down as usual. Default 0. */
   int32_t clear;
 } usher_playback_options;
 
@@ -153,7 +153,7 @@ USHER_API int32_t usher_player_prepare(usher_player *player, const usher_playbac
  * @param player     the screen.
  * @param fn         the observer. Not NULL.
  * @param user_data  passed to every call.
- * @param destroy    last call for `user_data`; runs also if this function fails. May be NULL.
+ * @param destroy    releases `user_data`: the last call with it; runs also if this function fails. May be NULL.
  * @param out_id     an id for usher_context_remove_observer(). May be NULL. usher_player_free() removes the observer
  *                   too, so to receive TORN_DOWN or ENDED of the last item, first call usher_player_stop(), and free
  *                   the player after the notice.

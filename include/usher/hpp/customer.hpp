@@ -136,9 +136,11 @@ struct customer_callbacks {
 
 /** The fields of usher_customer_options. Zero or an empty function means the default. */
 struct customer_options {
-  /** For playback::get_certificate(). The library reads these bytes only while it makes the delegate. */
+  /** The application certificate, which playback::get_certificate() returns. Empty: none. The library reads these
+      bytes only while it makes the delegate. */
   bytes_view certificate;
-  /** Gets licences and renewals. If you set no callback here, set the callbacks with delegate::set_callbacks(). */
+  /** The callback that gets licences and renewals from your servers. If you set no callback here, set the callbacks
+      with delegate::set_callbacks(). */
   customer_license_callback license;
   customer_call_callback heartbeat, teardown;
   milliseconds license_timeout{0}, heartbeat_timeout{0}, teardown_timeout{0}, payload_timeout{0};

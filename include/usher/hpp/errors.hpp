@@ -56,7 +56,8 @@ struct error_detail {
   std::string message;
   bool must_stop = false;
   bool orphan_possible = false;
-  /** An earlier event of the playback has reported this error: do not show it on the screen a second time. */
+  /** Whether an earlier event of the playback has reported this error. If so, do not show the error on the screen a
+      second time. */
   bool already_reported = false;
   /** How long the server asks you to wait before you try again; 0: the server did not say. */
   std::chrono::milliseconds retry_after{0};

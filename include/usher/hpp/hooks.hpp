@@ -33,7 +33,7 @@ public:
 
   hook which() const noexcept { return which_; }
   license_type type() const noexcept { return type_; }
-  /** Empty for content identifier and certificate. */
+  /** The key system of the licence request; empty in a question for the content identifier or the certificate. */
   const std::string &key_system() const noexcept { return key_system_; }
   /** Asset ID of the licence request; for the content identifier hook the URL. */
   bytes_view asset_id() const noexcept { return asset_id_.view(); }

@@ -28,7 +28,7 @@ public:
   /** Empty: the loader has none. */
   bytes_view certificate() const noexcept { return certificate_.view(); }
   bytes_view content_id() const noexcept { return content_id_.view(); }
-  /** The URL as the host gave it. */
+  /** The URL of the loading request, as the host gave it. */
   bytes_view url() const noexcept { return url_.view(); }
   /** Answers with the SPC, 1 byte to 1 MiB. @return true if the library accepts the answer; false if the answer comes
       too late, or if the question already has an answer. */
@@ -64,14 +64,14 @@ public:
     if (request.entitlement_url) entitlement_url_ = request.entitlement_url;
   }
 
-  /** The URL as the host gave it. */
+  /** The URL of the loading request, as the host gave it. */
   bytes_view url() const noexcept { return url_.view(); }
   /** The content identifier for the SPC. Empty: the URL has none. */
   bytes_view content_id() const noexcept { return content_id_.view(); }
   /** The content identifier for an entitlement server. Empty: the URL has none. */
   bytes_view entitlement_id() const noexcept { return entitlement_id_.view(); }
-  /** The entitlement server that the library would ask. Empty: the library knows none, or
-      its host is not on the allow-list. */
+  /** The entitlement server that the library would ask. Empty: the library knows no such server, or the host of its
+      URL is not on the allow-list. */
   const std::string &entitlement_url() const noexcept { return entitlement_url_; }
   /** The token that the library would ask for. */
   usher::token_kind token_kind() const noexcept { return token_kind_; }
@@ -112,15 +112,15 @@ using server_callback = std::function<void(server_request request)>;
 struct loader_options {
   /** Required. */
   spc_callback spc;
-  /** Decides for each URL to which server the SPC goes. Empty: `route` decides. */
+  /** The callback that decides for each URL to which server the SPC goes. Empty: `route` decides. */
   server_callback server;
-  /** Supplies the token URL. Empty: the library asks the entitlement server. */
+  /** The callback that supplies the token URL. Empty: the library asks the entitlement server. */
   server_callback token_url;
   std::optional<std::string> scheme;
   usher::route route = usher::route::key_server;
   usher::content_id_rule content_id_rule = usher::content_id_rule::decoded_json;
   std::optional<std::string> license_url, entitlement_url, allowed_hosts, derived_scheme;
-  /** The library reads these bytes only while it adds the loader. */
+  /** The application certificate; empty: none. The library reads these bytes only while it adds the loader. */
   bytes_view certificate;
   std::optional<std::string> certificate_file, certificate_url, extra_headers;
   fps_request_format request_format = fps_request_format::raw;

@@ -40,7 +40,7 @@ struct ssp_options {
   milliseconds token_wait{0}, hook_timeout{0};
   suspend_rule suspend = suspend_rule::keep;
   milliseconds keep_alive_timeout{0};
-  /** Zero: the library does not wait for a slot. */
+  /** How long the library waits for a slot. Zero: it does not wait. */
   milliseconds slot_wait{0};
   bool zap_without_waiting = false;
 };
@@ -50,13 +50,13 @@ struct ssp_v2_options {
   ssp_options ssp;
   bool teardown_on_close = false, leave_on_zap = false;
   std::optional<std::string> token_field, period_field, enforced_field, token_reply_header;
-  /** With usher::off, the session has no keep-alives if the reply has no period. */
+  /** The period of a session whose licence reply has no period. With usher::off, such a session has no keep-alives. */
   milliseconds period_default{0};
 };
 
 /** The fields of usher_default_options. No value or zero means the default. */
 struct default_options {
-  /** Required, except for a common delegate with a licence URL hook. */
+  /** URL of the licence server. Required, except for a common delegate with a licence URL hook. */
   std::optional<std::string> license_url;
   std::optional<std::string> certificate_url, extra_headers, token_header;
   usher::wire_format wire_format = usher::wire_format::automatic;

@@ -20,15 +20,16 @@ inline namespace USHER_HPP_FORM {
 struct playback_options {
   /** nullptr: the context's delegate. */
   const usher::delegate *delegate = nullptr;
-  /** No value: the token comes from the delegate's token callback or token map, or from
-      playback_ref::set_content_token(). */
+  /** The content token of the item. No value: the token comes from the delegate's token callback or token map, or
+      from playback_ref::set_content_token(). */
   std::optional<std::string> content_token;
-  /** The library reads these bytes only during play(). */
+  /** The identifier of the item's content; empty: none. The library reads these bytes only during the call that
+      takes the options. */
   bytes_view content_id;
   uint64_t tag = 0;
   payload_callback payload;
   license_callback renewed;
-  /** The item is not encrypted: it has no session and needs no token. */
+  /** Whether the item is not encrypted. Such an item has no session and needs no token. */
   bool clear = false;
 };
 

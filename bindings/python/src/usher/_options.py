@@ -89,8 +89,8 @@ class ContextOptions(TypedDict, total=False):
         customer SSM. Default False.
     timer_slack_ms: How many milliseconds later than its time a timer may run, at most 50. When a timer is due, the
         library waits for this time, and then runs all timers that have become due meanwhile. So a process with many
-        playbacks wakes up less often, and each heartbeat takes less processor time. But the library may send each
-        heartbeat so much later, and each time limit may end so much later. The manual clock ignores this option.
+        playbacks wakes up less often, and each heartbeat takes less processor time. But each heartbeat may go out later
+        by up to this time, and each time limit may end later by up to this time. The manual clock ignores this option.
         Default 0.
     journal_file: Path of the journal: a file in which the library keeps, for each session that the context holds, what
         another process needs to tear the session down. If the process dies, the next context with this path gives the
@@ -107,11 +107,11 @@ class ContextOptions(TypedDict, total=False):
     recovery_wait_ms: How long the first set-ups of the context wait for the teardowns of the sessions that a dead
         process left in the journal, ms. After this time the teardowns continue, and set-ups no longer wait. Default
         3000.
-    guardian: ``Guardian``: whether a guardian watches this process: a small separate process, usher-guardian. If this
-        process ends without closing its sessions (SIGKILL, a crash, _exit(), exec), the guardian tears them down at
-        once. The guardian never touches a session while this process lives, except if this process closes the library's
-        descriptors. Sessions of customer SSM have no guardian: only the host knows how to tear them down. The manual's
-        page `guardian` has the details. Default: Guardian.OFF.
+    guardian: ``Guardian``: whether a guardian watches this process. The guardian is a small separate process,
+        usher-guardian. If this process ends without closing its sessions (SIGKILL, a crash, _exit(), exec), the
+        guardian tears them down at once. The guardian never touches a session while this process lives, except if this
+        process closes the library's descriptors. Sessions of customer SSM have no guardian: only the host knows how to
+        tear them down. The manual's page `guardian` has the details. Default: Guardian.OFF.
     close_at_exit_ms: How long the end of the process (exit(), or a return from main()) may wait for the teardown of the
         sessions that this context still holds, ms. The library then closes all playbacks of the context in an exit
         handler. Default 0: the end of the process does not wait, and nothing is torn down. _exit(), quick_exit(),
@@ -344,8 +344,9 @@ class CustomerOptions(TypedDict, total=False):
     teardown_timeout_ms: Time limit for the answer of the teardown callback, ms. Default 3000.
     payload_timeout_ms: Time limit for the answer of the payload callback, ms. Default 5000.
     jitter_permille: As in ``SSPOptions``. Default 50.
-    retry_permille: As in ``SSPOptions``. SessionCall.answer() and CustomerRequest.answer() say after which failures the
-        library retries. Default 1000.
+    retry_permille: How long the library retries a failed heartbeat or renewal, in thousandths of the period, counted
+        from the time at which it was due; `retry_permille` in ``SSPOptions`` has the details. SessionCall.answer() and
+        CustomerRequest.answer() say after which failures the library retries. Default 1000; OFF: no retry.
     keep_alive_failures_max: As in ``SSPOptions``. Default 10.
     suspend: ``Suspend``. Default KEEP.
     zap_without_waiting: True: a zap to an item of this delegate does not wait for the answer of the teardown callback:
@@ -392,7 +393,7 @@ class LoaderOptions(TypedDict, total=False):
     response_format: ``FPSResponse``: form of the reply. Default AUTO.
     device_binding: True: the entitlement server binds the device: the first request registers the device (the event
         EventType.DEVICE_REGISTERED follows), and later tokens are valid for this device only. If a licence server does
-        not know the device (LICENSE_ERROR with the code -4001), the next request registers it again. Needs
+        not know the device (LICENSE_ERROR with the code -4001), the next request registers the device again. Needs
         `customer_cookie`. Default False.
     customer_cookie: The customer cookie that the library sends to the entitlement server: up to 32 bytes of UTF-8.
         Default: none.

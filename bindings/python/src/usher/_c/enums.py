@@ -173,7 +173,8 @@ class EventType(OpenIntEnum):
     SESSION_ENDED = 9
     """The library no longer holds the session: it tore the session down, or left it to expire (`left` = 1), or the
     server had ended it. If the teardown failed, TEARDOWN_ERROR comes first. With customer SSM and no teardown callback,
-    `left` is 1, because the session is still active at your servers."""
+    `left` is 1, because the session is still active at your servers. If you closed the playback during set-up, this
+    event comes without an earlier SESSION_STARTED."""
     LICENSE = 10
     """A licence arrived: the first one, a further one, or a renewal."""
     LICENSE_ERROR = 11
@@ -348,11 +349,11 @@ class AppendVersion(IntEnum):
     """Whether ``ssm_api_version`` is added to ``ssm_url``. In C: USHER_APPEND_*."""
 
     AUTO = 0
-    """Append the version, unless the URL already ends with one."""
+    """Append `ssm_api_version` to `ssm_url`, unless this URL already ends with a version."""
     ALWAYS = 1
     """Always append the version."""
     NEVER = 2
-    """Append nothing: the URL is complete."""
+    """Append nothing: `ssm_url` is complete."""
 
 
 class HeartbeatMissing(IntEnum):
@@ -390,7 +391,8 @@ class Resetup(IntEnum):
     """What a further licence request does to the session. In C: USHER_RESETUP_*."""
 
     CALLBACK_ONLY = 0
-    """Set up another session if the delegate has a token callback, else keep the session."""
+    """For a further licence of a playback: set up another session if the delegate has a token callback, else keep the
+    session."""
     ALWAYS = 1
     """Set up another session."""
     NEVER = 2
