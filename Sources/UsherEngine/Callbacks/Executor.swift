@@ -32,9 +32,9 @@ final class ThreadedExecutor: CallbackExecutor {
   private final class Lane {
     var jobs = Fifo<Job>()
     var isScheduled = false
-    /// How many calls are queued or running.
+    /// How many jobs of the lane that are calls (`isCall`) are queued or running.
     var calls = 0
-    /// Whether the job that a thread has taken from `jobs` is a call.
+    /// Whether the job that a thread has taken from `jobs` is a call (`isCall`).
     var runsCall = false
     /// What `afterCalls` runs when `calls` becomes 0.
     var afterwards: [() -> Void] = []
@@ -57,7 +57,8 @@ final class ThreadedExecutor: CallbackExecutor {
   /// threads have ended, and the system has freed the host's thread-local storage of these threads.
   private var lastEnded: UInt64?
 
-  /// - Parameter onChange: called after each job, with the number of jobs left, on a callback thread, outside the lock.
+  /// - Parameter onChange: a function that the executor calls after each job, with the number of jobs left, on a
+  ///   callback thread, outside the lock.
   init(cap: Int, onChange: @escaping (Int) -> Void) {
     self.cap = max(1, cap)
     self.onChange = onChange
@@ -268,7 +269,7 @@ final class ThreadedExecutor: CallbackExecutor {
     if isAlone { withCallbackMark { while let lane = runOneHere() { onChange(done(lane)) } } }
   }
 
-  /// Does the same as `runOne`, but runs on the thread that ends the context and never waits for a job.
+  /// Runs one job, as `runOne` does, but on the thread that ends the context. Never waits for a job.
   private func runOneHere() -> UInt64? {
     let next = monitor.locked { () -> (UInt64, () -> Void)? in
       while let lane = ready.popFirst() {

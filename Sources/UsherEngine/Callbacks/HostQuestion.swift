@@ -90,8 +90,8 @@ package final class HostQuestion {
   /// Any thread: whether an answer would be accepted now.
   package var isOpen: Bool { state.load(ordering: .acquiring) == 0 && mayBeAnswered }
 
-  /// Whether the host may still answer: either the playback is open for the host, or this kind of question stays open
-  /// when the playback closes.
+  /// Whether the host may still answer. It may if the playback is open for the host, or if this kind of question stays
+  /// open when the playback closes.
   private var mayBeAnswered: Bool { atClose == .staysOpen || engine.isOpen(playback) }
 
   /// Any thread. Returns false if the question was answered before, or the answer is too late.

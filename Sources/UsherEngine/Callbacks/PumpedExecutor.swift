@@ -27,7 +27,8 @@ package final class PumpedExecutor: CallbackExecutor {
   package let fileDescriptor: Int32
 
   /// Returns nil if the system gave no file descriptor.
-  /// - Parameter onChange: called after each job, with the number of jobs left, outside the lock.
+  /// - Parameter onChange: a function that the executor calls after each job, with the number of jobs left, outside the
+  ///   lock.
   static func make(onChange: @escaping (Int) -> Void) -> PumpedExecutor? {
     let descriptor = platform_eventfd_new()
     return descriptor < 0 ? nil : PumpedExecutor(descriptor, onChange)

@@ -41,7 +41,7 @@ package final class HookQuestion {
 }
 
 /// The host's hooks; if a hook is nil, the library uses its built-in behaviour. A hook runs as a callback of the
-/// playback. The host answers it before the hook returns, or later from any thread.
+/// playback. The host answers the question of a hook before the hook returns, or later from any thread.
 package struct DelegateHooks {
   package typealias Hook = (HostQuestion, HookQuestion, HostPlayback) -> Void
   /// The scheme of the URLs that the delegate serves.

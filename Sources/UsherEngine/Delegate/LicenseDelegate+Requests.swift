@@ -1,7 +1,7 @@
 internal import UsherCore
 
 extension LicenseDelegate {
-  /// - Parameter token: the content token for set-up, the session token otherwise.
+  /// - Parameter token: for set-up, the content token; for any other call, the session token.
   func ssmRequest(_ call: SSMSession.Call, token: Secret) -> HTTPRequest? {
     let endpoint: Endpoint?
     switch call {

@@ -1,6 +1,6 @@
 package import UsherCore
 
-/// The token map of a multi-instance delegate: content tokens by content identifier. Any thread may use it.
+/// The token map of a multi-instance delegate: content tokens by content identifier. Any thread may use this object.
 package final class TokenStore {
   private let monitor = Monitor()
   private let map: TokenMap

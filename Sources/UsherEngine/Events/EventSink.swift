@@ -19,8 +19,8 @@ final class EventSink {
   /// How many KEPT_ALIVE events and log lines the library has dropped since the last log line that reported such a
   /// number.
   private var dropped: UInt64 = 0
-  /// If this many callbacks wait or more, the library drops KEPT_ALIVE events. It also drops log lines that are less
-  /// important than a warning.
+  /// A number of callbacks. If so many callbacks wait, or more, the library drops KEPT_ALIVE events. It also drops log
+  /// lines that are less important than a warning.
   private static var waitingMost: Int { 10_000 }
 
   init(calls: HostCalls, clock: Clock, logLevel: Int32) {

@@ -47,7 +47,7 @@ package struct Metrics: Sendable {
   package var callbacks = 0
 }
 
-/// Counts what a context does. Only the I/O thread uses it.
+/// Counts what a context does. Only the I/O thread uses this object.
 final class Meter {
   private(set) var counts = Metrics()
 

@@ -1,7 +1,7 @@
 internal import UsherCore
 
 extension Engine {
-  /// If a session has no keep-alives, its record is valid for one day.
+  /// How long the record of a session without keep-alives is valid: one day.
   private static var longestLife: Milliseconds { 86_400_000 }
   private static var shortestLife: Milliseconds { 60_000 }
 
@@ -21,12 +21,13 @@ extension Engine {
     // address.
     if let last = entry.recorded, last.token.address == now.token.address, last.extendedAt == now.extendedAt { return }
     let period = entry.machine.period()
-    // The library assumes that a server keeps a session for two periods. Some servers keep it longer, so the record is
-    // valid for four.
+    // The library assumes that a server keeps a session for two periods. Some servers keep a session longer, so the
+    // record is valid for four periods.
     let lifetime = period == 0 ? Self.longestLife : max(Self.shortestLife, period.permille(4000))
     let endpoint = entry.delegate.endpoints.teardown
     let addresses = endpoint.flatMap { transport.addresses(of: $0) }
-    // Most replies change only the token. To write an update then takes far less time than to write the whole record.
+    // Most replies change only the token. After such a reply, an update of the record takes far less time than writing
+    // the whole record.
     if entry.recorded != nil, !options.transport.keepsCookies, addresses == entry.recordedAddresses,
       updateToken(entry.id, token: now.token, lifetime: lifetime)
     {
@@ -50,7 +51,8 @@ extension Engine {
       .warning, LogLine(entry, "no room for the session's recovery record: if the process dies, its slot stays taken"))
   }
 
-  /// - Returns: false if the caller must write the whole record.
+  /// Writes an update of the record: the new token and the new lifetime.
+  /// - Returns: false if this was not possible; then the caller must write the whole record.
   private func updateToken(_ playback: PlaybackID, token: Secret, lifetime: Milliseconds) -> Bool {
     if recordKeeper?.update(playback, token: token, lifetime: lifetime) == false { return false }
     guard let journal = recovery?.journal, journal.keepsRecords else { return true }

@@ -22,7 +22,7 @@ package struct JournalOptions {
 package final class Journal: RecordKeeper {
   private let options: JournalOptions
   private let moment: MachineMoment
-  /// nil: the file cannot be used, or the context has ended.
+  /// The file of the journal. nil: the file cannot be used, or the context has ended.
   private var file: JournalFile?
   /// The page of this context; nil: the context keeps no records.
   private var page: Int?
@@ -217,7 +217,9 @@ package final class Journal: RecordKeeper {
     return free
   }
 
-  /// - Returns: how many sessions the page has that the library can still give back.
+  /// Reads the records of a page that no other context uses. Adds to `left` the sessions that the library can still
+  /// give back.
+  /// - Returns: how many sessions it has added.
   private func readRecords(_ page: Int, _ file: JournalFile) -> Int {
     let header = file.readHeader(page)
     let (opened, refusal) = header.open(page, options.key, file, moment)
@@ -301,7 +303,7 @@ package final class Journal: RecordKeeper {
   package func remove(_ session: LeftSession) {
     left.removeAll { $0 === session }
     guard let file else { return }
-    // As in `clear`, the older copy comes first.
+    // Remove the older copy first, as `clear` does.
     for first in [0, JournalFile.firstUpdate] {
       for copy in [session.copy ^ 1, session.copy] { _ = file.wipe(session.page, copy: first &+ copy) }
     }

@@ -85,7 +85,8 @@ final class JournalCipher {
     return (head.sequence, Int(head.length))
   }
 
-  /// - Returns: false if the tag is wrong, or OpenSSL fails.
+  /// With a key, encrypts or decrypts the bytes of a copy. Without a key, calculates or checks their checksum.
+  /// - Returns: false if the tag or the checksum is wrong, or if OpenSSL fails.
   private func crypt(
     _ head: inout usher_journal_copy, _ copy: UnsafeMutableRawBufferPointer, _ number: Int, encrypts: Bool
   ) -> Bool {

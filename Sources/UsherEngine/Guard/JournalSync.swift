@@ -14,6 +14,7 @@ final class JournalSync {
 
   private init(_ file: JournalFile) { self.file = file }
 
+  /// Starts the thread for a file.
   /// - Returns: nil if the system does not start a thread.
   static func start(_ file: JournalFile) -> JournalSync? {
     let sync = JournalSync(file)
@@ -57,6 +58,7 @@ final class JournalSync {
     }
   }
 
+  /// Waits until the journal has changed.
   /// - Returns: false if the thread must end.
   private func waitForChange() -> Bool {
     monitor.locked {

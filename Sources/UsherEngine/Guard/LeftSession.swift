@@ -3,7 +3,7 @@ internal import UsherCore
 
 /// A session that a dead process has left in the journal, and its teardown.
 package final class LeftSession {
-  /// The page of the journal, and the number of the copy in it, that have the record.
+  /// Where the journal has the record: the number of the page, and the number of the copy in this page.
   let page: Int
   let copy: Int
   /// The record, in the format of `record.h`. Another process wrote it.

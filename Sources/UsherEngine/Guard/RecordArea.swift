@@ -2,7 +2,8 @@ internal import CGuard
 internal import CPlatform
 package import UsherCore
 
-/// A block of memory with recovery records, in the format of `record.h`. Only one thread at a time may use it.
+/// A block of memory with recovery records, in the format of `record.h`. Only one thread at a time may use an object of
+/// this type.
 package final class RecordArea: RecordKeeper {
   private let memory: UnsafeMutableRawBufferPointer
   private let copySize: Int
@@ -122,6 +123,7 @@ package final class RecordArea: RecordKeeper {
     wipe(UnsafeMutableRawBufferPointer(rebasing: body[..<used]).bindMemory(to: UInt8.self))
   }
 
+  /// Returns one copy of the area.
   /// - Parameter index: 0 for the settings; then the copies of the slots follow.
   private func copy(_ index: Int) -> UnsafeMutableRawBufferPointer {
     let start = Self.headerSize &+ index &* copySize

@@ -1,9 +1,9 @@
 package import UsherCore
 
 /// Keeps the recovery records of a context somewhere: in the memory that the guardian shares, or in a file. Only the
-/// I/O thread calls it.
+/// I/O thread calls these methods.
 package protocol RecordKeeper: AnyObject {
-  /// Keeps the record of a playback. It replaces the earlier record of this playback.
+  /// Keeps the record of a playback. The new record replaces the earlier record of this playback.
   /// - Returns: false if the keeper could not keep the record. If there is no room for it, the playback then has no
   ///   record; otherwise it may still have its earlier record.
   func keep(_ record: RecoveryRecord, of playback: PlaybackID) -> Bool

@@ -18,7 +18,7 @@ struct RecordSlots {
   /// Where a record has its session token.
   struct TokenPlace {
     var start: UInt32 = 0
-    /// 0: the place is not known, so an update cannot replace the token.
+    /// The length of the token in bytes. 0: the place of the token is not known, so an update cannot replace the token.
     var count: UInt32 = 0
   }
 
@@ -28,7 +28,7 @@ struct RecordSlots {
     var record: UInt64 = 0
     var token = TokenPlace()
 
-    /// The next write of a record: it never changes the copy with the newest record.
+    /// The next write of a record. This write never changes the copy with the newest record.
     var nextRecord: Write {
       let next = last.sequence &+ 1
       let isSameCopy = record != 0 && (next ^ record) & 1 == 0

@@ -1,6 +1,6 @@
 internal import UsherCore
 
-/// Gives back the sessions that dead processes have left in the journal. Only the I/O thread uses it.
+/// Gives back the sessions that dead processes have left in the journal. Only the I/O thread uses this object.
 final class Recovery {
   let journal: Journal
   var hasBegun = false

@@ -49,6 +49,7 @@ final class ContextClosing {
     return end == 0 || end == .never ? nil : end.since(clock.now)
   }
 
+  /// Notes that closing has begun.
   /// - Returns: false if closing had begun before.
   func begin() -> Bool {
     defer { hasBegun = true }
@@ -60,6 +61,7 @@ final class ContextClosing {
   var longest: Milliseconds { min(longestTeardown &+ longestTeardown, Self.standardLimit) }
   private var longestTeardown: Milliseconds = 0
 
+  /// Called when the context has a new playback.
   /// - Parameter teardown: the playback's time-out for a teardown.
   func playbackAdded(teardown: Milliseconds) {
     openCount += 1

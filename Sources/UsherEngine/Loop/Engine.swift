@@ -30,9 +30,9 @@ package struct EngineOptions {
   package var guardian: Guardian?
   /// How long the process may wait at its exit until the context is closed; 0: the exit does not close the context.
   package var closeAtExit: Milliseconds = 0
-  /// Called when the engine has ended.
+  /// A function that the engine calls when it has ended; nil: none.
   package var onEnd: ((Engine) -> Void)?
-  /// Tells the host, on the calling thread, that a function refuses an argument.
+  /// A function that tells the host, on the calling thread, why the library refuses a call; nil: none.
   package var tellRefusal: ((Status, String) -> Void)?
   package init() {}
 }
@@ -73,12 +73,12 @@ package final class Engine {
   private var isStopping = false
   private let replies: ReplyReader
   let recordKeeper: (any RecordKeeper)?
-  /// nil: the context has no journal.
+  /// Gives back the sessions that dead processes have left in the journal. nil: the context has no journal.
   let recovery: Recovery?
   let guardian: Guardian?
   /// Whether the loop notices when the guardian ends, and then starts a new one.
   var supervisesGuardian = false
-  /// `Guardian.launches` when the transport began to watch the guardian.
+  /// The value that `Guardian.launches` had when the transport began to watch the guardian.
   var watchedLaunch = 0
   var missingThreads = MissingThreads()
   private var interruptions = InterruptionWatch()

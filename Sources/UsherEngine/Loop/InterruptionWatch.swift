@@ -11,7 +11,7 @@ struct InterruptionWatch {
     /// have ended.
     case stopped(Milliseconds)
   }
-  /// A time below this number of milliseconds does not count as an interruption.
+  /// The shortest interruption, in milliseconds: a shorter time does not count as an interruption.
   private static var least: Int64 { 1000 }
   private var sleptBefore = platform_slept_ms()
 

@@ -2,11 +2,11 @@ internal import UsherCore
 
 /// Takes replies from the transport and passes them to the engine. A reply that has arrived in time must not count as
 /// missing because the I/O thread was late. So before the engine runs a timer, this type reads all replies that had
-/// arrived when the timer was due. Only the I/O thread uses it.
+/// arrived when the timer was due. Only the I/O thread uses this type.
 final class ReplyReader {
   private let transport: any Transport
   private let clock: Clock
-  /// The engine has handled all replies that had arrived by this instant.
+  /// An instant: the engine has handled all replies that had arrived by then.
   private(set) var readUntil: Milliseconds = 0
   /// How many long replies the engine has handled so far.
   private var longHandled = 0

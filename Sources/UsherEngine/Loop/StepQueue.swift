@@ -4,6 +4,7 @@ struct StepQueue {
   private var waiting = Fifo<() -> Void>()
   private var isPerforming = false
 
+  /// Begins a step, if it need not wait for another step.
   /// - Returns: false if the engine performs the actions of another step now; then `append` the new step.
   mutating func begin() -> Bool {
     if isPerforming { return false }

@@ -49,9 +49,9 @@ final class Timers {
   /// Returns the instant of the soonest timer.
   func next() -> Milliseconds? { heap.next() }
 
-  /// `due` is the instant of the soonest timer. If this timer limits how long the host waits for a server's reply, and
-  /// if the I/O thread was late, moves the timer to a later instant, because the reply may have arrived already.
-  /// Returns whether it has moved the timer.
+  /// Moves the soonest timer to a later instant, if two conditions are true: the timer limits how long the host waits
+  /// for a server's reply, and the I/O thread was late. In this case the reply may have arrived already. `due` is the
+  /// instant of the soonest timer. Returns whether this function has moved the timer.
   func postpone(dueAt due: Milliseconds, now: Milliseconds) -> Bool {
     guard let again = Self.extended(due, now: now), heap.first?.isLimitOfReply == true else { return false }
     // The request gets the same additional time. This timer fires one millisecond after the request's time limit. So if

@@ -11,8 +11,8 @@ package final class Wait<Value> {
   /// The error that belongs to `value`, if `value` is a status. The I/O thread sets it before it ends the wait.
   var failure: UsherError?
 
-  /// - Parameter onEnd: called when the wait ends, on the thread that ends it. This closure can wake a thread that also
-  ///   waits for other things.
+  /// - Parameter onEnd: a closure that `end` calls, on the thread that ends the wait. With this closure the end of the
+  ///   wait can wake a thread that also waits for other things. nil: there is no such closure.
   package init(onEnd: (() -> Void)? = nil) { self.onEnd = onEnd }
 
   /// Ends the wait with a value. Later calls do nothing.

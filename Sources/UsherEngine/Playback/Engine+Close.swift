@@ -136,7 +136,8 @@ extension Engine {
     entry.setupWaits = []
   }
 
-  /// - Parameter playback: the thread waits for this playback; 0: it waits for the close of the context.
+  /// Sets the timer that ends `wait` after `timeout`; nil: sets no timer.
+  /// - Parameter playback: the playback for which the thread waits; 0: the thread waits for the close of the context.
   private func bound(_ wait: Wait<Status>, _ timeout: Milliseconds?, _ playback: PlaybackID) {
     if let timeout { wait.timer = timers.set(at: clock.now.adding(timeout), .wait(wait, playback)) }
   }

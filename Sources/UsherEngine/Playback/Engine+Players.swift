@@ -41,6 +41,7 @@ extension Engine {
     return answer?.wait() ?? true
   }
 
+  /// Closes the current playback of a player, and the playback that waits to start.
   /// - Returns: the current playback; 0 if the player has none.
   private func stop(_ id: PlayerID, _ ending: SSMSession.Ending?) -> PlaybackID {
     guard let player = players[id] else { return 0 }

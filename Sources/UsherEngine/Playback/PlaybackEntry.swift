@@ -96,7 +96,8 @@ final class PlaybackEntry {
   var sent = SentTokens()
   /// With customer SSM, the payload of the last licence request: renewals use it if the host has no payload callback.
   var lastPayload: Secret?
-  /// The id of the session's timer; 0 if it is not set. The same is true for `tokenTimer`.
+  /// The id of the session's timer; 0 if this timer is not set. In the same way, `tokenTimer` has the id of the timer
+  /// for the content token.
   var sessionTimer: UInt64 = 0
   /// The content identifier of the item, by which the token map finds its token. Only `PlaybackTable` changes it.
   var contentID: [UInt8]
@@ -223,7 +224,8 @@ package struct PlaybackItem {
     self.contentToken = contentToken
   }
 
-  /// Whether both describe the same item, so that the engine can use for one what it has prepared for the other.
+  /// Whether `other` describes the same item as this value. If so, the engine can use for one of the two what it has
+  /// prepared for the other.
   package func isSame(as other: PlaybackItem) -> Bool {
     guard delegate === other.delegate, isClear == other.isClear, contentID == other.contentID else { return false }
     guard let contentToken, let token = other.contentToken else {

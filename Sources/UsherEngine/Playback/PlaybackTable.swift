@@ -2,7 +2,7 @@ internal import CPlatform
 internal import UsherCore
 
 /// Finds the playbacks of a context by their numbers, and the playbacks that use a token map also by their content.
-/// Only the I/O thread uses it.
+/// Only the I/O thread uses this table.
 struct PlaybackTable {
   private var entries = IDTable<PlaybackEntry>()
   /// The number of the newest playback of each content, by the hash of the content. Each playback's entry has the
@@ -27,6 +27,7 @@ struct PlaybackTable {
     link(entry)
   }
 
+  /// Removes a playback.
   /// - Returns: false if the table does not have this playback.
   mutating func remove(_ entry: PlaybackEntry) -> Bool {
     guard entries.remove(entry.id) != nil else { return false }

@@ -3,11 +3,12 @@
 struct JSONCost {
   /// The library parses texts of at most this size without counting; such a text takes at most 1.3 MB.
   private static var uncounted: Int { 4096 }
-  /// json-c's parser takes as much memory as the text. The values may take three times the size of the text, plus this
-  /// many bytes.
+  /// A number of bytes. json-c's parser takes as much memory as the text. The values may take three times the size of
+  /// the text, plus this number of bytes.
   static var allowance: Int { 1 << 16 }
 
-  // The sizes below are what json-c 0.16 to 0.18 allocates on a 64-bit system, with malloc's overhead, rounded up.
+  // The constants below are the numbers of bytes that json-c 0.16 to 0.18 allocates on a 64-bit system. They include
+  // malloc's overhead and are rounded up.
   private static var object: Int { 800 }
   /// The part of an object's table that one member takes, with the free entries that the table has after it has grown.
   /// The member's value and the bytes of its name are counted separately.
@@ -51,6 +52,7 @@ struct JSONCost {
     return index &+ 1
   }
 
+  /// Skips a string, and counts its bytes.
   /// - Returns: the index after the string.
   private mutating func skipString(_ text: UnsafeBufferPointer<UInt8>, _ start: Int) -> Int {
     var index = start

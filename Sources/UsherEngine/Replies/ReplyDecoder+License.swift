@@ -83,6 +83,7 @@ extension ReplyDecoder {
     xml.customData?.withBytes { JSONDocument.parse($0).map { fields($0.root, names) } } ?? SessionFields()
   }
 
+  /// Reads the licence and the session fields in a reply.
   /// - Parameter root: the body as JSON; nil if it is not JSON.
   private static func read(
     _ keySystem: KeySystem, _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ root: JSONValue?,

@@ -1,6 +1,7 @@
 /// Where a licence reply has its session fields: the paths of JSON members, and a header.
 package struct SessionFieldNames {
-  /// Names that end in NUL, outermost first.
+  /// Where the JSON has the session token, the period and the mode. Each is a path: the names of members, outermost
+  /// first. Each name ends in NUL.
   package var token: [[UInt8]] = [Array("sessionToken".utf8) + [0]]
   package var period: [[UInt8]] = [Array("heartbeat".utf8) + [0]]
   package var enforced: [[UInt8]] = [Array("sessionDrmEnforced".utf8) + [0]]

@@ -57,8 +57,8 @@ package final class HTTPRequest {
   /// Whether the request repeats a keep-alive that failed. Such a request uses a kept connection only if the server has
   /// answered on that connection within the last two seconds.
   package var isRetry = false
-  /// The request uses a kept connection only if it was idle for at most this many seconds. The dispatcher changes this
-  /// limit if the server has said how long it keeps connections.
+  /// A number of seconds. The request uses a kept connection only if the connection was idle for at most this time. The
+  /// dispatcher changes this limit if the server has said how long it keeps connections.
   package var idleSecondsMost: Int
   /// The header line `traceparent`, NUL-terminated; nil: the request has none. It is no secret.
   package var traceParent: TraceParent?
@@ -140,9 +140,10 @@ package enum HTTPOutcome {
   }
 }
 
-/// Sends requests for the engine: libcurl, or in tests a model of the head-end. Only the I/O thread uses it, except
-/// `wake`.
+/// Sends requests for the engine: libcurl, or in tests a model of the head-end. Only the I/O thread calls these
+/// methods; any thread may call `wake`.
 package protocol Transport: AnyObject {
+  /// Begins to send a request.
   /// - Parameter isFresh: whether to use a new connection, because earlier connections to this origin failed.
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool)
   /// Ends a request without reporting an outcome. Does not use its connection again. If the server has received only a

@@ -2,7 +2,7 @@ internal import UsherCore
 
 /// Sends the context's requests: queues them by origin, limits their time, and decides which connections may be used
 /// again. It does not know playbacks; it returns each `Reply` to the engine, which passes it to the owner of the
-/// request. Only the I/O thread uses it.
+/// request. Only the I/O thread uses this object.
 final class RequestDispatcher {
   /// A request that has ended, with its outcome.
   struct Reply {
@@ -34,7 +34,7 @@ final class RequestDispatcher {
   private let meter: Meter
   private let httpTimeout: Milliseconds
   private(set) var transfers = Slots<Transfer>()
-  /// Called when a request is sent.
+  /// A function that the dispatcher calls when it sends a request; nil: none.
   var onStart: ((Transfer) -> Void)?
   /// Makes the trace ids of the requests; nil: the requests have none.
   var traceContext: TraceContext?
@@ -391,8 +391,8 @@ final class RequestDispatcher {
     transport.connectAgain(id, isNetworkBack: isNetworkBack)
   }
 
-  /// Called when a request failed. If the origin has answered no other request since this one was sent, the other
-  /// connections to the origin may be dead too, so later requests do not use them.
+  /// Called when a request failed. If the origin has answered no other request since the library sent the failed one,
+  /// the other connections to the origin may be dead too, so later requests do not use them.
   private func suspect(_ transfer: Transfer) {
     if !queue.hasAnswered(transfer.origin, since: transfer.sentAt.adding(1)) { distrust(transfer.origin) }
   }

@@ -83,6 +83,7 @@ struct RequestQueue {
     self.connectionsMax = max(1, connectionsMax)
   }
 
+  /// Gives the request a permit, or queues it.
   /// - Returns: true if the request has a permit and must be sent now; false if it is queued.
   mutating func admit(_ id: TransferID, _ request: HTTPRequest) -> Bool {
     let queue = queue(request.endpoint.origin)
@@ -108,6 +109,7 @@ struct RequestQueue {
     waitingCount += 1
   }
 
+  /// Returns whether there is a connection for one more request to this origin.
   /// - Parameter freed: how many connections of other requests are about to become free.
   private func hasConnection(_ queue: OriginQueue, isUrgent: Bool, freed: Int = 0) -> Bool {
     let left = connectionsMax &- connectedCount &+ freed

@@ -36,7 +36,7 @@ final class Connections {
     /// A number for the server's address; 0 if the socket has had no turn since epoll began to watch it.
     var server: UInt64 = 0
   }
-  /// The table does not read a connection's byte count before the connection has had this many turns. Most replies take
+  /// How many turns a connection must have had before the table reads the connection's byte count. Most replies take
   /// one or two turns.
   private static var uncountedTurns: UInt32 { 8 }
 
@@ -261,8 +261,8 @@ final class Connections {
     return nil
   }
 
-  /// A time in ms. If a connection is still open this long after its first reply, the server does not close each
-  /// connection after one reply.
+  /// A time in milliseconds. If a connection is still open this long after its first reply, the server does not close
+  /// each connection after one reply.
   private static var lastingTime: Int64 { 20 }
 
   /// Whether a connection to the origin has stayed open for some time after its first reply.

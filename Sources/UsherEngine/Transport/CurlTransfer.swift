@@ -39,7 +39,7 @@ final class CurlTransfer {
   private var handleOptions = HandleOptions()
   /// Whether the system had no file descriptor for the connection.
   private var lacksDescriptor = false
-  /// libcurl writes its description of an error here.
+  /// The memory to which libcurl writes its description of an error.
   private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
   /// How much longer than usual libcurl may take to connect.
   private var moreTimeToConnect: Milliseconds = 0

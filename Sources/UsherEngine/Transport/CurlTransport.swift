@@ -142,6 +142,7 @@ final class CurlTransport: Transport {
     }
   }
 
+  /// Begins to send a request.
   /// - Parameter socket: a connected socket for the request; negative: libcurl opens a socket itself.
   private func start(
     _ id: TransferID, _ request: HTTPRequest, _ isFresh: Bool, addresses: [UInt8]?, over socket: Int32 = -1
@@ -422,6 +423,7 @@ final class CurlTransport: Transport {
     }
   }
 
+  /// Handles one ready descriptor.
   /// - Parameter ofSlow: true: handles only the sockets of slow servers; false: handles only the sockets of all other
   ///   servers.
   private func handle(_ ready: platform_ready_fd, ofSlow: Bool) {
@@ -456,7 +458,9 @@ final class CurlTransport: Transport {
     }
   }
 
-  /// - Parameter dropped: why a connection was dropped in this turn; the requests on it have failed.
+  /// Takes the requests that libcurl has finished.
+  /// - Parameter dropped: why a connection was dropped in this turn; the requests on it have failed. nil: no connection
+  ///   was dropped.
   private func collect(dropped: CurlTransfer.Dropped? = nil) {
     var code = CURLE_OK
     while let easy = curl_shim_next_finished(multiHandle, &code) {

@@ -22,6 +22,7 @@ final class NameLookup {
     self.inbox = inbox
   }
 
+  /// Starts the thread of the lookup.
   /// - Returns: false if the system has no thread.
   func start() -> Bool {
     let me = Unmanaged.passRetained(self)

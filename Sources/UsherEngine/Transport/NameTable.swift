@@ -59,18 +59,18 @@ struct NameTable {
   private static var lookupsMax: Int { 32 }
   private static var slowMost: Int { 8 }
   private static var quickMost: Int { 8 }
-  /// If a lookup takes longer than this, it counts as slow.
+  /// A time in milliseconds: a lookup that takes longer than this counts as slow.
   private static var slowTime: Int64 { 1000 }
-  /// How long a name counts as slow after one of its lookups was slow or failed.
+  /// How many milliseconds a name counts as slow after one of its lookups was slow or failed.
   private static var slowPenalty: Int64 { 5000 }
-  /// The table remembers at most this many names for which no request waits.
+  /// The largest number of names that the table remembers although no request waits for them.
   private static var unusedMost: Int { 64 }
 
   private var entries: [Entry] = []
   /// The lookups that have a thread.
   private var running: [NameLookup] = []
   private var generation: UInt32 = 0
-  /// This number changes when two handles may have given libcurl different addresses of a host. libcurl has only one
+  /// A number that changes when two handles may have given libcurl different addresses of a host. libcurl has only one
   /// list of addresses for a host, so each handle then gives its addresses again.
   var version: UInt32 = 0
   /// Starts the thread of a lookup; false if the system has none.

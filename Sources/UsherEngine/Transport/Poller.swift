@@ -5,8 +5,8 @@ final class Poller {
   private let epoll = platform_epoll_new()
   /// The eventfd that ends a wait. Any thread may signal it.
   let wakeFD = platform_eventfd_new()
-  /// Becomes readable when the machine wakes up from a suspend: the time-out of epoll does not count the time of the
-  /// suspend, but the timer of the turn does.
+  /// A descriptor that becomes readable when the machine wakes up from a suspend. The loop needs this descriptor,
+  /// because the time-out of epoll does not count the time of the suspend, but the timer of the turn does.
   private let resumeFD = platform_resumefd_new()
   private var watchesResume = false
   /// When the timer of this turn fires, in nanoseconds of the boot time; nil: there is no timer.

@@ -30,6 +30,7 @@ struct Sweep {
     hasServedFast = false
   }
 
+  /// Begins a part of the sweep.
   /// - Parameter looks: how many times the watchdog's thread has looked for a long turn so far; see `TurnWatchdog`.
   mutating func beginPart(now: Int64, looks: UInt64) {
     start = now
@@ -63,6 +64,7 @@ struct Sweep {
     return true
   }
 
+  /// Ends the current part.
   /// - Returns: whether the sweep is complete: each socket that was ready has had its turn.
   mutating func endPart() -> Bool {
     let isComplete = !leavesFast && !leavesSlow
