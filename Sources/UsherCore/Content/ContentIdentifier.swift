@@ -14,7 +14,8 @@ package enum ContentIdentifier: UInt8, Sendable, CaseIterable {
   case afterLastSemicolon
   case wholeURL
 
-  /// - Parameter isJSONObject: returns whether the bytes decoded from base64 are a JSON object.
+  /// Returns the content identifier by this rule.
+  /// - Parameter isJSONObject: a function that returns whether the bytes decoded from base64 are a JSON object.
   package func bytes(
     of url: UnsafeBufferPointer<UInt8>, scheme: [UInt8] = AssetID.fairPlayScheme, isJSONObject: ([UInt8]) -> Bool
   ) throws(AssetID.Refusal) -> [UInt8] {

@@ -28,7 +28,7 @@ package final class MP4File {
   package static var mostBoxes: Int { 1 << 15 }
   /// The limit for all `pssh` boxes together. A box that is shorter than 1 KiB counts as 1 KiB.
   package static var mostPSSHBytes: Int { 1 << 18 }
-  /// The reader looks for the first fragment of each protected track, in at most this many fragments.
+  /// The largest number of fragments in which the reader looks for the first fragment of each protected track.
   package static var mostFragments: Int { 8 }
   private static var mostDepth: Int { 12 }
   private static var openEnd: UInt64 { UInt64.max }

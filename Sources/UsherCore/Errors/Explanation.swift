@@ -2,10 +2,10 @@
 package struct Explanation: Sendable {
   package let summary: StaticString
   package let advice: StaticString
-  /// Whether a table has an entry for the code of the error. If not, the words describe only the kind of error.
+  /// Whether a table has an entry for the code of the error. If not, the explanation describes only the kind of error.
   package let isKnown: Bool
-  /// Where the words come from: the name of a table of codes if that table has the code of the error; otherwise a text
-  /// that begins with "library status".
+  /// Where the explanation comes from: the name of a table of codes if that table has the code of the error; otherwise
+  /// a text that begins with "library status".
   package let source: StaticString
 }
 

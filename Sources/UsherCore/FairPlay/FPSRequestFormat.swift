@@ -14,7 +14,7 @@ package struct FPSRequestFormat: Sendable {
   /// Which parts of a form are percent-encoded; key servers differ in this. The names and values of `fields` are
   /// percent-encoded in every case.
   package enum URLEncoding: UInt8, Sendable, CaseIterable {
-    /// `value`: the base64 text of the payload.
+    /// `value`: only the base64 text of the payload is percent-encoded, besides `fields`. `none`: not even this text.
     case value, none
     /// The whole form body, including `=` and `&`.
     case whole

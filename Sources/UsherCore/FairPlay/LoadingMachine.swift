@@ -17,6 +17,7 @@ package struct LoadingMachine<Server> {
 
   package enum Failure {
     case noServer
+    /// The library must not send a request to the URL that was found.
     /// - Parameter operation: `entitlement` if the URL came from the reply of an entitlement server; otherwise
     ///   `license`, the operation of the key request.
     case notAllowed(Operation)
@@ -73,8 +74,8 @@ package struct LoadingMachine<Server> {
     package var isReported: Bool { self != .cancelled }
   }
 
-  /// The line with the arrow above each phase lists the phases that may follow. A test tries all orders of events and
-  /// fails if such a line is wrong.
+  /// In the comment of each phase, the line with the arrow lists the phases that may follow. A test tries all orders of
+  /// events and fails if such a line is wrong.
   private enum Phase {
     /// → askingServer, askingTokenURL, askingEntitlement, gettingCertificate, askingSPC, ended
     case new

@@ -57,8 +57,8 @@ package struct LicenseExchange {
     case fail(Status)
   }
 
-  /// The line with the arrow above each phase lists the phases that may follow. A test tries all orders of events and
-  /// fails if such a line is wrong.
+  /// In the comment of each phase, the line with the arrow lists the phases that may follow. A test tries all orders of
+  /// events and fails if such a line is wrong.
   private enum Phase {
     /// → asking, sent, ended
     case new

@@ -73,6 +73,7 @@ extension PlaybackMachine {
     return actions
   }
 
+  /// Handles the reply to a request of the session, or the failure of this request.
   /// - Parameters:
   ///   - ownTeardowns: whether this context is tearing down, or has just torn down, other sessions at the same server.
   ///   - queueDelay: how long the request waited in the request queue before it was sent.

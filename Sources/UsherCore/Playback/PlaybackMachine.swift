@@ -5,10 +5,11 @@ package typealias LicenseID = UInt64
 /// happens, the engine calls the method for it, and performs the actions that the method returns, in order.
 package struct PlaybackMachine {
   package enum Action {
-    /// `token` is the content token for set-up, the session token otherwise.
+    /// Send a request of the session to the SSM. `token`: for set-up, the content token; for any other call, the
+    /// session token.
     case sendSSM(RequestID, SSMSession.Call, token: Secret)
     case sendLicense(RequestID, LicenseID, content: Secret?, session: Secret?, renewal: Bool)
-    /// Sets the session's only timer; a new instant replaces the old one.
+    /// Set the session's only timer to this instant. A new instant replaces the old one.
     case setTimer(Milliseconds)
     case cancelTimer
     /// Ask the token callback; call `tokenAnswered` with its answer.
@@ -38,7 +39,8 @@ package struct PlaybackMachine {
     case periodRaised(asked: Milliseconds, to: Milliseconds)
     case setupError(UsherError)
     case heartbeatError(UsherError)
-    /// - Parameter afterClosed: whether the playback reported before that it is closed.
+    /// The teardown of the session failed.
+    /// - Parameter afterClosed: whether the playback had reported before this error that it is closed.
     case teardownError(UsherError, afterClosed: Bool)
     case keptAlive(lateness: Milliseconds)
     case recovered
@@ -180,7 +182,7 @@ package struct PlaybackMachine {
   /// The value in `policy`, read without a copy of the whole policy.
   var hasSSM: Bool { session.sharedPolicy.value.hasSSM }
 
-  /// The item's content token; nil if it is not known.
+  /// The item's content token; nil if the machine does not know the token.
   package var knownToken: Secret? {
     if case .known(let token) = contentToken { return token }
     return nil
@@ -284,7 +286,7 @@ package struct PlaybackMachine {
     return tokenCame(token, now: now)
   }
 
-  /// Whether the playback would use a content token that the host gives now.
+  /// Whether the playback would use a content token if the host gave one now.
   package var wantsToken: Bool { !isClosing && !contentToken.isKnown && session.failure == nil }
 
   /// Called when the host gives the missing content token. Returns nil if the playback has a token already or cannot

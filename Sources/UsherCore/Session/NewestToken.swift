@@ -102,6 +102,7 @@ struct NewestToken {
 
   /// Whether a lost reply may have brought a newer token. The server may then hold the session under that token.
   var mayHaveSuccessor: Bool { sentAfterLoss != nil }
+  /// Called when the reply to a request was lost.
   /// - Parameter next: the id of the next request.
   mutating func loseReply(next: RequestID) { sentAfterLoss = next }
   /// Called when the server accepted a request with a session token. If the library sent this request after it had lost

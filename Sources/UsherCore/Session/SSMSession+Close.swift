@@ -84,6 +84,7 @@ extension SSMSession {
   /// Whether the server may hold the session under another token, although it refused the newest token as unknown.
   private var mayBeHeldByAnotherToken: Bool { newest.mayHaveSuccessor || isBeatInFlight || licensesInFlight > 0 }
 
+  /// Sends a teardown with the newest token.
   /// - Parameter mayHaveTakenEffect: whether an earlier teardown, which carried another token, may have ended the
   ///   session.
   @inline(never)

@@ -1,4 +1,5 @@
 extension SSMSession {
+  /// Begins the schedule of the keep-alives.
   /// - Parameter leaseFrom: when the request was sent whose reply begins the schedule.
   mutating func beginSchedule(period: Milliseconds, leaseFrom: Milliseconds, now: Milliseconds) -> [Action] {
     newSchedule(period: period, leaseFrom: leaseFrom, now: now)
@@ -71,6 +72,7 @@ extension SSMSession {
     return isDoubtful ? [.doubtful, send] : [send]
   }
 
+  /// Called when the reply to a heartbeat has arrived, or the heartbeat has failed.
   /// - Parameter queueDelay: how long the heartbeat waited in the request queue before it was sent.
   package mutating func heartbeatReplied(
     _ request: RequestID, _ outcome: SSMOutcome, queueDelay: Milliseconds = 0, now: Milliseconds

@@ -1,5 +1,5 @@
 extension SSMSession {
-  /// If the host dies now, another process needs these values to tear the session down.
+  /// What another process needs to tear the session down if the host dies now.
   package struct Recoverable {
     /// The newest session token, or the token of the teardown that is in flight.
     package let token: Secret

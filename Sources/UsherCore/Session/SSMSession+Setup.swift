@@ -29,6 +29,7 @@ extension SSMSession {
     case underWay
   }
 
+  /// Called when the reply to set-up has arrived, or set-up has failed.
   /// - Parameter ownTeardowns: when the reply arrived, the state of the teardowns of this context's other sessions.
   package mutating func setupReplied(
     _ request: RequestID, _ outcome: SSMOutcome, ownTeardowns: OwnTeardowns, now: Milliseconds

@@ -3,9 +3,9 @@
 /// its playback or the format of requests.
 package struct SSMSession {
   package enum Action {
-    /// Sends a request; `token` is nil for set-up, which carries the content token.
+    /// Send a request of the session. `token`: the session token; nil for set-up, which carries the content token.
     case send(RequestID, Call, token: Secret?)
-    /// Sets the session's only timer; a new instant replaces the old one.
+    /// Set the session's only timer to this instant. A new instant replaces the old one.
     case setTimer(Milliseconds)
     case cancelTimer
     /// The licence request that should open the session may be sent again.

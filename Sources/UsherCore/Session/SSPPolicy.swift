@@ -28,7 +28,7 @@ package struct SSPPolicy: Sendable {
   /// How early the library may send a keep-alive at most, in thousandths of the period.
   package var jitter: UInt32 = 50
   /// How long after it was due the library retries a failed keep-alive, in thousandths of the period. 1000: until the
-  /// lease ends; 0: the library does not retry it.
+  /// lease ends; 0: the library does not retry a failed keep-alive.
   package var retry: UInt32 = 1000
   /// After this many consecutive periods without a successful keep-alive the session fails; nil: it never fails for
   /// this reason.
@@ -58,7 +58,7 @@ package struct SSPPolicy: Sendable {
   /// Whether a zap to an item of this delegate starts the item at once, while the teardown of the earlier item's
   /// session is in flight.
   package var zapsAtOnce = false
-  /// If the host closes a playback without saying how: whether the session is left to expire.
+  /// Whether a close leaves the session to expire if the host does not say what happens to the session.
   package var leavesByDefault = false
 
   package init() {}

@@ -22,8 +22,8 @@ package struct SlotLedger {
     }
   }
 
-  /// How many teardowns of the context have ended so far. If two readings of this number differ, a teardown has ended
-  /// between them.
+  /// A number: how many teardowns of the context have ended so far. If two readings of this number differ, a teardown
+  /// has ended between them.
   package typealias Mark = UInt64
 
   package private(set) var mark: Mark = 0

@@ -36,9 +36,9 @@ package struct WireFailure: Sendable {
   package var httpStatus: Int32
   package var serviceCode: Int64
   package var message: String
-  /// How long the server asks the library to wait before a retry (`Retry-After`).
+  /// How long the server asks the library to wait before a retry (`Retry-After`); nil: the server did not ask.
   package var retryAfter: Milliseconds?
-  /// Why there was no secure connection.
+  /// Why there was no secure connection; `none` if this is not the reason of the failure.
   package var tlsFault = TLSFault.none
   /// Whether the server may have acted on the request, although no good reply arrived.
   package var mayHaveTakenEffect: Bool

@@ -1,5 +1,5 @@
-/// One line of text, made from its parts. The library has this type because a single string interpolation would make it
-/// 10 kB larger.
+/// One line of text, made from its parts. The library has this type because a single string interpolation would make
+/// the library 10 kB larger.
 package struct TextLine {
   package private(set) var bytes: [UInt8] = []
 

@@ -37,7 +37,7 @@ struct TokenTable {
   private(set) var entries: UnsafeMutablePointer<Entry>
   private(set) var capacity = 16
   private(set) var count = 0
-  /// Only entries below this index are initialised.
+  /// How many entries from the first one on are initialised. The entries after them are not.
   private(set) var used = 0
   private var firstFree = -1
   /// The hash table; it has twice as many slots as the capacity. An empty slot is 0. Any other slot has the low half of
