@@ -1,6 +1,6 @@
-/* Cookies in memory, one jar for each origin: libcurl alone would also send a cookie to other ports of the same host,
- * and to other hosts of the same domain. A jar is a CURLSH that shares only cookies. One thread uses it, so it needs no
- * lock. */
+/* Cookies in memory, one jar for each origin: libcurl alone would also send a cookie to other ports of the same
+ * host, and to other hosts of the same domain. A jar is a CURLSH that shares only cookies. Only one thread uses a
+ * jar, so the jar needs no lock. */
 #ifndef USHER_CCURL_COOKIES_H
 #define USHER_CCURL_COOKIES_H
 

@@ -49,7 +49,7 @@ static inline void curl_shim_keep_openssl_at_exit(void) {
   const uint64_t without_exit_handler = 0x00080000; /* OPENSSL_INIT_NO_ATEXIT */
   if (OPENSSL_init_crypto != NULL) OPENSSL_init_crypto(without_exit_handler, NULL);
 }
-/* `handler` runs when OpenSSL begins to free its memory. Returns 0 if the system is short of memory. */
+/* Lets OpenSSL call `handler` when OpenSSL begins to free its memory. Returns 0 if the system is short of memory. */
 static inline int curl_shim_before_openssl_ends(void (*handler)(void)) {
   return OPENSSL_atexit == NULL || OPENSSL_atexit(handler) == 1;
 }

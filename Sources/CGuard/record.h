@@ -28,7 +28,8 @@
 #define USHER_RECORD_MAGIC 0x6365527265687355ull
 #define USHER_RECORD_VERSION 5u
 
-/* The size of a small copy, which stores an update. If a token is too long for it, the writer writes the whole record.
+/* The size of a small copy, which stores an update. If a token is too long for a small copy, the writer writes the
+   whole record.
  * */
 #define USHER_RECORD_UPDATE_SIZE 2048u
 
@@ -92,7 +93,7 @@ typedef struct usher_record {
 typedef struct usher_record_update {
   /* The `sequence` of the record that it changes. */
   uint64_t record;
-  /* These two numbers replace those of the same name in the record. */
+  /* The new end of the lease. These two numbers replace those of the same name in the record. */
   int64_t expires_boot_ms;
   int64_t expires_wall_ms;
   /* Where the token begins in the record, and how many bytes it has. */

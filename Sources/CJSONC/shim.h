@@ -88,7 +88,7 @@ static inline int json_shim_kind(json_shim_value o) {
   default: return JSON_SHIM_NULL;
   }
 }
-/* Returns the member of that name, or the first member whose name differs only in letter case, or NULL. */
+/* Returns the member of `o` with this name, or the first member whose name differs only in letter case, or NULL. */
 static inline json_shim_value json_shim_member(json_shim_value o, const char *name) {
   json_shim_value found = NULL;
   if (json_object_get_type(o) != json_type_object) return NULL;

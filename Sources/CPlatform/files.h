@@ -108,7 +108,7 @@ static inline int platform_file_write(int fd, const void *bytes, size_t size, in
   }
   return 0;
 }
-/* Waits until the disk has what was written. */
+/* Waits until the disk has all bytes that the process has written to the file. */
 static inline int platform_file_sync(int fd) { return fdatasync(fd) == 0 ? 0 : -errno; }
 
 /* Whether all bytes are 0. */

@@ -10,6 +10,7 @@ enum ClosingAtExit {
   /// libcurl was initialised: then this handler runs before OpenSSL frees its memory.
   private static let isRegistered = platform_at_exit { _ in closeAll() } != 0
 
+  /// Registers the exit handler.
   /// - Returns: false if the system has no memory for the exit handler.
   static func prepare() -> Bool { isRegistered }
 

@@ -101,8 +101,9 @@ func isForkedProcess() -> Bool { isForked.load(ordering: .acquiring) }
 /// function refuses the call, `report` tells the host why.
 /// - Parameters:
 ///   - handle: the handle that the host passed; nil: the exported function takes none.
-///   - destroy: the host's function that frees `user`; nil: the exported function takes none. The body is responsible
-///     for its call. In a child of fork() the body does not run, so there `report` calls `destroy`.
+///   - destroy: the host's function that frees `user`; nil: the exported function takes none. Usually the body calls
+///     this function, or stores it for a later call. In a child of fork() the body does not run, so `report` itself
+///     calls the function there.
 @inline(never)
 func report(
   _ handle: OpaquePointer? = nil, owing destroy: usher_destroy_fn? = nil, _ user: UnsafeMutableRawPointer? = nil,

@@ -83,7 +83,9 @@ final class ContextObject: HandleObject {
     if monitor.locked({ closing }) { throw UsherError(.closed) }
   }
 
-  /// - Parameter limit: as for `Engine.beginClosing`.
+  /// Begins to close the context.
+  /// - Parameter limit: how long freeing the context may wait until the playbacks are closed; 0: the default time. nil:
+  ///   the time limit of an earlier call stays valid.
   func beginClosing(within limit: Milliseconds? = nil) {
     monitor.locked { closing = true }
     engine.beginClosing(within: limit)
@@ -95,6 +97,7 @@ final class ContextObject: HandleObject {
     monitor.locked { observers.append(Observer(id: id, player: player)) }
   }
 
+  /// Removes an observer of the context or of a player.
   /// - Returns: false if there is no observer with this id.
   func removeObserver(_ id: UInt64) -> Bool { removeObservers { $0.id == id } }
 

@@ -21,7 +21,8 @@ struct StaticText: ExpressibleByStringLiteral {
 /// Makes the error with which a function refuses one of its arguments.
 /// - Parameters:
 ///   - field: the name of the parameter or field in the header; or this name, a colon, and what is wrong.
-///   - reason: begins with a colon.
+///   - reason: a text with a colon at its beginning, which follows the name: what is wrong. Empty if `field` says it
+///     already.
 @inline(never)
 func refused(_ field: StaticText, _ reason: StaticText = "", _ status: Status = .invalidArgument) -> UsherError {
   var text: [UInt8] = []
