@@ -82,7 +82,7 @@ package struct HeadEnd {
 
   /// Whether the head-end also accepts the token before the newest one of a session.
   package var acceptsPrevious = false
-  /// How many sessions an account may have at the same time; nil: no limit.
+  /// The largest number of sessions that an account may have at the same time; nil: no limit.
   package var limit: Int?
   package var period: Milliseconds
   /// The number of periods after which a session without keep-alives expires; nil: sessions never expire.

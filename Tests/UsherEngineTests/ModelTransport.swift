@@ -56,10 +56,10 @@ final class ModelTransport: Transport {
   private var dice: Dice
   private var latencyMost: Milliseconds
   private let faults: [Fault]
-  /// On average one of `faultRate` requests meets a fault; 0: no request meets a fault.
+  /// How rare faults are: on average one of this many requests meets a fault. 0: no request meets a fault.
   private let faultRate: UInt64
   private var teardownFaults: [Token: Int] = [:]
-  /// Whether the network loses the first packet of each connection, so that no connection is established.
+  /// Whether the network loses the first packet of each connection, so that no connection is ever established.
   private var isSilent = false
   /// How long it takes to open a connection; 0: the engine sends requests at once.
   private var connectTime: Milliseconds = 0

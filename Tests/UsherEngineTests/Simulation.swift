@@ -41,7 +41,8 @@ final class Simulation {
       policy: policy, endpoints: endpoints, setupBody: Array("{}".utf8), keepAliveBody: Array("{}".utf8))
   }
 
-  /// - Parameter content: false: the item has no content token, so the engine asks the delegate's token callback.
+  /// Plays an item on a player.
+  /// - Parameter content: whether the item has a content token. If not, the engine asks the delegate's token callback.
   @discardableResult
   func play(
     _ id: UInt64, on player: UInt64, _ delegate: LicenseDelegate, account: String = "a", content: Bool = true,

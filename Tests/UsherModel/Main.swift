@@ -57,7 +57,7 @@ import UsherCore
   private static let comments = PhaseComments([
     .init("SSMSession", in: "Sources/UsherCore/Session/SSMSession+Lifecycle.swift"),
     // The search does not see two transitions of this machine: they occur if a licence reply brings a token while a
-    // heartbeat is in flight, and this takes more events than the search tries.
+    // heartbeat is in flight. To get there takes more events than the search tries.
     .init("SSMSession.Beat", "Beat", in: "Sources/UsherCore/Session/SSMSession.swift", isWhole: false),
     .init("PlaybackMachine", in: "Sources/UsherCore/Playback/PlaybackMachine+Phase.swift"),
     .init("LicenseRequest", in: "Sources/UsherCore/Playback/PlaybackMachine.swift")

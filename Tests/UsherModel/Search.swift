@@ -16,6 +16,7 @@ struct Search {
   /// The transitions that all searches which share this log have seen so far.
   private let log: TransitionLog
 
+  /// Makes a search.
   /// - Parameter deadline: a closure that the search calls from time to time. When it returns true, the time is over
   ///   and the search stops.
   init(_ log: TransitionLog, deadline: @escaping () -> Bool = { false }) {

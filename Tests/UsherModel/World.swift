@@ -54,11 +54,11 @@ struct World {
     var networks: Int
     var abandons: Int
     var closes = 1
-    /// Set-ups that the head-end refuses because the account has too many sessions.
+    /// How many more set-ups the head-end may refuse because the account has too many sessions.
     var limits = 0
-    /// Content tokens that the host gives before the library asks.
+    /// How many more content tokens the host may give before the library asks for one.
     var tokens = 0
-    /// Error replies that have the token of a new session.
+    /// How many more error replies may have the token of a new session.
     var spoils = 0
   }
 
@@ -88,7 +88,7 @@ struct World {
   var isLeft = false
   /// Whether the playback was replacing its session when it was closed. The machine always tears this session down.
   var wasReplacing = false
-  /// Teardowns that the network lost or the head-end answered with 503.
+  /// How many teardown requests the network has lost, or the head-end has answered with 503.
   var failedTeardowns = 0
   /// Whether the machine may have stopped waiting for replies, because the session's timer fired after the playback was
   /// closed, or while the playback replaced its session.
@@ -142,9 +142,9 @@ struct World {
     case .awaitToken: isAwaitingToken = true
     case .askPayload: isAskingPayload = true
     case .report(.teardownError(let error, _)):
-      // The status is STATE if the host asks for the teardown of a session that it has left to expire, but no reply has
-      // brought the session token. Such an error must say that the head-end may hold the session. Every other error
-      // must have a cause: a fault, a lost token, or a session that the operator ended.
+      // The host may ask for the teardown of a session that it has left to expire, although no reply has brought the
+      // session token. The error then has the status STATE, and must say that the head-end may hold the session. Every
+      // other error must have a cause: a fault, a lost token, or a session that the operator ended.
       if error.status == .state ? !error.orphanPossible : failedTeardowns == 0, budget.kills == setting.budget.kills,
         !capPassed, !hasLostToken
       {

@@ -104,7 +104,7 @@ enum Reasons {
       isRare: true)
   ]
 
-  /// A run with at least this many screens must read replies late.
+  /// A number of screens. A run with so many screens, or more, must read replies late.
   static let screensWithLateReplies = 400
 
   /// Returns the errors of a run: cells that the run did not reach and that have no reason, and reasons that are wrong.

@@ -6,6 +6,7 @@ struct Shrink {
   private let rule: String
   private let most: Int
 
+  /// Prepares the search for a shorter story.
   /// - Parameter most: the search plays at most this many stories.
   init(_ story: Story, rule: String, most: Int = 3000) {
     self.story = story

@@ -91,13 +91,13 @@ extension World {
 
   // MARK: Keep-alives
 
-  /// How late the engine may send a keep-alive: 100 ms, because a keep-alive may wait this long in the request queue.
-  /// In stories with only one or four requests at a time, other requests may delay a keep-alive longer, so the limit is
-  /// 10 s.
+  /// How many milliseconds late the engine may send a keep-alive. Usually 100 ms, because a keep-alive may wait this
+  /// long in the request queue. In stories with only one or four requests at a time, other requests may delay a
+  /// keep-alive longer, so the limit is 10 s.
   private var slack: Milliseconds { story.setting.perOrigin < 64 ? 10_000 : 100 }
 
   /// Call this when the library has sent a keep-alive, or has asked the host for a payload or for a heartbeat. Records
-  /// a violation if this is late.
+  /// a violation if the library has done this too late.
   func beat(_ play: Play) {
     guard let last = play.lastBeat else { return }
     if now > max(last + play.beatPeriod, play.pauseUntil) + slack, !isLate { late(play, last) }

@@ -25,7 +25,7 @@ final class World: Transport {
   var now: Milliseconds = 0
   var cursor = 0
   private var stepsNow = 0
-  /// Until this time the story does not let the I/O thread run.
+  /// The time until which the story does not let the I/O thread run.
   var lateUntil: Milliseconds = 0
   /// Whether many events happened while the I/O thread was late. Then the coverage cannot say which of them moved a
   /// playback to another phase.
@@ -61,7 +61,7 @@ final class World: Transport {
 
   // State of the checks.
   var violation: Violation?
-  /// Sessions that the head-end still held when the engine had forgotten their playback.
+  /// The sessions that the head-end still held when the engine forgot their playback.
   var pending: [(play: Play, token: Token, at: Milliseconds)] = []
   var coverage = Coverage()
   var subject: (play: Play?, input: Input)?

@@ -1,7 +1,8 @@
 /*
  * plain.h - a simple argument for each parameter of every function in functions.h: defaults, small numbers, and
- * callbacks that do nothing. These arguments are in `struct plain *plain`, which the test fills from `plain_defaults`.
- * The test itself defines the other arguments: ARG_HANDLE(type), ARG_OUT_HANDLE(type), ARG_USER_DATA and ARG_DESTROY.
+ * callbacks that do nothing. These simple arguments are in `struct plain *plain`, which the test fills from
+ * `plain_defaults`. The test itself defines the other arguments: ARG_HANDLE(type), ARG_OUT_HANDLE(type), ARG_USER_DATA
+ * and ARG_DESTROY.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -50,7 +50,8 @@ static void refused(struct watched *w, int32_t wanted, int32_t found, const char
     found_ = (call); \
     refused(w, wanted, found_, what); \
   } while (0)
-/* Makes a claim: the library soon destroys the user_data, exactly once, after `calls` callbacks (-1: any number). */
+/* Makes a claim: the library soon destroys the user_data, exactly once, after `calls` callbacks (-1: after any
+   number of callbacks). */
 static void once(usher_context *context, int32_t callbacks, struct watched *w, int calls, const char *what) {
   int came = context ? comes(context, callbacks, &w->destroyed, 1, 5000) : reaches(&w->destroyed, 1, 5000);
   sleep_ms(2);

@@ -24,10 +24,11 @@ static pthread_mutex_t server_lock = PTHREAD_MUTEX_INITIALIZER;
 /* The reply to requests to /garbage/: bytes of the input. */
 static uint8_t garbage[256];
 static size_t garbage_size;
-/* sessions[n] is 1 while the server holds session Sn of the current input. */
+/* The session table: sessions[n] is 1 while the server holds session Sn of the current input. */
 static uint8_t sessions[SESSIONS];
 static unsigned session_count;
-/* URLs contain the number of the input, so that the server does not count late requests of an earlier input. */
+/* The number of the current input. URLs contain this number, so that the server does not count late requests of an
+   earlier input. */
 static unsigned input_number;
 
 static struct connection {

@@ -1,6 +1,6 @@
-// Measures the token map: looks up 10,000 content ids with a token each, and unknown ids, in random order; also sets
-// tokens. Measures the CPU time of the thread, and not the real time, because other programs on the machine affect the
-// CPU time less. Prints the medians of 15 runs.
+// Measures the token map: looks up 10,000 content ids that have a token, and ids that the map does not know, in random
+// order. Also sets tokens. Measures the CPU time of the thread, and not the real time, because other programs on the
+// machine affect the CPU time less. Prints the medians of 15 runs.
 import CPlatform
 
 /// The random number generator SplitMix64.

@@ -84,7 +84,8 @@ static inline void cdm_make_spc(
   memcpy(it->bytes + head, content_id, it->size - head);
 }
 
-/* Decodes the pictures of a clip; `key` in hexadecimal, or "" for a clear clip. Prints their number and their hash. */
+/* Decodes the pictures of a clip; `key` is in hexadecimal, or "" for a clear clip. Prints the number of the
+   pictures and their hash. */
 static inline void decode(const char *clip, const char *key) {
   AVFormatContext *file = NULL;
   AVCodecContext *decoder = NULL;

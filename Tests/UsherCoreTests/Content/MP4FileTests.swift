@@ -34,9 +34,9 @@ private func moof(_ id: Int, _ more: [UInt8]...) -> [UInt8] {
 private let ftyp = box("ftyp", bytes("isom") + zeros(4))
 private let movie = box("moov", box("mvhd", zeros(100)), trak(1, video(sinf(tenc(first)))))
 
-/// A file in memory. It counts the reads, and the bytes that they return.
+/// A file in memory. This object counts the reads, and the bytes that the reads return.
 private final class Disk {
-  /// The bytes from some offsets on; all other bytes up to `end` are 0.
+  /// Parts of the file, each with the offset at which it begins. All other bytes up to `end` are 0.
   var pieces: [(at: UInt64, bytes: [UInt8])] = []
   var end: UInt64 = 0
   /// How many bytes one read returns at most.

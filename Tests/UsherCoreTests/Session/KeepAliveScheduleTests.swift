@@ -56,8 +56,8 @@ import Testing
     }
   }
 
-  /// At least half a period is always left for retries, and they end with the server's lease, which began between the
-  /// request and its reply.
+  /// At least half a period is always left for retries. The retries end with the server's lease, which began between
+  /// the request and its reply.
   @Test func firstBeat_afterAReplyOfAnyLateness_leavesHalfAPeriod() {
     var dice = Dice(5)
     for _ in 0..<2000 {
@@ -73,7 +73,8 @@ import Testing
     }
   }
 
-  /// With a part of a period for retries, this part begins when the beat is due, also after a late reply.
+  /// The policy allows retries only for a part of a period. This part begins when the beat is due, also after a late
+  /// reply.
   @Test func retries_ofAPartOfAPeriod_countFromTheTimeTheBeatIsDue() {
     let schedule = KeepAliveSchedule(start: 7000, leaseFrom: 0, period: 60_000, jitter: 0, seed: 1)
     #expect(schedule.due == 67_000)

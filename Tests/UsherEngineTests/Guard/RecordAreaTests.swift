@@ -41,7 +41,7 @@ import Testing
   }
 
   /// The area calculates the checksum of an update from the new token, and does not read the bytes that it has written.
-  /// For a token of any length, this must be the checksum of all written bytes; otherwise the reader ignores the
+  /// For a token of any length, the result must be the checksum of all written bytes; otherwise the reader ignores the
   /// update.
   @Test func update_ofATokenOfAnyLength_hasTheChecksumOfAllBytes() throws {
     for size in 1...25 {

@@ -298,8 +298,8 @@ import Testing
   @Test func streamTokens_setWhileManyPlaybacksPlay_takeNoLongerThanWithFew() throws {
     let few = try tokenWork(playbacks: 50, tokens: 20_000)
     let many = try tokenWork(playbacks: 5000, tokens: 20_000)
-    // The second run has a hundred times as many playbacks. If the work for each token grew with their number, the run
-    // would take a hundred times as long.
+    // The second run has a hundred times as many playbacks. If the work for each token grew with the number of
+    // playbacks, the second run would take a hundred times as long.
     #expect(many < 10 * few + 20_000_000, "50 playbacks: \(few) ns, 5,000 playbacks: \(many) ns")
   }
 

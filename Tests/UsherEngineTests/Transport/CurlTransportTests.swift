@@ -132,7 +132,7 @@ import Testing
   }
 
   /// The server refuses the connection. When the dispatcher cancels the failed request, the transport reports that the
-  /// server has not read it.
+  /// server has not read this request.
   @Test func request_cancelledAfterItsConnectionWasRefused_hasNotReachedTheServer() throws {
     let server = try Server([])
     server.stop()

@@ -4,8 +4,8 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-/// Tests which host names the library itself looks up. For these names it gives the addresses to libcurl; libcurl looks
-/// up all other names.
+/// Tests which host names the library itself looks up. For these names the library gives the addresses to libcurl. All
+/// other names libcurl looks up itself.
 @Suite struct HostAndPortTests {
   private func name(_ url: String) -> String? {
     let endpoint = URLText(Array(url.utf8)).flatMap { try? Endpoint.checked($0, insecure: true) }
@@ -19,8 +19,8 @@ import Testing
   ])
   func hostName_isLookedUp(url: String, expected: String) { #expect(name(url) == expected) }
 
-  /// The library leaves these hosts to libcurl. Addresses and `localhost` need no lookup. The last two names need one,
-  /// but libcurl changes their spelling before it looks them up.
+  /// The library leaves these hosts to libcurl. Addresses and `localhost` need no lookup. The last two names need a
+  /// lookup, but libcurl changes their spelling before it looks them up.
   @Test(arguments: [
     "https://192.0.2.1/", "https://[2001:db8::1]/", "http://localhost:8080/", "https://localhost/",
     "https://headend.localhost/", "https://head-end.example./", "https://k\u{F6}ln.example/"

@@ -15,8 +15,8 @@ import Testing
 
     static func name(_ host: String) throws -> HostAndPort { try #require(.named(Array(host.utf8), port: 80)) }
 
-    /// Asks for the addresses of a host, as a request does. Returns whether the table knows them now. If it does not,
-    /// but can look the host up, the request waits for the answer.
+    /// Asks for the addresses of a host, as a request does. Returns whether the table knows them now. If the table does
+    /// not know the addresses, but can look the host up, the request waits for the answer.
     @discardableResult
     func ask(_ host: String, now: Int64) throws -> Bool {
       let name = try Self.name(host)
