@@ -4,12 +4,12 @@ internal import Synchronization
 /// Runs host code. Each playback has a lane: jobs of one lane run in order, different lanes run in parallel. The I/O
 /// thread only enqueues jobs.
 package protocol CallbackExecutor: AnyObject {
-  /// Any thread: queues a job. Returns false after `shutDown`: then the executor never runs the job, so the caller must
-  /// run it if it must run.
+  /// Any thread: queues a job. Returns false after `shutDown`: then the executor never runs the job, and the caller
+  /// itself must run a job that must not be lost.
   func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
   /// Does the same as `enqueue` with a job that frees host data. `afterCalls` does not wait for this job.
   func enqueueDestroy(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
-  /// The number of jobs queued or running. Work that `afterCalls` has accepted counts too, until it has run.
+  /// The number of jobs queued or running. Work that `afterCalls` has accepted counts too, until this work has run.
   var pending: Int { get }
   /// Runs `work` as soon as the lane has no queued or running job that `enqueue` added; a job that `enqueue` adds in
   /// the meantime counts too. `work` runs on the thread that ran the last of these jobs. Returns false, and does not
@@ -157,7 +157,7 @@ final class ThreadedExecutor: CallbackExecutor {
     if let before { platform_thread_join(before) }
   }
 
-  /// Runs one job. When it returns, it has freed the job and everything that only the job held.
+  /// Runs one job. When this function returns, it has freed the job and everything that only the job held.
   private func runOne(_ before: inout UInt64?, isNew: Bool) -> UInt64? {
     guard let (lane, job) = next(&before, isNew: isNew) else { return nil }
     job()
@@ -294,7 +294,7 @@ private struct ThreadKeys {
   /// 0 while the thread runs no host code. While it runs host code: the address of the `PumpedExecutor` that runs it,
   /// or 1 if no `PumpedExecutor` does.
   var mark: platform_thread_key = 0
-  /// The number of the thread; 0: it has none yet.
+  /// The number of the thread; 0: the thread has no number yet.
   var number: platform_thread_key = 0
   var areMade = false
 

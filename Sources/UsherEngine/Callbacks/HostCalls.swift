@@ -10,7 +10,7 @@ package final class HostCalls {
   /// Every `user_data` that the host has passed to functions of this context.
   package let userData: AcceptedUserData
   private let idle: IdleMonitor
-  /// Jobs that the executor refused, because it had shut down already.
+  /// Jobs that the executor refused, because the executor had shut down already.
   private var refused: [() -> Void] = []
 
   private init(
@@ -51,13 +51,13 @@ package final class HostCalls {
     isBlocking ? complete : { answer in self.run(lane) { complete(answer) } }
   }
 
-  /// Removes and returns the jobs that the executor refused; the caller runs them.
+  /// Removes and returns the jobs that the executor refused; the caller runs these jobs.
   func takeRefused() -> [() -> Void] {
     defer { refused = [] }
     return refused
   }
 
-  /// Waits until the queued callbacks have run, ends their threads, and destroys all `user_data`.
+  /// Waits until the queued callbacks have run, ends the callback threads, and destroys all `user_data`.
   func shutDown() {
     executor.shutDown()
     userData.endAll()

@@ -64,8 +64,8 @@ package final class HostQuestion {
   private let deliver: (HostQuestion, HostAnswer, Status) -> Void
   var timer: UInt64?
 
-  /// - Parameter deliver: gets the answer, or a status that says why the question has no answer. It runs once, on the
-  ///   I/O thread.
+  /// - Parameter deliver: a function that gets the answer, or a status that says why the question has no answer. This
+  ///   function runs once, on the I/O thread.
   init(
     _ kind: Kind, engine: Engine, playback: PlaybackShared, question: HookQuestion? = nil,
     deliver: @escaping (HostQuestion, HostAnswer, Status) -> Void

@@ -75,7 +75,7 @@ package final class AcceptedUserData {
     }
   }
 
-  /// Runs `destroy`, unless it has run.
+  /// Runs `destroy`, unless `destroy` has run already.
   fileprivate func end(_ one: HostUserData) {
     let mustRun = monitor.locked { () -> Bool in
       defer { one.state = .ended }

@@ -108,8 +108,8 @@ package final class PumpedExecutor: CallbackExecutor {
     return .ran(taken)
   }
 
-  /// Runs jobs, also those that become due meanwhile, until `isDone` returns true. The pumping thread calls this while
-  /// it waits outside callbacks. Does nothing if another thread pumps.
+  /// Runs jobs, also those that become due meanwhile, until `isDone` returns true. The pumping thread calls this
+  /// function while the thread waits outside callbacks. Does nothing if another thread pumps.
   func pump(until isDone: () -> Bool) {
     guard beginPump() else { return }
     while !isDone() {
@@ -166,8 +166,8 @@ package final class PumpedExecutor: CallbackExecutor {
     for work in after { work() }
   }
 
-  /// Runs one job. When it returns, it has freed the job and everything that only the job held, so that no `destroy`
-  /// runs after the turn.
+  /// Runs one job. When this function returns, it has freed the job and everything that only the job held, so that no
+  /// `destroy` runs after the turn.
   private func runOne() -> Bool {
     let next = monitor.locked { () -> (() -> Void)? in
       let job = due.popFirst()

@@ -51,7 +51,7 @@ extension Engine {
     }
   }
 
-  /// Completes the request at once if the source keeps a certificate. Otherwise starts the fetch, unless it runs
+  /// Completes the request at once if the source keeps a certificate. Otherwise starts the fetch, unless a fetch runs
   /// already, and completes the request when the fetch has ended.
   /// - Parameter timeout: the time limit of this request; the fetch may continue afterwards.
   func fetchCertificate(

@@ -74,8 +74,9 @@ package final class LicenseDelegate {
   /// The default name of the header that carries tokens.
   package static var defaultTokenHeader: [UInt8] { Array("nv-authorizations".utf8) }
 
-  /// Whether a call that plays this item waits until the set-up has ended. It waits if the delegate is synchronous and
-  /// the call starts the set-up. (If a later licence request of the host starts the set-up, the call does not wait.)
+  /// Whether a call that plays this item waits until the set-up has ended. The call waits if the delegate is
+  /// synchronous and the call starts the set-up. (If a later licence request of the host starts the set-up, the call
+  /// does not wait.)
   package func waitsForSetup(_ item: PlaybackItem) -> Bool {
     isSync && !item.isClear && policy.hasSSM && !policy.opensByLicense
       && (tokenMap == nil || !item.contentID.isEmpty || item.contentToken != nil)

@@ -80,7 +80,8 @@ extension EventSink {
 }
 
 extension Engine {
-  /// Any thread: adds an observer of a player. It gets the notices of the items that the player plays from now on.
+  /// Any thread: adds an observer of a player. The observer gets the notices of the items that the player plays from
+  /// now on.
   package func addNoticeObserver(_ id: UInt64, of player: PlayerShared, _ call: @escaping (EngineNotice) -> Void) {
     submit {
       guard self.players[player.id] != nil else { return }  // another thread has freed the player

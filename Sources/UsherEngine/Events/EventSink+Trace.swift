@@ -1,8 +1,8 @@
 internal import CPlatform
 internal import UsherCore
 
-/// The trace: log lines of level `trace`. Each line is one JSON object; docs/traces.md describes them. Call these
-/// functions only if the host wants lines of this level.
+/// The trace: log lines of level `trace`. Each line is one JSON object; docs/traces.md describes these objects. Call
+/// these functions only if the host wants lines of this level.
 extension EventSink {
   /// Writes the first line, which relates the context's clock to the time of day.
   func traceContext() {
@@ -71,7 +71,8 @@ extension EventSink {
 
 extension [UInt8] {
   /// Returns the bytes before the slash with this number, or before the query if that comes first. In a URL, scheme,
-  /// host and port come before the third slash. A query may have secrets, and it may follow the host without a slash.
+  /// host and port come before the third slash. A query may have secrets, and the query may follow the host without a
+  /// slash.
   fileprivate func prefix(upToSlash number: Int) -> ArraySlice<UInt8> {
     var left = number
     return prefix { byte in

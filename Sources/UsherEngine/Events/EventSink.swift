@@ -1,7 +1,7 @@
 internal import UsherCore
 
-/// Passes the events of a context to its observers, and its log lines to its log function; both are host code. Only the
-/// I/O thread uses this object.
+/// Passes the events of a context to its observers, and its log lines to its log function. The observers and the log
+/// function are host code. Only the I/O thread uses this object.
 final class EventSink {
   private struct Observer {
     let id: UInt64

@@ -7,7 +7,7 @@ struct LogLine {
   init(_ text: StaticString) { add(text) }
   init(_ error: UsherError) { add(error) }
 
-  /// Makes a line such as "playback 7 (tag 42): set-up"; leaves the tag out if it is 0.
+  /// Makes a line such as "playback 7 (tag 42): set-up"; leaves a tag of 0 out.
   @inline(never)
   init(playback: PlaybackID, tag: UInt64?, _ word: StaticString) {
     add("playback ")

@@ -26,7 +26,7 @@ extension Engine {
     }
   }
 
-  /// Returns whether the start of this playback waits until the sessions of dead processes are given back; if it does,
+  /// Returns whether the start of this playback waits until the sessions of dead processes are given back. If so,
   /// `noLongerAwaited` starts the playback later. Until then, the account may have no free slot.
   func waitsForRecovery(_ id: PlaybackID) -> Bool {
     guard let recovery, recovery.awaitedCount > 0, playbacks[id]?.delegate.policy.hasSSM == true else { return false }
@@ -71,7 +71,8 @@ extension Engine {
     }
   }
 
-  /// Called once for each session: when it is given back, or when its teardown takes too long or is not possible.
+  /// Called once for each session: when the session is given back, or when its teardown takes too long or is not
+  /// possible.
   private func noLongerAwaited(_ recovery: Recovery) {
     recovery.awaitedCount -= 1
     guard recovery.awaitedCount == 0 else { return }

@@ -2,7 +2,7 @@ internal import CPlatform
 package import UsherCore
 
 /// A process that tears down the sessions of a context if the host dies: usher-guardian. It shares memory with this
-/// process: the recovery records. The guardian acts only when this process has ended; until then it waits.
+/// process: the recovery records. The guardian acts only when this process has ended; until then the guardian waits.
 ///
 /// `start` runs on the thread that makes the context; later only the I/O thread uses the object.
 package final class Guardian {
@@ -79,8 +79,9 @@ package final class Guardian {
   // MARK: The process
 
   /// Starts the guardian.
-  /// - Parameter waits: whether to wait until the guardian runs. Otherwise `tend` looks later whether it runs.
-  /// - Returns: why the guardian does not run; nil if it runs, or if this is not known yet.
+  /// - Parameter waits: whether to wait until the guardian runs. Otherwise `tend` looks later whether the guardian
+  ///   runs.
+  /// - Returns: why the guardian does not run; nil if the guardian runs, or if this object does not know this yet.
   private func launch(waits: Bool) -> UsherError? {
     var newChannel: Int32 = -1
     let error = path.withUnsafeBytes {

@@ -33,7 +33,7 @@ package final class Journal: RecordKeeper {
   private var used = [Int](repeating: 0, count: JournalFile.copyCount)
   /// One copy while the journal reads or writes it. Not private, because a test looks for secrets in it.
   let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: JournalFile.copySize, alignment: 8)
-  /// The sessions that dead processes have left. The context has the locks of their pages.
+  /// The sessions that dead processes have left. The context has the locks of the pages of these sessions.
   package private(set) var left: [LeftSession] = []
   /// What is wrong with the journal, as a list with "; " between the reasons; empty: nothing.
   package private(set) var faults = ""

@@ -37,7 +37,7 @@ final class JournalCipher {
   }
 
   deinit {
-    // If OpenSSL has ended, it has freed the cipher.
+    // If OpenSSL has ended, OpenSSL has freed the cipher.
     guard context != nil, CurlUsers.enter() else { return }
     curl_shim_cipher_free(context)
     CurlUsers.leave()

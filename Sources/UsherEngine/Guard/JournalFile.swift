@@ -119,8 +119,8 @@ final class JournalFile {
   }
 }
 
-/// The descriptors of the journals. A child of fork() closes them: the lock of a page would otherwise stay after the
-/// death of the host, as long as the child lives.
+/// The descriptors of the journals. A child of fork() closes these descriptors: the lock of a page would otherwise stay
+/// after the death of the host, as long as the child lives.
 package enum ForkedDescriptors {
   private static var most: Int { 256 }
   nonisolated(unsafe) private static let monitor = Monitor()

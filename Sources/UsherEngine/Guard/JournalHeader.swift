@@ -29,7 +29,8 @@ extension usher_journal_header {
 
   /// Decides whether the records of the page may be used. Records of another machine, file or user must not be used,
   /// because the process that wrote them may still live.
-  /// - Returns: the cipher that opens the records; or why they must not be used; or neither if the page is free.
+  /// - Returns: the cipher that opens the records; or the reason why the records must not be used; or neither if the
+  ///   page is free.
   func open(
     _ page: Int, _ key: Secret?, _ file: JournalFile, _ moment: MachineMoment
   ) -> (JournalCipher?, StaticString?) {

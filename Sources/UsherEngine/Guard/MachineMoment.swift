@@ -9,7 +9,7 @@ package struct MachineMoment {
   /// Changes when the system boots; zeros: unknown.
   package var boot: [UInt8]
   package var user: UInt32
-  /// CLOCK_BOOTTIME, in milliseconds. It can be compared only within one boot.
+  /// CLOCK_BOOTTIME, in milliseconds. Two such times can be compared only within one boot.
   package var bootTime: Int64
   /// Milliseconds since 1970.
   package var wallTime: Int64

@@ -34,8 +34,8 @@ package final class RecordArea: RecordKeeper {
   }
 
   /// - Parameters:
-  ///   - memory: zeros, at an address that is a multiple of 8, of `size(copySize:slotCount:)` bytes. It must live as
-  ///     long as the area.
+  ///   - memory: zeros, at an address that is a multiple of 8, of `size(copySize:slotCount:)` bytes. The memory must
+  ///     live as long as the area.
   ///   - copySize: how many bytes one of the two copies of a record takes; a multiple of 8.
   package init(memory: UnsafeMutableRawBufferPointer, copySize: Int, slotCount: Int) {
     self.memory = memory
@@ -51,7 +51,7 @@ package final class RecordArea: RecordKeeper {
   }
 
   /// Writes the settings of the context, which hold for all records.
-  /// - Returns: false if they do not fit.
+  /// - Returns: false if the settings do not fit.
   func keepSettings(_ write: (UnsafeMutableRawBufferPointer) -> Int?) -> Bool {
     let copy = copy(0)
     guard let length = write(body(of: copy)) else { return false }

@@ -4,8 +4,8 @@ package import UsherCore
 /// I/O thread calls these methods.
 package protocol RecordKeeper: AnyObject {
   /// Keeps the record of a playback. The new record replaces the earlier record of this playback.
-  /// - Returns: false if the keeper could not keep the record. If there is no room for it, the playback then has no
-  ///   record; otherwise it may still have its earlier record.
+  /// - Returns: false if the keeper could not keep the record. If there is no room for the record, the playback then
+  ///   has no record. Otherwise the playback may still have its earlier record.
   func keep(_ record: RecoveryRecord, of playback: PlaybackID) -> Bool
   /// Puts another session token into the record of a playback, and makes the record valid for `lifetime` from now. The
   /// rest of the record stays.

@@ -2,7 +2,7 @@ internal import CGuard
 internal import UsherCore
 
 /// Gives each playback that has a record a slot. A slot has room for two copies of the record, and for two updates of
-/// it; this type says which of them the next write changes.
+/// it; this type says which of these the next write changes.
 struct RecordSlots {
   /// One write of one copy.
   struct Write {

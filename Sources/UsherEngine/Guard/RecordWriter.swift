@@ -3,7 +3,8 @@ internal import CGuard
 /// Writes the fields of one record into memory of a fixed size, one after another.
 struct RecordWriter {
   private let target: UnsafeMutableRawBufferPointer
-  /// How many bytes the record needs so far; more than `target` has if it does not fit.
+  /// How many bytes the record needs so far. If the record does not fit, this number is larger than the size of
+  /// `target`.
   private(set) var length = MemoryLayout<usher_record>.size
 
   /// - Parameter target: the bytes behind the head of a copy.

@@ -224,7 +224,8 @@ extension Engine {
     hiding secrets: ReplySecrets
   ) {
     if let failure = ReplyDecoder.denial(response, hiding: secrets) {
-      // If the body of the reply has the reason for a refusal, use it: it is more precise than the HTTP status.
+      // If the body of the reply has the reason for a refusal, use that reason: it is more precise than the HTTP
+      // status.
       if case .denied(let code, let message)? = question.refusal(response.body, hiding: secrets),
         code != 0 || !message.isEmpty
       {

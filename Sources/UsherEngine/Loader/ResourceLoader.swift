@@ -144,7 +144,7 @@ final class LoadingJob {
   /// The header lines that the host's callback gave for the key server.
   var headers: [Secret] = []
   var machine: LoadingMachine<Endpoint>
-  /// The tokens in the URLs of the servers of this request; error messages must not show them.
+  /// The tokens in the URLs of the servers of this request; error messages must not show these tokens.
   var tokens: [Secret] = []
   var timer: UInt64?
   var ask: HostQuestion?

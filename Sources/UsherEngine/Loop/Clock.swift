@@ -5,8 +5,8 @@ internal import UsherCore
 /// The context's time. Any thread reads it; only the I/O thread sets it. System time continues while the machine
 /// sleeps; manual time moves only when a test moves it.
 final class Clock {
-  /// The last instant of manual time. It is far below the largest number, so that sums of instants and durations do not
-  /// overflow.
+  /// The last instant of manual time. This instant is far below the largest number, so that sums of instants and
+  /// durations do not overflow.
   static var end: Milliseconds { 1 << 62 }
   let isManual: Bool
   private let startedAt: Int64

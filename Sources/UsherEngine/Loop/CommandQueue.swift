@@ -7,11 +7,11 @@ final class CommandQueue {
   private let monitor = Monitor()
   private let most: Int
   private var commands = Fifo<() -> Void>()
-  /// The commands that the I/O thread has taken and not run yet. Only the I/O thread uses them.
+  /// The commands that the I/O thread has taken and not run yet. Only the I/O thread uses this property.
   private var taken = Fifo<() -> Void>()
-  /// The command that the I/O thread performs part by part. Only the I/O thread uses it.
+  /// The command that the I/O thread performs part by part. Only the I/O thread uses this property.
   private var round: CommandRound?
-  /// The I/O thread. It must not wait in `append`, because only this thread takes commands out of the queue.
+  /// The I/O thread. This thread must not wait in `append`, because only it takes commands out of the queue.
   private var consumer: UInt64?
   private var waiters = 0
   private var isClosed = false
@@ -25,7 +25,7 @@ final class CommandQueue {
   /// - Parameters:
   ///   - isAllowed: if it returns false, the queue refuses the command. The queue calls it under its lock, directly
   ///     before it appends the command. So it sees everything that the `isAllowed` of an earlier command has changed.
-  ///   - wake: wakes the I/O thread. It runs under the lock, and only for the first command of an empty queue.
+  ///   - wake: wakes the I/O thread. `wake` runs under the lock, and only for the first command of an empty queue.
   /// - Returns: `ended` after `close`: the queue takes no command.
   func append(_ command: @escaping () -> Void, if isAllowed: () -> Bool, wake: () -> Void) -> Appended {
     monitor.locked {

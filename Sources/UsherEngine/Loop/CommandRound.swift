@@ -1,7 +1,7 @@
 internal import UsherCore
 
-/// A command about many playbacks. The loop performs it on some of them in each turn, so that it does not delay replies
-/// and timers.
+/// A command about many playbacks. In each turn, the loop performs the command on some of these playbacks. So the
+/// command does not delay replies and timers.
 final class CommandRound {
   /// The playbacks for which the loop has not performed the command; the last element is the next one.
   private var ids: [PlaybackID]

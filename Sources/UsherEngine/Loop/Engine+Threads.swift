@@ -1,8 +1,8 @@
 internal import CPlatform
 internal import UsherCore
 
-/// The threads that the system could not start. The I/O thread tries to start them again every tenth of a second of
-/// real time.
+/// The threads that the system could not start. The I/O thread tries to start these threads again every tenth of a
+/// second of real time.
 struct MissingThreads {
   /// When the I/O thread tries again, in nanoseconds of the boot time; nil: no thread is missing.
   var retryAt: Int64?

@@ -26,7 +26,8 @@ package struct EngineOptions {
   package var recordKeeper: (any RecordKeeper)?
   /// The journal of the context; nil: it has none.
   package var journal: JournalOptions?
-  /// The process that tears the sessions down if this process dies; it has the records of `recordKeeper`. nil: none.
+  /// The process that tears the sessions down if this process dies. That process can read the records of
+  /// `recordKeeper`. nil: there is no such process.
   package var guardian: Guardian?
   /// How long the process may wait at its exit until the context is closed; 0: the exit does not close the context.
   package var closeAtExit: Milliseconds = 0
@@ -188,8 +189,8 @@ package final class Engine {
   package func isOpen(_ playback: PlaybackShared) -> Bool { !playback.isCloseRequested && !closing.isRequested }
 
   /// Runs a command that was submitted after the I/O thread had ended. The engine has no playbacks or players any more,
-  /// so the command does not find its player or playback, and reports this in its result. If it calls host code, the
-  /// call runs on this thread, outside the lock.
+  /// so the command does not find its player or playback, and reports this in its result. If the command calls host
+  /// code, the call runs on this thread, outside the lock.
   private func runAfterEnd(_ command: () -> Void) {
     let jobs = afterEnd.locked { () -> [() -> Void] in
       command()
@@ -250,8 +251,8 @@ package final class Engine {
       })
   }
 
-  /// Sends the keep-alives of active sessions that are due. It runs no other timers: before they run, the loop must
-  /// handle all replies that arrived in time.
+  /// Sends the keep-alives of active sessions that are due. This function runs no other timers: before the other timers
+  /// run, the loop must handle all replies that arrived in time.
   func sendDueKeepAlives() {
     let now = clock.now
     for id in playbacks.sortedIDs {

@@ -5,7 +5,7 @@ internal import UsherCore
 struct InterruptionWatch {
   enum Interruption {
     case none
-    /// The machine was suspended for this time. When it runs again, it is often in another network.
+    /// The machine was suspended for this time. When the machine runs again, it is often in another network.
     case slept(Milliseconds)
     /// The process was stopped (SIGSTOP, debugger, freezer), or got no processor, for this time after the wait should
     /// have ended.
@@ -16,7 +16,7 @@ struct InterruptionWatch {
   private var sleptBefore = platform_slept_ms()
 
   /// Called when a wait of the loop has ended.
-  /// - Parameter planned: when the wait should have ended at the latest; nil: it had no end.
+  /// - Parameter planned: when the wait should have ended at the latest; nil: the wait had no planned end.
   mutating func afterWait(until planned: Milliseconds?, now: Milliseconds) -> Interruption {
     let slept = platform_slept_ms()
     let asleep = slept &- sleptBefore

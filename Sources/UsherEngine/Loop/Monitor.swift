@@ -26,8 +26,8 @@ package final class Monitor {
   /// Call inside `locked` only. Returns false if the instant (monotonic milliseconds) passed first.
   package func wait(until instant: Int64) -> Bool { platform_monitor_wait_until(raw, instant) != 0 }
 
-  /// Runs `body` under the lock. If it returns true, wakes the waiting threads after unlocking, so that they do not
-  /// block on the lock.
+  /// Runs `body` under the lock. If `body` returns true, wakes the waiting threads after unlocking, so that these
+  /// threads do not block on the lock.
   package func change(_ body: () -> Bool) { if locked(body) { broadcast() } }
 
   /// Call inside `locked` or after it.

@@ -49,7 +49,7 @@ struct TimerHeap<Target> {
   /// The soonest timer. Call `next` directly before: it removes the cancelled timers that would come first.
   var first: Target? { heap.first.flatMap { live[$0.id] } }
 
-  /// Moves the soonest timer to a later instant; it keeps its id.
+  /// Moves the soonest timer to a later instant; the timer keeps its id.
   mutating func postponeFirst(to instant: Milliseconds) {
     guard let first = heap.first else { return }
     removeFirst()

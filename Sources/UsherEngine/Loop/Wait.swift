@@ -8,7 +8,8 @@ package final class Wait<Value> {
   private let onEnd: (() -> Void)?
   /// The timer of the time-out. Only the I/O thread uses it.
   var timer: UInt64?
-  /// The error that belongs to `value`, if `value` is a status. The I/O thread sets it before it ends the wait.
+  /// The error that belongs to `value`, if `value` is a status. The I/O thread sets this property before it ends the
+  /// wait.
   var failure: UsherError?
 
   /// - Parameter onEnd: a closure that `end` calls, on the thread that ends the wait. With this closure the end of the

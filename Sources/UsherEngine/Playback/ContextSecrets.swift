@@ -16,7 +16,8 @@ struct ContextSecrets {
     if entry.sent.note(token), isShort(token) { shortTokens.keep(token, most: 128) }
   }
 
-  /// Keeps the session token of a reply if it is short, so that the messages of other playbacks do not contain it.
+  /// Keeps the session token of a reply if the token is short, so that the messages of other playbacks do not contain
+  /// it.
   mutating func note(_ fields: SessionFields, of entry: PlaybackEntry) {
     if let token = fields.token, isShort(token) { note(token, of: entry) }
   }
@@ -40,7 +41,7 @@ struct ContextSecrets {
 }
 
 /// The secrets that a message made from a reply must not contain: those of the request, and of all playbacks that the
-/// reply concerns. The engine collects them only when it makes such a message.
+/// reply concerns. The engine collects these secrets only when it makes such a message.
 package enum ReplySecrets {
   case of(Engine, Transfer)
   /// For tests.

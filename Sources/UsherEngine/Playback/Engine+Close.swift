@@ -39,7 +39,7 @@ extension Engine {
   }
 
   /// Any thread: runs `close` on the I/O thread and waits at most `timeout` until the playback that `close` returns is
-  /// closed. With a `timeout` of 0 it does not wait.
+  /// closed. With a `timeout` of 0 this function does not wait.
   func closeAndWait(_ note: () -> Void, _ timeout: Milliseconds, _ close: @escaping () -> PlaybackID) {
     let wait = timeout > 0 ? Wait<Status>() : nil
     submit(noting: note) {
@@ -50,8 +50,8 @@ extension Engine {
   }
 
   /// Waits until the I/O thread ends `wait`, at the latest after `timeout`. If another thread has freed the context,
-  /// the I/O thread and the timer of `wait` no longer exist. Then this thread ends `wait` itself after `timeout`: it
-  /// must not wait longer for a callback that blocks.
+  /// the I/O thread and the timer of `wait` no longer exist. Then this thread ends `wait` itself after `timeout`: this
+  /// thread must not wait longer for a callback that blocks.
   private func end(of wait: Wait<Status>, within timeout: Milliseconds?) -> Status {
     if let timeout, !clock.isManual, wait.wait(until: monotonicMilliseconds() &+ Int64(clamping: timeout)) == nil {
       submit { wait.end(.timeout) }
@@ -236,7 +236,8 @@ extension Engine {
   }
 
   /// Any thread, not in a callback, after `beginClosing`: waits until all playbacks are closed, or until the time limit
-  /// has passed. It also waits for replies that may bring a session token, and tears such a session down.
+  /// has passed. This function also waits for replies that may bring a session token, and tears the session of such a
+  /// token down.
   /// - Parameter limit: 0: the default time.
   /// - Returns: how many playbacks are still open.
   package func waitUntilClosed(atMost limit: Milliseconds) -> Int {
@@ -245,7 +246,7 @@ extension Engine {
   }
 
   /// Any thread, after `beginClosing`: waits as `waitUntilClosed(atMost:)` does, but at most until an instant of real
-  /// time (monotonic milliseconds). It does not run callbacks, and does not wait for them.
+  /// time (monotonic milliseconds). This function does not run callbacks, and does not wait for callbacks.
   package func waitUntilClosed(until instant: Int64) {
     let wait = Wait<Status>()
     submit { self.closing.add(wait) }

@@ -4,8 +4,8 @@ extension Engine {
   /// Any thread: requests a licence.
   /// - Parameters:
   ///   - timeout: the time limit of the whole request; nil: only the limits of its steps apply.
-  ///   - complete: called once with the answer. If `isBlocking` is true, it is called on the I/O thread and may only
-  ///     end a wait; otherwise it is called as a callback of the playback.
+  ///   - complete: a function that is called once with the answer. If `isBlocking` is true, the I/O thread calls this
+  ///     function, which may only end a wait; otherwise the function runs as a callback of the playback.
   /// - Returns: false if the host has asked to close the playback; then `complete` is not called.
   @discardableResult
   package func requestLicense(

@@ -34,8 +34,8 @@ extension Engine {
       }
       answer.end(self.tearDownLeft(newest))
       // `closeAndWait` waits for the playback that this closure returns. If the newest playback has left its session,
-      // it is closed, so the player has no current playback. Then `closeAndWait` waits for the late teardown of that
-      // session.
+      // this playback is closed, so the player has no current playback. Then `closeAndWait` waits for the late teardown
+      // of that session.
       return self.playbacks[newest.id]?.tearsDownLeft == true ? newest.id : current
     }
     return answer?.wait() ?? true

@@ -3,8 +3,9 @@ internal import UsherCore
 /// Handles everything that happens to a playback: the engine passes the event to the playback's machine, the machine
 /// returns actions, and the engine performs them in order.
 extension Engine {
-  /// Passes an event to a playback's machine and performs the actions that it returns. If the engine performs the
-  /// actions of another step now, the new step waits until it has performed them all. So the actions keep their order.
+  /// Passes an event to a playback's machine and performs the actions that the machine returns. If the engine performs
+  /// the actions of another step now, the new step waits until the engine has performed all of those. So the actions
+  /// keep their order.
   func step(_ entry: PlaybackEntry, _ happen: @escaping (inout PlaybackMachine) -> [PlaybackMachine.Action]) {
     guard steps.begin() else { return steps.append { self.stepNow(entry, happen) } }
     stepNow(entry, happen)

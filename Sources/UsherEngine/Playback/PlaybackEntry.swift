@@ -14,8 +14,8 @@ package final class PlaybackShared {
 
   package var sessionState: Int32 { state.load(ordering: .acquiring) }
   /// Whether a call of the host has asked to close this playback: a close of the playback, a stop of its player, or the
-  /// next item on its player. It does not say whether the host has asked to close the whole context; `Engine.isOpen`
-  /// checks both.
+  /// next item on its player. This property does not say whether the host has asked to close the whole context;
+  /// `Engine.isOpen` checks both.
   var isCloseRequested: Bool { closeRequested.load(ordering: .acquiring) }
   /// Call under the lock of the command queue, when queueing the command that closes the playback.
   func requestClose() { closeRequested.store(true, ordering: .releasing) }
@@ -56,8 +56,8 @@ package final class PlayerShared {
     return true
   }
 
-  /// Marks the newest playback as closing and returns it; it may have been closed before. nil: the player has played
-  /// nothing.
+  /// Marks the newest playback as closing and returns it; this playback may have been closed before. nil: the player
+  /// has played nothing.
   func stop(removing: Bool) -> PlaybackShared? {
     if removing {
       isRemoved = true
@@ -110,7 +110,7 @@ final class PlaybackEntry {
   var mappedTokens: [(id: [UInt8], pin: TokenMap.Pin)] = []
   fileprivate var pending: Pending?
   /// If the playback is only prepared: called when the library drops it, because no event reports this. nil: the host
-  /// plays the playback, or it was dropped.
+  /// plays the playback, or the library has dropped it.
   var onDrop: (() -> Void)?
   /// Whether the session can only begin with a licence request that the host has not made yet.
   var needsLicenseRequest: Bool { jobs.isEmpty && machine.needsLicenseRequest() }
@@ -246,7 +246,8 @@ final class LicenseJob {
   let assetID: [UInt8]
   /// Whether the request is for a licence of the item: not for other content, and not for the service certificate.
   var isOfItem = true
-  /// Gets the answer. It is called once, on the I/O thread, so it may only pass the answer on to another thread.
+  /// A function that gets the answer. The I/O thread calls this function once, so the function may only pass the answer
+  /// on to another thread.
   private var complete: ((RequestResult) -> Void)?
   var timer: UInt64?
   /// The time limit for which `timer` is set.

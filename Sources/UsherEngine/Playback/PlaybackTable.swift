@@ -40,7 +40,7 @@ struct PlaybackTable {
     newest = IDTable()
   }
 
-  /// Sets the content of a playback; does nothing if it has one.
+  /// Sets the content of a playback; does nothing if the playback has a content already.
   mutating func setContent(_ id: [UInt8], of entry: PlaybackEntry) {
     guard entry.contentID.isEmpty else { return }
     entry.contentID = id

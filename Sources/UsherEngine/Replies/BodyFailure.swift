@@ -53,7 +53,8 @@ package enum BodyFailure: Error, Equatable, Sendable {
     }
   }
 
-  /// Checks a body that should be binary: a licence, a CKC or a certificate. Returns nil if it may be one of these.
+  /// Checks a body that should be binary: a licence, a CKC or a certificate. Returns nil if the body may be one of
+  /// these three.
   ///
   /// The formats of some vendors are not public, so the library accepts every body that it does not recognise as
   /// something else. docs/protocol.md has the table of these decisions.

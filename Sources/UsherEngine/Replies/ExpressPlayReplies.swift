@@ -55,8 +55,9 @@ extension SEESRequest {
 }
 
 extension ExpressPlayError {
-  /// Reads the error from a JSON value, or from the first element of a JSON array; it may be in an object inside this
-  /// value. In any other text, such as a web page, looks only for the error numbers that ExpressPlay has published.
+  /// Reads the error from a JSON value, or from the first element of a JSON array; the error may be in an object inside
+  /// this value. In any other text, such as a web page, looks only for the error numbers that ExpressPlay has
+  /// published.
   package static func read(
     _ body: UnsafeBufferPointer<UInt8>, hiding secrets: ReplySecrets
   ) -> ExpressPlayError {

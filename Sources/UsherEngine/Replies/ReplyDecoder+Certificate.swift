@@ -8,7 +8,7 @@ enum CertificateDecoding {
 extension ReplyDecoder {
   /// Reads the certificate in a reply: DER, or DER as PEM, as base64, or as base64 in JSON. Binary data of another form
   /// is a certificate too (Widevine's service certificate is protobuf). The delegate keeps the certificate for all
-  /// playbacks, so it must not keep a sign-in page, or DER whose end is missing.
+  /// playbacks, so this function must not return a sign-in page, or DER whose end is missing.
   static func certificate(_ response: HTTPResponse, hiding secrets: ReplySecrets) -> CertificateDecoding {
     if let failure = denial(response, hiding: secrets) { return .failure(failure) }
     return response.body.withBytes { body in

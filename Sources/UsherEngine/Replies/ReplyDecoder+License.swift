@@ -62,8 +62,8 @@ extension ReplyDecoder {
     response.header.flatMap { $0.withBytes(isHeaderSafe) ? $0 : nil }
   }
 
-  /// If the body has no session token, takes it from the reply's header. It does so even if the reply has no usable
-  /// licence.
+  /// If the body has no session token, takes the token from the reply's header. This happens even if the reply has no
+  /// usable licence.
   private static func withHeader(
     _ decoding: LicenseDecoding, _ response: HTTPResponse, _ names: SessionFieldNames
   ) -> LicenseDecoding {

@@ -88,7 +88,7 @@ enum ReplyDecoder {
   }
 
   /// Returns a text with the URL of a redirect, without the query and without secrets. The text is empty if the URL may
-  /// contain a password, or if it has nothing before its query.
+  /// contain a password, or if the URL has nothing before its query.
   private static func redirect(to location: Secret, _ secrets: ReplySecrets) -> String {
     let start: StaticString = "the server redirects to "
     let text = location.withBytes { url in

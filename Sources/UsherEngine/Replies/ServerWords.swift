@@ -3,8 +3,8 @@ internal import UsherCore
 /// The parts of an error body that a host sees: a code, and the texts of known fields. The library ignores everything
 /// else in the body.
 extension JSONValue {
-  /// The whole number in this value, which is a number or a text with a number. nil if it has more than 7 digits,
-  /// because a longer number could be a part of a secret.
+  /// The whole number in this value, which is a number or a text with a number. nil if the number has more than 7
+  /// digits, because a longer number could be a part of a secret.
   var serviceCode: Int64? {
     @inline(never) get { (number ?? numberInText).flatMap { Int64(exactly: $0) }.flatMap { Self.code($0) } }
   }
@@ -14,9 +14,9 @@ extension JSONValue {
 
   static func code(_ number: Int64) -> Int64? { number.magnitude < 10_000_000 ? number : nil }
 
-  /// The code of an error body; nil for 0. It is `errorCode`, or else `code` or `error_code`, at the top or one level
-  /// down. `code` and `error_code` count only if the number is in a range that session managers, licence servers or
-  /// ExpressPlay use, because other servers write an HTTP status or a code for success there.
+  /// The code of an error body; nil for 0. The code is `errorCode`, or else `code` or `error_code`, at the top or one
+  /// level down. `code` and `error_code` count only if the number is in a range that session managers, licence servers
+  /// or ExpressPlay use, because other servers write an HTTP status or a code for success there.
   var refusalCode: Int64? {
     for place in 0..<Self.errorPlaces {
       guard let object = errorObject(place) else { continue }

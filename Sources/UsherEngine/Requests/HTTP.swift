@@ -36,8 +36,8 @@ package final class Endpoint {
   deinit { curl_url_cleanup(parsed) }
 }
 
-/// One HTTP request. It is a class, so that the dispatcher and the transport share one object. No code changes the
-/// request after it was sent.
+/// One HTTP request. This type is a class, so that the dispatcher and the transport share one object. No code changes
+/// the request after it was sent.
 package final class HTTPRequest {
   package enum Method { case get, head, post }
   package let method: Method
@@ -47,7 +47,7 @@ package final class HTTPRequest {
   package let body: Secret?
   /// Whether the request leaves the queue before others: true for keep-alives and teardowns.
   package let isUrgent: Bool
-  /// The tokens in the request. While the playback exists, no message contains them.
+  /// The tokens in the request. While the playback exists, no message contains these tokens.
   package let tokens: [Secret]
   /// The name of the reply header that may carry the session token; NUL-terminated.
   package let replyHeader: [UInt8]?
@@ -60,7 +60,7 @@ package final class HTTPRequest {
   /// A number of seconds. The request uses a kept connection only if the connection was idle for at most this time. The
   /// dispatcher changes this limit if the server has said how long it keeps connections.
   package var idleSecondsMost: Int
-  /// The header line `traceparent`, NUL-terminated; nil: the request has none. It is no secret.
+  /// The header line `traceparent`, NUL-terminated; nil: the request has none. This line is no secret.
   package var traceParent: TraceParent?
 
   package init(
@@ -80,8 +80,8 @@ package final class HTTPRequest {
 
   /// The first values of `idleSecondsMost`. If a connection was idle for a long time, the server may be about to close
   /// it, or the network may no longer forward its packets. Urgent requests may use such a connection, because the
-  /// session repeats them if they fail. All other requests use only connections that were used a short time ago. If the
-  /// server has said how long it keeps connections, this time sets the limit for all requests, at most
+  /// session repeats an urgent request that fails. All other requests use only connections that were used a short time
+  /// ago. If the server has said how long it keeps connections, this time sets the limit for all requests, at most
   /// `longestIdleSeconds`. libcurl counts whole seconds.
   package static var longestIdleSeconds: Int { 118 }
   package static var usualIdleSeconds: Int { 15 }
@@ -98,8 +98,8 @@ extension HTTPRequest {
   }
 }
 
-/// A reply. It is a class because the engine passes it on several times: each call then copies one reference and not
-/// three.
+/// A reply. This type is a class because the engine passes a reply on several times: each call then copies one
+/// reference and not three.
 package final class HTTPResponse {
   package let status: Int32
   package let body: Secret
@@ -109,7 +109,8 @@ package final class HTTPResponse {
   package let header: Secret?
   /// The `Location` of a redirect.
   package let location: Secret?
-  /// What the `Content-Type` header says about the body. It is read only if the body does not begin like a JSON object.
+  /// What the `Content-Type` header says about the body. The library reads this header only if the body does not begin
+  /// like a JSON object.
   package let media: MediaType
   /// Whether the reply has no body, and its headers do not say how long the body is. The connection may then have ended
   /// too early.
@@ -164,8 +165,8 @@ package protocol Transport: AnyObject {
   func connectAgain(_ id: TransferID, isNetworkBack: Bool)
   /// Waits until a reply can be read, another thread calls `wake()`, or the instant has passed (boot time in
   /// nanoseconds; nil: no timer). Then reads the replies that have arrived.
-  /// - Returns: true if the instant had passed before this function read the replies. It has then read all replies that
-  ///   had arrived by this instant.
+  /// - Returns: true if the instant had passed before this function read the replies. The function has then read all
+  ///   replies that had arrived by this instant.
   func wait(until instant: Int64?) -> Bool
   /// Reads the replies that have arrived, without waiting.
   /// - Returns: false if the reading took so long that keep-alives may be due: the caller sends them and calls this

@@ -1,8 +1,8 @@
 internal import UsherCore
 
 /// Sends the context's requests: queues them by origin, limits their time, and decides which connections may be used
-/// again. It does not know playbacks; it returns each `Reply` to the engine, which passes it to the owner of the
-/// request. Only the I/O thread uses this object.
+/// again. The dispatcher does not know playbacks; it returns each `Reply` to the engine, which passes it to the owner
+/// of the request. Only the I/O thread uses this object.
 final class RequestDispatcher {
   /// A request that has ended, with its outcome.
   struct Reply {
@@ -153,9 +153,10 @@ final class RequestDispatcher {
     start(id, transfer)
   }
 
-  /// Ends a stalled request, and sends an overdue keep-alive of `origin` over the connection that becomes free. It ends
-  /// a request that is not urgent. If it finds none, it ends a keep-alive of the origin with the most connections.
-  /// Among several such requests, it ends the one whose time-out is nearest. It never ends a teardown.
+  /// Ends a stalled request, and sends an overdue keep-alive of `origin` over the connection that becomes free. This
+  /// function ends a request that is not urgent. If there is none, it ends a keep-alive of the origin with the most
+  /// connections. Among several such requests, the function ends the one whose time-out is nearest. It never ends a
+  /// teardown.
   private func makeRoom(for origin: [UInt8], _ now: Milliseconds) -> Reply? {
     var found = transfers.lowest { transfer in
       let isStalled = transfer.isStalled && !transfer.request.isUrgent

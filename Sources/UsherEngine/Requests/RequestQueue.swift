@@ -4,15 +4,15 @@ internal import UsherCore
 /// flight holds a permit of its origin. A request that stalls keeps its connection, but loses its permit, so that
 /// another request can start. So requests that stall do not make keep-alives wait for a permit.
 ///
-/// All requests in flight, with and without a permit, have at most `connectionsMax` connections. An origin cannot take
-/// all of them: it gets another connection only while it has few connections in comparison with the free ones. For a
-/// non-urgent request the limit is twice the number of free connections, for an urgent request four times this number.
-/// So a server that hangs blocks neither other servers nor its own keep-alives.
+/// All requests in flight, with and without a permit, have at most `connectionsMax` connections. One origin cannot take
+/// all these connections: an origin gets another connection only while it has few connections in comparison with the
+/// free ones. For a non-urgent request the limit is twice the number of free connections, for an urgent request four
+/// times this number. So a server that hangs blocks neither other servers nor its own keep-alives.
 ///
 /// The number of permits of an origin adapts to the time in which it replies. Few connections are best for an origin
 /// that replies within a few milliseconds, but too few for one that is far away. While requests are queued, each reply
-/// adds two permits, so their number triples per round trip. If urgent requests are queued, a request that stalls adds
-/// two permits, too.
+/// adds two permits, so the number of permits triples per round trip. If urgent requests are queued, a request that
+/// stalls adds two permits, too.
 struct RequestQueue {
   private final class OriginQueue {
     /// The origin, in the array that the endpoint of the last request has. All requests to an endpoint share this
@@ -28,7 +28,8 @@ struct RequestQueue {
     var urgent = Fifo<TransferID>()
     var others = Fifo<TransferID>()
     var limit: Int
-    /// The usual time to a reply, in µs. It is a moving average: of every eight replies, only the quickest counts.
+    /// The usual time to a reply, in µs. This time is a moving average: of every eight replies, only the quickest
+    /// counts.
     var typical: Int64 = 0
     var quickest = Int64.max
     var answers = 0
@@ -213,7 +214,7 @@ struct RequestQueue {
   /// Called when a request takes so long that it loses its permit. If urgent requests are queued, the limit grows by
   /// two, as after a reply. The reason is that urgent requests may be teardowns: the account cannot use the stream of a
   /// session again before the session's teardown is sent. If only other requests are queued, the limit does not grow:
-  /// they do not justify a hundred connections to a server that hangs.
+  /// such requests do not justify a hundred connections to a server that hangs.
   mutating func stalled(_ origin: [UInt8]) {
     guard let queue = find(origin), queue.hasUrgent else { return }
     queue.limit = min(queue.limit + 2, most)

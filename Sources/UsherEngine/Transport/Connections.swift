@@ -271,8 +271,8 @@ final class Connections {
     return watches.contains { $0.isKept && $0.registered != 0 && $0.keptSince <= latest && $0.origin == origin }
   }
 
-  /// Drops the connections whose local address this machine no longer has: their requests fail at once, since no reply
-  /// can arrive.
+  /// Drops the connections whose local address this machine no longer has: the requests on these connections fail at
+  /// once, since no reply can arrive.
   func dropAddressless() {
     for (index, watch) in watches.enumerated() where watch.wanted != 0 {
       let socket = Int32(truncatingIfNeeded: index)

@@ -39,8 +39,8 @@ struct Contenders {
     all.append(Contender(socket: socket, request: request))
   }
 
-  /// Called when a socket is ready. If it is one of these sockets, removes it from the list and from epoll, and returns
-  /// its request; otherwise nil.
+  /// Called when a socket is ready. If the socket is in this list, removes it from the list and from epoll, and returns
+  /// the request of the socket. Otherwise returns nil.
   mutating func take(_ socket: Int32) -> TransferID? {
     guard let index = all.firstIndex(where: { $0.socket == socket }) else { return nil }
     _ = poller.watch(socket, was: PLATFORM_WRITABLE, 0)

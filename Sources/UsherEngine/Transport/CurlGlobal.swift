@@ -50,8 +50,8 @@ enum CurlUsers {
   static func leave() { _ = state.wrappingSubtract(1, ordering: .sequentiallyConsistent) }
 
   /// Refuses every thread that calls `enter` from now on, and waits until the threads that use libcurl now have called
-  /// `leave`. They need at most some milliseconds; the wait has a limit, so that a broken thread cannot stop the exit
-  /// of the process.
+  /// `leave`. These threads need at most some milliseconds; the wait has a limit, so that a broken thread cannot stop
+  /// the exit of the process.
   fileprivate static func refuseAll() {
     // In a child of fork() the threads that used libcurl do not exist, so do not wait for them.
     guard platform_process_id() == process else { return }

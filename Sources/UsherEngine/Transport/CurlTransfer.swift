@@ -24,8 +24,8 @@ final class CurlTransfer {
   private(set) var request: HTTPRequest?
   private var reply = SecretBuffer()
   private var isTooLarge = false
-  /// Whether the engine may need long to handle the reply, because it is long or because the library searches its
-  /// message for secrets. `outcome` sets this property.
+  /// Whether the engine may need long to handle the reply, because the reply is long or because the library searches
+  /// its message for secrets. `outcome` sets this property.
   private(set) var isReplyLong = false
   /// How many times libcurl was ready to send the request.
   private var attempts = 0

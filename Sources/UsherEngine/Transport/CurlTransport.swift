@@ -14,7 +14,7 @@ package struct TransportOptions {
   package var keepsCookies = false
   /// For tests: whether requests use HTTP/2 without asking the server, also in plain http.
   package var speaksHTTP2WithoutTLS = false
-  /// The proxy's URL with a NUL at its end; it may have a password. nil: the proxy that the environment names.
+  /// The proxy's URL with a NUL at its end; this URL may have a password. nil: the proxy that the environment names.
   package var proxy: Secret?
   package var userAgent: [UInt8] = []
   package init() {}
@@ -313,7 +313,8 @@ final class CurlTransport: Transport {
   /// Waits for ready sockets and lets libcurl read them, in rounds, because one call of epoll reports only a part of
   /// many ready sockets. If the timer fires, reads all replies that had arrived before.
   /// - Parameters:
-  ///   - instant: the monotonic instant until which it waits; 0: it does not wait; negative: without a limit.
+  ///   - instant: the monotonic instant until which the function waits; 0: it does not wait; negative: it waits without
+  ///     a limit.
   ///   - isExhaustive: whether to read until no socket is ready. The number of rounds is bounded in any case, because a
   ///     server may send all the time.
   /// - Returns: false if the time for this call was over while sockets were still ready; the next call reads those.
@@ -395,7 +396,7 @@ final class CurlTransport: Transport {
     return next == .max ? -1 : next
   }
 
-  /// libcurl checks the time-out of a connection attempt before it reads the socket. If this thread was late, the
+  /// libcurl checks the time-out of a connection attempt before libcurl reads the socket. If this thread was late, the
   /// connection may be ready. So libcurl gets the lost time back, plus a second.
   private func allowForLateness(_ now: Int64) {
     guard let due = curlDue, now &- due > 100 else { return }
@@ -437,7 +438,7 @@ final class CurlTransport: Transport {
     if ready.writable != 0 { flags |= CURL_CSELECT_OUT }
     if ready.failed != 0 { flags |= CURL_CSELECT_ERR }
     if event == .flood {
-      // Collect the replies of other connections first; they do not belong to this flood.
+      // Collect the replies of other connections first: those replies do not belong to this flood.
       collect()
       platform_socket_drop(ready.fd)
     }
@@ -513,8 +514,8 @@ final class CurlTransport: Transport {
     pool.close()
     watchdog.requestStarted()
     _ = watchdog.turn { curl_multi_cleanup(multiHandle) }
-    // Only the I/O thread starts requests, and it ends now, so free the data that OpenSSL keeps for it. If no request
-    // was started, a thread of the host may run this function, and that thread still needs OpenSSL's data.
+    // Only the I/O thread starts requests. This thread ends now, so free the data that OpenSSL keeps for it. If no
+    // request was started, a thread of the host may run this function, and that thread still needs OpenSSL's data.
     if hasStarted { curl_shim_end_thread() }
   }
 }

@@ -82,7 +82,7 @@ struct NameTable {
     self.start = start
   }
 
-  /// Finds the addresses of a host, and begins a lookup if they are unknown or old.
+  /// Finds the addresses of a host, and begins a lookup if the addresses are unknown or old.
   mutating func find(_ name: HostAndPort, now: Int64) -> Answer {
     let entry = entry(name)
     let isCurrent = entry.line != nil && now &- entry.lineAskedAt <= Self.maxAge
@@ -90,7 +90,7 @@ struct NameTable {
     return entry.line.map { .ready($0) } ?? .unknown
   }
 
-  /// The addresses of a host, also if they are old; nil: none are known.
+  /// The addresses of a host, even old ones; nil: the table knows none.
   func known(_ name: HostAndPort) -> [UInt8]? { entries.first { $0.name == name }?.line }
 
   func wait(_ name: HostAndPort, _ waiting: Waiting) {

@@ -78,7 +78,8 @@ final class Poller {
 
   /// Waits until a descriptor is ready, or until the timer fires. If the timer fires, the round also reports sockets
   /// that were ready when the timer was due; if the round is full, more of them may be ready.
-  /// - Parameter instant: the monotonic instant until which it waits; 0: it does not wait; negative: without a limit.
+  /// - Parameter instant: the monotonic instant until which the function waits; 0: it does not wait; negative: it waits
+  ///   without a limit.
   func wait(until instant: Int64) -> Round {
     let left = timeLeft
     let due = left <= 0 ? 0 : left == .max ? -1 : platform_monotonic_ms() &+ left

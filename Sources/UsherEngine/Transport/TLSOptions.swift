@@ -9,8 +9,8 @@ package final class TLSOptions {
 
   private init() {}
 
-  /// Copies and checks the options, each of which may be nil. It reads the files, so that a wrong file or pass phrase
-  /// fails here and not in every request; libcurl reads them again for new connections.
+  /// Copies and checks the options, each of which may be nil. This function reads the files, so that a wrong file or
+  /// pass phrase fails here and not in every request; libcurl reads the files again for new connections.
   package static func checked(
     authorities: UnsafePointer<CChar>?, certificate: UnsafePointer<CChar>?, key: UnsafePointer<CChar>?,
     passphrase: UnsafePointer<CChar>?, pin: UnsafePointer<CChar>?

@@ -2,8 +2,8 @@ internal import CCurl
 internal import CPlatform
 internal import UsherCore
 
-/// The handles of libcurl that no request uses now. Later requests use them again, because making a new one takes
-/// longer.
+/// The handles of libcurl that no request uses now. Later requests use these handles again, because making a new handle
+/// takes longer.
 ///
 /// A new handle is a copy of a template, which has all options that never change.
 final class TransferPool {

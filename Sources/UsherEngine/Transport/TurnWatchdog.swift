@@ -35,8 +35,8 @@ final class TurnWatchdog {
 
   /// The timer for which the watchdog's thread waits while it has no turn to look at.
   private let ticker = platform_ticker_new()
-  /// When the ticker fires, in monotonic milliseconds; it has fired if this time has passed. 0: it is not set. Only the
-  /// I/O thread uses this property.
+  /// When the ticker fires, in monotonic milliseconds. If this time has passed, the ticker has fired. 0: the ticker is
+  /// not set. Only the I/O thread uses this property.
   private var tickAt: Int64 = 0
 
   // Only the I/O thread changes these five properties.
@@ -74,7 +74,7 @@ final class TurnWatchdog {
   private struct Seen {
     let turn: UInt64
     let processorTime: Int64
-    /// What libcurl had passed on when the watchdog began to count; nil: it has not begun.
+    /// What libcurl had passed on when the watchdog began to count; nil: the watchdog has not begun to count.
     var passedOn: PassedOn?
   }
 
