@@ -4,7 +4,7 @@ package struct FileProtection {
   package final class Track {
     /// The number of the track in its `tkhd` box.
     package internal(set) var id: UInt32 = 0
-    /// The scheme of the first encrypted sample entry; nil if it has no `schm` box.
+    /// The scheme of the first encrypted sample entry; nil if this entry has no `schm` box.
     package internal(set) var scheme: UInt32?
     /// The `tenc` box of the first encrypted sample entry; nil if the scheme has no such box.
     package internal(set) var encryption: TrackEncryption?

@@ -1,6 +1,6 @@
-/// Finds out how an MP4 file is protected. It reads only small pieces of the file, and skips all boxes that say nothing
-/// about protection. So the sizes that the boxes state change neither the number of reads nor the memory that the
-/// reader needs.
+/// Finds out how an MP4 file is protected. This reader takes only small pieces of the file, and skips all boxes that
+/// say nothing about protection. So the sizes that the boxes state change neither the number of reads nor the memory
+/// that the reader needs.
 package final class MP4File {
   /// A function of the caller: reads bytes of the file, beginning at `offset`, into `target`. It returns the number of
   /// bytes that it read; 0 at the end of the file; a negative number if reading failed.

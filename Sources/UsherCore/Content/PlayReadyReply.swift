@@ -9,7 +9,7 @@ package struct PlayReadyReply {
   }
 
   package private(set) var kind = Kind.other
-  /// The text of the first `CustomData` element. In a licence it may hold the session token.
+  /// The text of the first `CustomData` element. If the reply is a licence, this text may be the session token.
   package private(set) var customData: Secret?
   /// The texts of a SOAP fault: its `faultcode` and `faultstring` (`Value` and `Text` in SOAP 1.2), and its
   /// `StatusCode`, such as `0x8004c600`.

@@ -1,7 +1,7 @@
 /// Finds the words of a request's body, or of a payload, that count as secrets. A word is a run of token bytes
 /// (`isTokenByte`) and `%`. A word that contains a digit is a secret if it has at least 8 bytes. A word without a digit
-/// is a secret if it has at least 12 bytes; if it is the name of a JSON member or of an XML element, at least 16.
-/// Shorter words also occur in ordinary messages.
+/// is a secret if it has at least 12 bytes; if such a word is the name of a JSON member or of an XML element, it must
+/// have at least 16. Shorter words also occur in ordinary messages.
 struct BodyWords {
   private let body: UnsafeBufferPointer<UInt8>
   private var at = 0

@@ -24,15 +24,15 @@ package final class HiddenSecrets {
     work += 4 * token.count
   }
 
-  /// Adds the value of a header or a part of a URL, if the value counts as a secret. It counts if it has at least 8
-  /// bytes, or at least 4 letters and digits of which one is a digit. Other values are ordinary words and numbers.
+  /// Adds the value of a header or a part of a URL, if the value counts as a secret. A value counts if it has at least
+  /// 8 bytes, or at least 4 letters and digits of which one is a digit. Other values are ordinary words and numbers.
   private func addValue(_ value: UnsafeBufferPointer<UInt8>) {
     if value.count >= Self.part || (hasDigit(value) && lettersCount(value) >= 4) { add(Secret(value)) }
   }
 
-  /// Adds the secrets of a header line, which ends in NUL. They are the value, and the part of the value after its last
-  /// blank, such as the token in "Bearer token". From "Basic credentials" it also adds the decoded name and password.
-  /// It adds nothing from `Content-Type` and `SOAPAction`, nor from an `Accept` without digits.
+  /// Adds the secrets of a header line, which ends in NUL. These secrets are the value, and the part of the value after
+  /// its last blank, such as the token in "Bearer token". From "Basic credentials" it also adds the decoded name and
+  /// password. It adds nothing from `Content-Type` and `SOAPAction`, nor from an `Accept` without digits.
   package func addHeader(_ line: Secret) {
     line.withBytes { bytes in
       guard let colon = bytes.firstIndex(of: 0x3A) else { return }

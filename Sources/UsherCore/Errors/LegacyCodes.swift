@@ -1,13 +1,13 @@
 /// The numbers that the React Native player, the Android player and the Apple SDK use for an error. Hosts that migrate
-/// from them need these numbers.
+/// from one of these three need the numbers.
 package struct LegacyCodes: Equatable, Sendable {
-  /// The unified code of the React Native player; 0 if it has no number for this error.
+  /// The unified code of the React Native player; 0 if this player has no number for this error.
   package let reactNative: Int32
-  /// The Android player's `what`; 0 if it has no number for this error.
+  /// The Android player's `what`; 0 if this player has no number for this error.
   package let androidWhat: Int32
   /// The Android player's `extra`: the SSM's errorCode; 0 if the error does not come from the SSM.
   package let androidExtra: Int64
-  /// The internal number of the Apple SDK; 0 if it has no number for this error.
+  /// The internal number of the Apple SDK; 0 if the SDK has no number for this error.
   package let appleInternal: Int32
   /// The value of the key `code` in the Apple SDK's notification: the HTTP status; -1 if there was no HTTP reply.
   package let appleCode: Int32

@@ -13,7 +13,7 @@ struct SecretSearch {
   }
 
   private let compared: Compared
-  /// The compared bytes of the text, in lower case. They may contain secrets.
+  /// The compared bytes of the text, in lower case. These bytes may contain secrets.
   private var letters: [UInt8] = []
   /// For each of `letters`: its index in the text.
   private var positions: [UInt16] = []
@@ -192,7 +192,7 @@ struct SecretSearch {
       if run(number - 1, HiddenSecrets.part) == last {
         find(number - 1, HiddenSecrets.part)
         // Remove the run from the table, because its bytes are marked now. A text and a secret may have very many equal
-        // runs; the search would find each of them again and again.
+        // runs; the search would find each of these runs again and again.
         if before == 0 { heads[slot] = after } else { next[before - 1] = after }
       } else {
         before = number

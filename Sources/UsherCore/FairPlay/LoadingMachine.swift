@@ -208,8 +208,8 @@ package struct LoadingMachine<Server> {
   }
 
   /// Ends the loading request; later calls do nothing.
-  /// - Returns: false if the loading request does not end now. Either it had ended before, and the engine called its
-  ///   completion at that time; or `ending` is `done`, but the machine has not requested the key.
+  /// - Returns: false if the loading request does not end now. Either the request had ended before, and the engine
+  ///   called its completion at that time; or `ending` is `done`, but the machine has not requested the key.
   package mutating func end(_ ending: Ending) -> Bool {
     switch (phase, ending) {
     case (.ended, _): return false

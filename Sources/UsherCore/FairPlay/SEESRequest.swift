@@ -18,7 +18,7 @@ package struct SEESRequest: Sendable {
   package static var mostCookieBytes: Int { 32 }
   package static var mostContentIDBytes: Int { 65_536 }
 
-  /// A new id for each request. If a reply has another id, it does not belong to this request.
+  /// A new id for each request. If a reply has another id, the reply does not belong to this request.
   package let messageID: UUIDBytes
   package let kind: Kind
   package let contentID: [UInt8]

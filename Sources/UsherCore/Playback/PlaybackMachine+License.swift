@@ -114,8 +114,8 @@ extension PlaybackMachine {
   private mutating func failWaiting(_ failure: UsherError) -> [Action] {
     removeLicenses { $0.isWaiting }.map { license in
       var error = failure
-      // If set-up failed, the requests fail with the error of set-up. If the session failed later, they fail with the
-      // status `session`.
+      // If set-up failed, the requests fail with the error of set-up. If the session failed later, the requests fail
+      // with the status `session`.
       if error.operation != .setup { error.status = .session }
       error.operation = license.isRenewal ? .renewal : .license
       error.orphanPossible = false
@@ -167,7 +167,7 @@ extension PlaybackMachine {
   }
 
   /// Whether the library must not send a request that the host's hooks still prepare. This is true while the library
-  /// replaces the session of the request: it may already have sent the teardown with the token of the request.
+  /// replaces the session of the request: the library may already have sent a teardown with the token of the request.
   package func losesSession(_ request: RequestID) -> Bool {
     guard isReplacing, let license = licenses.first(where: { $0.isInFlight(request) }), !license.isAbandoned,
       case .inFlight(_, .carriesToken) = license.phase

@@ -61,8 +61,9 @@ extension PlaybackMachine {
   /// Returns whether the request can be sent again: the host still waits for its answer.
   private func mayAskAgain(_ index: Int) -> Bool { !isClosing && !licenses[index].isAbandoned }
 
-  /// Returns whether the machine repeats the request. It does so once, if the server has closed the kept connection
-  /// instead of replying; some servers close the connection after each reply. Keep-alives have their own retries.
+  /// Returns whether the machine repeats the request. The machine does this once, if the server has closed the kept
+  /// connection instead of replying; some servers close the connection after each reply. Keep-alives have their own
+  /// retries.
   private func mayRepeat(_ index: Int, _ failure: WireFailure) -> Bool {
     failure.endedKeptConnection && mayAskAgain(index) && licenses[index].resends == 0
       && !(licenses[index].isRenewal && usesSession)
@@ -73,8 +74,8 @@ extension PlaybackMachine {
   private mutating func deniedInSession(
     _ index: Int, _ failure: WireFailure, _ origin: Origin, _ generation: UInt32, now: Milliseconds
   ) -> [Action] {
-    // An error reply may repeat the token of its request. If the session has a newer token by now, it must not take the
-    // repeated token again.
+    // An error reply may repeat the token of its request. If the session has a newer token by now, the session must not
+    // take the repeated token again.
     if let token = failure.token {
       if failure.httpStatus < 300 || generation == session.tokenGeneration {
         session.licenseBroughtToken(token, inReplyTo: generation)
@@ -181,8 +182,8 @@ extension PlaybackMachine {
     _ index: Int, _ request: RequestID, _ failure: WireFailure, _ origin: Origin, ownTeardowns: SSMSession.OwnTeardowns,
     now: Milliseconds
   ) -> [Action] {
-    // A reply with a session token has opened a session, even if it refuses the licence. Then the machine does not ask
-    // for another content token.
+    // A reply with a session token has opened a session, even if the reply refuses the licence. After such a reply the
+    // machine does not ask for another content token.
     let mayAsk = mayAskAgain(index) && failure.token == nil
     if failure.serviceCode == SSMCode.tooManySessions, mayAsk {
       licenses[index].returned()

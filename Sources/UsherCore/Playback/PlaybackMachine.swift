@@ -218,8 +218,8 @@ package struct PlaybackMachine {
     return policy.hasSSM && begins && session.isIdle && licenses.isEmpty
   }
 
-  // Each of these methods returns a property or the result of a method of `session`. They are `mutating`, because
-  // otherwise the caller would copy the whole machine.
+  // Each of these methods returns a property or the result of a method of `session`. These methods are `mutating`,
+  // because otherwise the caller would copy the whole machine.
   package mutating func keepAliveTimeout(now: Milliseconds) -> Milliseconds { session.keepAliveTimeout(now: now) }
   package mutating func longestKeepAliveTimeout(now: Milliseconds) -> Milliseconds {
     session.longestKeepAliveTimeout(now: now)
@@ -324,7 +324,7 @@ package struct PlaybackMachine {
   }
 
   private mutating func tokenMissing(now: Milliseconds) -> [Action] {
-    // The playback was only prepared. When it starts, it asks the callback again.
+    // The playback was only prepared. When the playback starts, it asks the token callback again.
     if isWaiting {
       contentToken = .none
       return []
@@ -363,8 +363,8 @@ package struct PlaybackMachine {
     guard isReplacing, session.isFinished else { return [] }
     lifecycle.replaced()
     session = session.successor()
-    // Forget the stored refusals: they concern tokens of the old session, and the new session numbers its tokens from
-    // the beginning.
+    // Forget the stored refusals: these refusals concern tokens of the old session, and the new session numbers its
+    // tokens from the beginning.
     for index in licenses.indices { licenses[index].denial = nil }
     return startSession(now: now)
   }

@@ -32,7 +32,7 @@ package struct KeepAliveSchedule: Sendable {
 
   /// The next keep-alive is due one period after the reply at `start`. But if this reply came late, the keep-alive is
   /// due one and a half periods after the request at `leaseFrom`: the server's lease began before the reply, and half a
-  /// period of it must be left for retries.
+  /// period of this lease must be left for retries.
   @inline(never)
   private mutating func begin(start: Milliseconds, leaseFrom: Milliseconds) {
     let most = period.adding(period / 2)
@@ -69,7 +69,7 @@ package struct KeepAliveSchedule: Sendable {
   }
 
   /// Called when the due keep-alive has failed: the next one is due one period later. If several instants of the
-  /// schedule have passed, it is due at the last of them. Does nothing if `sendAt` has not passed.
+  /// schedule have passed, the next keep-alive is due at the last of them. Does nothing if `sendAt` has not passed.
   package mutating func advance(upTo now: Milliseconds) {
     guard now >= sendAt else { return }
     due = due.adding(period)

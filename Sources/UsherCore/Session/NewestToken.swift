@@ -2,10 +2,10 @@
 ///
 /// Replies do not always arrive in the order in which the server issued their tokens. So each token has a depth: the
 /// token of set-up has depth 1, and the token in a reply is one deeper than the token in its request. A deeper token is
-/// always newer. This is true for a server that accepts only its newest token. It is also true for a server that
-/// accepts the newest token and the token before it. No token of these servers is less deep than a token that they
-/// issued earlier, and at most two tokens have the same depth. Of two tokens of the same depth the library uses the
-/// one that arrived last. It keeps the other one, in case the server refuses the token in use.
+/// always newer. This rule holds for a server that accepts only its newest token. The rule also holds for a server that
+/// accepts the newest token and the token before that. No token of these servers is less deep than a token that they
+/// issued earlier, and at most two tokens have the same depth. Of two tokens of the same depth the library uses the one
+/// that arrived last. The library keeps the other one, in case the server refuses the token in use.
 struct NewestToken {
   private(set) var secret: Secret?
   /// Identifies `secret`: a request that was sent with another generation carries another token. The lowest four bits
@@ -66,8 +66,8 @@ struct NewestToken {
   }
 
   /// Called when the server refused the token as unknown. If the library keeps another token of the same depth and has
-  /// not tried it, uses that token from now on. Returns whether it does; the caller may then send the refused request
-  /// once more.
+  /// not tried it, uses that token from now on. Returns whether the library now uses another token; if so, the caller
+  /// may then send the refused request once more.
   @inline(never)
   mutating func useOther() -> Bool {
     guard let next = other, !hasTriedOther else { return false }

@@ -5,8 +5,8 @@ private let longestTeardownPause: Milliseconds = 10_000
 extension SSMSession {
   package enum Ending: Sendable { case teardown, leave }
 
-  /// Ends the session. Before it sends a teardown, it waits for the replies in flight, at most for the time-out of a
-  /// teardown, because these replies may carry the only token or a newer one.
+  /// Ends the session. Before the session sends a teardown, it waits for the replies in flight, at most for the
+  /// time-out of a teardown, because these replies may carry the only token or a newer one.
   package mutating func close(_ ending: Ending, now: Milliseconds) -> [Action] {
     switch lifecycle.phase {
     case .idle, .contested, .awaitingSlot: return end(left: false, orphanPossible: false)
@@ -146,8 +146,8 @@ extension SSMSession {
         return sendTeardown(
           mayHaveTakenEffect: teardown.mayHaveTakenEffect || failure.mayHaveTakenEffect, now: now)
       }
-      // An earlier teardown request may have reached the server although its reply was lost. If so, it has ended the
-      // session.
+      // An earlier teardown request may have reached the server although its reply was lost. If so, that request has
+      // ended the session.
       if teardown.mayHaveTakenEffect, failure.isUnknownSession {
         return end(left: false, orphanPossible: mayBeHeldByAnotherToken)
       }

@@ -21,7 +21,8 @@ extension SSMSession {
 
   /// Called when the server denied a licence request that carried the token of `carried`. If this is the newest token,
   /// and the session keeps another token of the same depth that it has not tried, the session uses that other token
-  /// from now on. Returns whether it does; the caller may then send the request once more.
+  /// from now on. Returns whether the session now uses another token; if so, the caller may then send the request once
+  /// more.
   package mutating func licenseDenied(_ carried: UInt32) -> Bool {
     isActive && carried == tokenGeneration && newest.useOther()
   }

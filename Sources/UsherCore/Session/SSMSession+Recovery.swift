@@ -16,7 +16,7 @@ extension SSMSession {
     case .failed: return newest.isUnknownToServer ? nil : recoverable(token)
     case .givingBack:
       switch lifecycle.phase {
-      // Until the server has answered the teardown, it may still hold the session.
+      // Until the server has answered the teardown, the server may still hold the session.
       case .tearingDown(_, let teardown), .retryingTeardown(let teardown, _): return recoverable(teardown.token)
       case .closing: return newest.isUnknownToServer ? nil : recoverable(token)
       case .idle, .settingUp, .contested, .awaitingSlot, .active, .failed, .ended: return nil

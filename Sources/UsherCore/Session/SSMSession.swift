@@ -100,7 +100,8 @@ package struct SSMSession {
   /// Whether keep-alives pause because the host is suspended. This is separate from `beat`, which keeps its state
   /// during the pause: when the host resumes, the beat continues from that state.
   var isPaused = false
-  /// How many licence requests with the session token are in flight. Their replies may replace the token.
+  /// How many licence requests with the session token are in flight. The replies to these requests may replace the
+  /// token.
   var licensesInFlight: UInt32 = 0
 
   /// - Parameters:
@@ -157,16 +158,16 @@ package struct SSMSession {
 
   /// The newest session token.
   package var token: Secret? { newest.secret }
-  /// Identifies `token`; 0 before the first one. If it has changed since a request was sent, another token has replaced
-  /// the token of that request.
+  /// Identifies `token`; 0 before the first one. If this number has changed since a request was sent, another token has
+  /// replaced the token of that request.
   package var tokenGeneration: UInt32 { newest.generation }
 
   // MARK: Queries by the owner
 
-  /// Whether licence requests with the session token may be sent now. They wait while a keep-alive is in flight,
-  /// because its reply may replace the token. If the server has refused a keep-alive, the licence replies in flight
-  /// decide whether the session fails. Until these replies arrive, new licence requests wait too; otherwise the new
-  /// requests could delay this decision for ever.
+  /// Whether licence requests with the session token may be sent now. Licence requests wait while a keep-alive is in
+  /// flight, because the reply to the keep-alive may replace the token. If the server has refused a keep-alive, the
+  /// licence replies in flight decide whether the session fails. Until these replies arrive, new licence requests wait
+  /// too; otherwise the new requests could delay this decision for ever.
   package var isReady: Bool {
     guard isActive else { return false }
     switch beat {

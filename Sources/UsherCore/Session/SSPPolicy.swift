@@ -27,8 +27,8 @@ package struct SSPPolicy: Sendable {
   package var periodUpdates = false
   /// How early the library may send a keep-alive at most, in thousandths of the period.
   package var jitter: UInt32 = 50
-  /// How long after it was due the library retries a failed keep-alive, in thousandths of the period. 1000: until the
-  /// lease ends; 0: the library does not retry a failed keep-alive.
+  /// How long the library retries a failed keep-alive, counted from the time at which it was due, in thousandths of the
+  /// period. 1000: until the lease ends; 0: the library does not retry a failed keep-alive.
   package var retry: UInt32 = 1000
   /// After this many consecutive periods without a successful keep-alive the session fails; nil: it never fails for
   /// this reason.

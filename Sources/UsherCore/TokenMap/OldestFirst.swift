@@ -1,5 +1,5 @@
-/// The entries of a `TokenTable` that may be pruned, ordered by the time at which they were set. They form a heap; each
-/// entry stores its position in the heap.
+/// The entries of a `TokenTable` that may be pruned, ordered by the time at which they were set. These entries form a
+/// heap; each entry stores its position in the heap.
 struct OldestFirst {
   private var heap: [Int] = []
 

@@ -1,6 +1,6 @@
 /// Secret bytes: a token, a licence, a key. Printing or interpolating a `Secret` does not show the bytes, and the
-/// library wipes them when it releases the last reference. The bytes exist once in memory. (A `Secret` is a reference
-/// and not `~Copyable`, so that the machines can be plain values.)
+/// library wipes the bytes when it releases the last reference. The bytes exist once in memory. (A `Secret` is a
+/// reference and not `~Copyable`, so that the machines can be plain values.)
 ///
 /// `@unchecked Sendable` is safe: only the creator writes the bytes, before it shares them; from then on all threads
 /// only read. The reference count is atomic.
@@ -58,7 +58,7 @@ package struct Secret: @unchecked Sendable {
 
 /// The number of bytes and the bytes themselves, in one allocation.
 private final class SecretStorage: ManagedBuffer<Int, UInt8> {
-  /// The address of the first byte; it does not change.
+  /// The address of the first byte; this address does not change.
   var address: UnsafeMutablePointer<UInt8> { withUnsafeMutablePointerToElements { $0 } }
 
   var bytes: UnsafeMutableBufferPointer<UInt8> { UnsafeMutableBufferPointer(start: address, count: header) }
@@ -78,6 +78,6 @@ func wipe<Element: BitwiseCopyable>(_ elements: inout [Element]) {
   elements.withUnsafeMutableBytes { wipe($0.bindMemory(to: UInt8.self)) }
 }
 
-/// Does nothing. The optimiser cannot look into this function, so it must keep the writes to `memory`.
+/// Does nothing. The optimiser cannot look into this function, so the optimiser must keep the writes to `memory`.
 @inline(never) @_optimize(none)
 private func keepWrites(to memory: UnsafeMutableRawPointer?) {}

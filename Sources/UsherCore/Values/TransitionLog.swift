@@ -1,7 +1,7 @@
 #if !hasFeature(Embedded)
-  /// Records the phase transitions of the machines, in the checked build. `make model` compares them with the comments
-  /// that list each phase's successors. The class must be Sendable, because the machines that hold a log are Sendable.
-  /// `@unchecked` is safe, because only one thread uses a machine and its log.
+  /// Records the phase transitions of the machines, in the checked build. `make model` compares these transitions with
+  /// the comments that list each phase's successors. The class must be Sendable, because the machines that hold a log
+  /// are Sendable. `@unchecked` is safe, because only one thread uses a machine and its log.
   package final class TransitionLog: @unchecked Sendable {
     package struct Transition: Hashable {
       package let machine: String
