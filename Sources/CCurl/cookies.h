@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many cookies a jar has at most. If a server sets more, the jar forgets all of them. */
+/* How many cookies a jar has at most. If a server sets more, the jar forgets all its cookies. */
 #define CURL_SHIM_COOKIES_MOST 64
 
 /* Does the same as curl_shim_count_header(). Also empties the jar if it has too many cookies: libcurl alone would keep
@@ -84,7 +84,7 @@ static inline void curl_shim_wipe_lines(struct curl_slist *list) {
   for (struct curl_slist *at = list; at != NULL; at = at->next) explicit_bzero(at->data, strlen(at->data));
   curl_slist_free_all(list);
 }
-/* Frees all cookies. The handles that used them must be closed. */
+/* Frees all cookies. The handles that used the cookies must be closed. */
 static inline void curl_shim_free_jars(struct curl_shim_jars *jars) {
   while (jars->first != NULL) {
     struct curl_shim_jar *jar = jars->first;

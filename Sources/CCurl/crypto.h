@@ -1,5 +1,5 @@
-/* Encryption of the journal, with OpenSSL. As in tls.h, the declarations are weak: if libcurl uses another TLS library,
- * they are NULL, curl_shim_can_encrypt() returns 0, and the other functions fail. */
+/* Encryption of the journal, with OpenSSL. As in tls.h, the declarations are weak: if libcurl uses another TLS
+ * library, the declared functions are NULL, curl_shim_can_encrypt() returns 0, and the other functions fail. */
 #ifndef USHER_CCURL_CRYPTO_H
 #define USHER_CCURL_CRYPTO_H
 

@@ -35,10 +35,11 @@ struct curl_shim_headers {
 };
 
 /* libcurl 7.84 to 8.0 keep a pointer to the last header line of a handle's previous reply, although they have freed
- * that line. If the first header line of the next reply begins with a blank, they write to this memory, as if it
- * continued the freed line: a server could damage the host's heap. They do so before they pass the line to the header
- * callback. But with CURLOPT_HEADER they first pass it to the body callback, which can stop the transfer. So libusher
- * sets CURLOPT_HEADER at the start of each transfer, until libcurl has stored one header line. */
+ * that line. If the first header line of the next reply begins with a blank, these versions write to the freed
+ * memory, as if the new line continued the freed one: a server could damage the host's heap. They write before they
+ * pass the line to the header callback. But with CURLOPT_HEADER they first pass the line to the body callback,
+ * which can stop the transfer. So libusher sets CURLOPT_HEADER at the start of each transfer, until libcurl has
+ * stored one header line. */
 
 /* The states of this check. CURL_SHIM_LINE_STORED: libcurl passes only the body to the body callback. */
 #define CURL_SHIM_LINE_STORED 0
@@ -57,7 +58,8 @@ static inline CURLcode curl_shim_check_first_line(struct curl_shim_headers *head
   headers->first_line = CURL_SHIM_LINE_BEGINS;
   return curl_easy_setopt(headers->easy, CURLOPT_HEADER, 1L);
 }
-/* The body callback calls this until a header line is stored. Returns 0 if it must stop the transfer. */
+/* The body callback calls this until a header line is stored. Returns 0 if the body callback must stop the
+   transfer. */
 static inline int curl_shim_may_store(struct curl_shim_headers *headers, const char *bytes, size_t size) {
   if (size == 0) return 1;
   const int begins = headers->first_line == CURL_SHIM_LINE_BEGINS;
@@ -66,10 +68,11 @@ static inline int curl_shim_may_store(struct curl_shim_headers *headers, const c
   headers->first_line = CURL_SHIM_LINE_REFUSED;
   return 0;
 }
-/* The header callback calls this until a header line is stored. libcurl passes some lines to this callback, but does
- * not store them: status lines in any spelling, the first line of a proxy's reply, and the empty line that ends the
- * headers. So this function asks libcurl whether it has stored a header line of this transfer. If libcurl has stored
- * none, the check continues until the empty line after the final status: a body can follow only that line. */
+/* The header callback calls this until a header line is stored. libcurl passes some lines to this callback, but
+ * does not store them: status lines in any spelling, the first line of a proxy's reply, and the empty line that
+ * ends the headers. So this function asks libcurl whether libcurl has stored a header line of this transfer. If
+ * libcurl has stored none, the check continues until the empty line after the final status: a body can follow only
+ * that line. */
 static __attribute__((noinline, unused)) void curl_shim_note_stored_line(
     struct curl_shim_headers *headers, const char *line, size_t size) {
   const unsigned all = CURLH_HEADER | CURLH_TRAILER | CURLH_CONNECT | CURLH_1XX | CURLH_PSEUDO;

@@ -1,5 +1,5 @@
-/* Finds bytes that OpenSSL has decrypted and libcurl has not read. The server sent them after the end of a reply, and
- * no system call shows them. */
+/* Finds bytes that OpenSSL has decrypted and libcurl has not read. The server sent these bytes after the end of a
+ * reply, and no system call shows them. */
 #ifndef USHER_CCURL_PENDING_H
 #define USHER_CCURL_PENDING_H
 

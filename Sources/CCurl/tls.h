@@ -1,6 +1,6 @@
-/* Does for TLS what libcurl's options cannot do, with calls of OpenSSL. OpenSSL is usually libcurl's TLS library, and
- * is then loaded with libcurl. The declarations are weak: if libcurl uses another TLS library, they are NULL, and the
- * functions below do nothing. */
+/* Does for TLS what libcurl's options cannot do, with calls of OpenSSL. OpenSSL is usually libcurl's TLS library,
+ * and is then loaded with libcurl. The declarations are weak: if libcurl uses another TLS library, the declared
+ * functions are NULL, and the functions below do nothing. */
 #ifndef USHER_CCURL_TLS_H
 #define USHER_CCURL_TLS_H
 
@@ -42,9 +42,9 @@ extern int OPENSSL_init_crypto(uint64_t options, const void *settings) CURL_SHIM
 extern int OPENSSL_atexit(void (*handler)(void)) CURL_SHIM_WEAK;
 extern void OPENSSL_thread_stop(void) CURL_SHIM_WEAK;
 
-/* OpenSSL usually frees its memory in an exit handler. It must not do so here: threads of the library may use OpenSSL
- * until the process ends, and an exit handler of the host may still close a context. If the host initialised OpenSSL
- * before, this call changes nothing. Call it before libcurl is initialised. */
+/* OpenSSL usually frees its memory in an exit handler. OpenSSL must not do this here: threads of the library may
+ * use OpenSSL until the process ends, and an exit handler of the host may still close a context. If the host
+ * initialised OpenSSL before, this call changes nothing. Call it before libcurl is initialised. */
 static inline void curl_shim_keep_openssl_at_exit(void) {
   const uint64_t without_exit_handler = 0x00080000; /* OPENSSL_INIT_NO_ATEXIT */
   if (OPENSSL_init_crypto != NULL) OPENSSL_init_crypto(without_exit_handler, NULL);
@@ -75,7 +75,7 @@ static inline void curl_shim_limit_key_exchange(void *context) {
     const void *cipher = OPENSSL_sk_value(ciphers, index);
     const char *name = SSL_CIPHER_get_name(cipher);
     size_t size = name == NULL ? 0 : strlen(name);
-    /* The names of TLS 1.3 ciphers begin with "TLS_"; OpenSSL keeps them in a separate list. */
+    /* The names of TLS 1.3 ciphers begin with "TLS_"; OpenSSL keeps these ciphers in a separate list. */
     if (size == 0 || strncmp(name, "TLS_", 4) == 0) continue;
     if (SSL_CIPHER_get_kx_nid(cipher) == kx_dhe) {
       left_out++;
@@ -219,8 +219,8 @@ static inline int curl_shim_check_pin(const char *pin) {
     if (*pin != ';') return CURL_SHIM_TLS_INVALID;
   }
 }
-/* Lets OpenSSL read the files, as libcurl does for each connection. Returns 0 if OpenSSL accepts them, or if libcurl
- * uses another TLS library; otherwise CURL_SHIM_TLS_REFUSED or CURL_SHIM_TLS_SHORT. */
+/* Lets OpenSSL read the files, as libcurl does for each connection. Returns 0 if OpenSSL accepts the files, or if
+ * libcurl uses another TLS library; otherwise CURL_SHIM_TLS_REFUSED or CURL_SHIM_TLS_SHORT. */
 static inline int curl_shim_load_files(const curl_shim_tls *tls) {
   if (SSL_CTX_new == NULL || TLS_client_method == NULL || SSL_CTX_free == NULL ||
       SSL_CTX_load_verify_locations == NULL || SSL_CTX_use_certificate_chain_file == NULL ||
@@ -282,10 +282,10 @@ static inline const char *curl_shim_tls_alert(const char *text) {
   const char *found = strstr(text, " alert ");
   return found == NULL ? NULL : found + 7;
 }
-/* Whether the alert says that the server got no client certificate, or that it refuses the client's certificate. In
- * this case the server has not read the request. In TLS 1.2 a server that got no certificate sends "handshake failure",
- * but it also sends this alert for many other reasons. So this alert counts only if the server has asked for a
- * certificate. */
+/* Whether the alert says that the server got no client certificate, or that the server refuses the client's
+ * certificate. In this case the server has not read the request. In TLS 1.2 a server that got no certificate sends
+ * "handshake failure", but such a server sends "handshake failure" for many other reasons too. So "handshake
+ * failure" counts only if the server has asked for a certificate. */
 static inline int curl_shim_refuses_certificate(const char *alert, const struct curl_shim_headers *transfer) {
   return strstr(alert, "certificate") != NULL || strncmp(alert, "unknown ca", 10) == 0 ||
          (strncmp(alert, "handshake failure", 17) == 0 && transfer->asked != NULL &&

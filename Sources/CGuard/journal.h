@@ -1,8 +1,8 @@
 /* The format of the journal: a file with recovery records, which survive the process and the machine's loss of power.
  *
  * The file has up to USHER_JOURNAL_PAGES pages of USHER_JOURNAL_PAGE_SIZE bytes. Each context uses one page. As long as
- * it uses the page, it holds the lock of the page's first byte (F_OFD_SETLK). So a page without a lock is free, or has
- * the records of a dead process. A page has, in this order:
+ * the context uses this page, it holds the lock of the page's first byte (F_OFD_SETLK). So a page without a lock is
+ * free, or has the records of a dead process. A page has, in this order:
  *   1. the header (usher_journal_header) in USHER_JOURNAL_HEADER_SIZE bytes; zeros: the page is free,
  *   2. USHER_JOURNAL_SLOTS slots of two copies each, for records: slot i has the copies 2 i and 2 i + 1. Each copy
  *      takes USHER_JOURNAL_COPY_SIZE bytes: usher_journal_copy, then `length` bytes of the record in the format of

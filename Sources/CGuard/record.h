@@ -144,8 +144,8 @@ static inline void usher_record_end(void *area) { ((usher_record_header *)area)-
 
 __extension__ typedef unsigned __int128 usher_record_product;
 
-/* Mixes a word and its offset in the record. XORs the two halves of the product: if they were added, opposite changes
- * in two words could cancel in the sum. */
+/* Mixes a word and its offset in the record. XORs the two halves of the product: if the function added the halves,
+ * opposite changes in two words could cancel in the sum. */
 static inline uint64_t usher_record_mixed(size_t at, uint64_t word) {
   const usher_record_product product =
       (usher_record_product)(word + at * 0x9E3779B97F4A7C15ull) * 0xBF58476D1CE4E5B9ull;

@@ -29,8 +29,8 @@ extern const char *strerrordesc_np(int number);
 #define PLATFORM_FILE_OPEN_TO_OTHERS (-10003)
 #define PLATFORM_FILE_HAS_OTHER_NAMES (-10004)
 
-/* Opens a file of the calling user that no other user may use; makes it if it does not exist. Follows no symbolic link
- * in the last part of the path. Returns the descriptor, a negative errno, or PLATFORM_FILE_... */
+/* Opens a file of the calling user that no other user may use; makes the file if there is none. Follows no symbolic
+ * link in the last part of the path. Returns the descriptor, a negative errno, or PLATFORM_FILE_... */
 static inline int platform_private_file_open(const char *path) {
   struct stat is;
   int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);

@@ -36,7 +36,8 @@ extern int platform_spawn_close_from(platform_spawn_actions *actions, int first)
     "posix_spawn_file_actions_addclosefrom_np");
 extern const char *platform_error_description(int error) __asm__("strerrordesc_np");
 
-/* The descriptors that usher-guardian gets, besides 0 to 2, which are /dev/null or closed. It has no others. */
+/* The descriptors that usher-guardian gets, besides 0 to 2, which are /dev/null or closed. The guardian has no
+   other descriptors. */
 #define PLATFORM_GUARDIAN_AREA 3
 #define PLATFORM_GUARDIAN_CHANNEL 4
 #define PLATFORM_GUARDIAN_HOST 5 /* a pidfd of the host; closed if the kernel has none */
@@ -167,8 +168,8 @@ static inline int platform_guardian_start(const char *path, int area, int32_t *p
 #define PLATFORM_GUARDIAN_RUNS 0
 #define PLATFORM_GUARDIAN_STARTS (-1)
 /* Whether the first process of usher-guardian has ended; if `waits` is not 0, waits for that. Returns
- * PLATFORM_GUARDIAN_STARTS if it has not ended; PLATFORM_GUARDIAN_RUNS if the guardian runs; otherwise the guardian
- * has failed: the exit code, 128 plus the signal, or 126 if the exit code is lost. */
+ * PLATFORM_GUARDIAN_STARTS if this process has not ended; PLATFORM_GUARDIAN_RUNS if the guardian runs; otherwise
+ * the guardian has failed: the exit code, 128 plus the signal, or 126 if the exit code is lost. */
 static inline int platform_guardian_started(int32_t process, int channel, int waits) {
   int status = 0;
   pid_t found;

@@ -154,8 +154,8 @@ static inline int platform_is_in_environment(const char *name) {
   const char *value = getenv(name);
   return value != NULL && value[0] != 0;
 }
-/* Makes close() drop the bytes that the peer has not acknowledged. Otherwise the kernel would send them in the
- * background. */
+/* Makes close() drop the bytes that the peer has not acknowledged. Otherwise the kernel would send these bytes in
+ * the background. */
 static inline void platform_socket_abort_at_close(int fd) {
   struct linger at_once = {1, 0};
   setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -230,8 +230,8 @@ static inline int platform_resumefd_set(int fd) {
 }
 /* A timer for which one thread waits in platform_ticker_wait(), and which another thread sets. */
 static inline int platform_ticker_new(void) { return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC); }
-/* Sets the timer, so that it ends the wait after `ms` milliseconds; 0: stops the timer. Returns 0, or -1 if the system
-   refuses. */
+/* Sets the timer: the wait of the other thread ends after `ms` milliseconds. 0: stops the timer. Returns 0, or -1
+   if the system refuses. */
 static inline int platform_ticker_set(int fd, int64_t ms) {
   struct itimerspec t;
   memset(&t, 0, sizeof t);
@@ -295,8 +295,8 @@ static inline void platform_fd_close(int fd) {
   if (fd >= 0) close(fd);
 }
 
-/* Fills `p` with random bytes from the kernel. Soon after boot it may wait until the kernel has enough entropy. Returns
- * 0, or -1 if the kernel has no random bytes. */
+/* Fills `p` with random bytes from the kernel. Soon after boot this function may wait until the kernel has enough
+ * entropy. Returns 0, or -1 if the kernel has no random bytes. */
 static inline int platform_random_bytes(void *p, size_t n) {
   uint8_t *at = (uint8_t *)p;
   int fd = -1;
@@ -354,8 +354,8 @@ static inline int32_t platform_descriptors_max(void) {
 }
 /* The C library's own posix_memalign. The linker option --wrap=posix_memalign gives it this name. */
 int __real_posix_memalign(void **out, size_t alignment, size_t size);
-/* Allocates a block. If the system has no memory, ends the process by a signal. The alignment of malloc() is enough for
- * almost all blocks; for these the function calls malloc(), because it is faster than posix_memalign(). */
+/* Allocates a block. If the system has no memory, ends the process by a signal. The alignment of malloc() is enough
+ * for almost all blocks; for these the function calls malloc(), because malloc() is faster than posix_memalign(). */
 static inline __attribute__((always_inline)) void platform_allocate_or_end(void **out, size_t alignment, size_t size) {
   if (alignment <= _Alignof(max_align_t)) {
     *out = malloc(size);

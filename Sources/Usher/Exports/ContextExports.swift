@@ -35,7 +35,8 @@ public func usher_context_new(
   }
 }
 
-/// Tells the host why it gets no context: by `refusal` and by its log, both on the calling thread.
+/// Tells the host why it gets no context. Calls the host's `refusal` and the host's log function, both on the calling
+/// thread.
 @inline(never)
 private func tellRefusal(_ options: UnsafePointer<usher_context_options>, _ status: Int32, _ text: String) {
   tell(options.pointee.refusal, options.pointee.refusal_user_data, status, text)

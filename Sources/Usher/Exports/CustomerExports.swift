@@ -69,7 +69,8 @@ private func customerPolicy(_ given: usher_customer_options) throws(UsherError) 
   return policy
 }
 
-/// Returns nil if the host has set no callback. If it has set one, it must also have set the licence callback.
+/// Returns nil if the host has set no callback. If the host has set any callback, it must also have set the licence
+/// callback.
 @inline(never)
 private func customerCallbacks(
   _ given: usher_customer_callbacks, _ user: UnsafeMutableRawPointer?, _ reference: HostReference

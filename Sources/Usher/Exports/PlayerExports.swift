@@ -166,7 +166,7 @@ private func callbacks(_ given: usher_playback_options, _ reference: HostReferen
   if let fn = given.payload {
     result.payload = { ask, keySystem, host in
       keySystem.identifier.withUTF8Buffer { text in
-        // The identifier is a static text, which the compiler ends with a NUL. So it is a C string.
+        // The identifier is a static text, which the compiler ends with a NUL. So the identifier is a C string.
         text.baseAddress?.withMemoryRebound(to: CChar.self, capacity: text.count + 1) {
           fn(ask.number, OpaquePointer(bitPattern: host.handle), $0, host.tag, user)
         }

@@ -104,8 +104,8 @@ func wipesFreedMemory(_ pointer: UnsafePointer<usher_context_options>?) throws(U
 /// library's other needs.
 private func connectionsMaxDefault() -> Int { min(4096, max(4, Int(platform_descriptors_max()) / 2 - 8)) }
 
-/// Returns a closure that calls the `log_destroy` of the options; nil if they have none. Throws if the size of the
-/// options is not valid. The closure must run even if the context cannot be created.
+/// Returns a closure that calls the `log_destroy` of the options; nil if the options have no `log_destroy`. Throws if
+/// the size of the options is not valid. The closure must run even if the context cannot be created.
 func logDestroy(_ pointer: UnsafePointer<usher_context_options>?) throws(UsherError) -> (() -> Void)? {
   guard let pointer else { return nil }
   let given = try options(pointer)

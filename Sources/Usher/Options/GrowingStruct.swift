@@ -10,8 +10,8 @@ protocol GrowingStruct {
 }
 
 /// Reads the option struct behind a pointer. A field that the host's struct does not have is 0, which means "the
-/// default". Throws if the struct is smaller than in the first release, if no struct can have its size, or if it has
-/// bytes other than 0 after the last field that this library knows.
+/// default". Throws if the struct is smaller than in the first release, if no struct can have its size, or if the
+/// struct has bytes other than 0 after the last field that this library knows.
 func options<Options: GrowingStruct>(_ pointer: UnsafePointer<Options>?) throws(UsherError) -> Options {
   guard let pointer else { throw refused("options or request", isMissing) }
   let host = UnsafeRawPointer(pointer)

@@ -245,7 +245,7 @@ private func isHeaderLine(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
 }
 
 /// Returns whether the library itself sets this header. Such headers say where a request ends, where it goes, or what
-/// happens to its connection. With a host's value in one of them, a server might read one request as two.
+/// happens to its connection. If one of these headers had a value of the host, a server might read one request as two.
 @inline(never)
 private func isReservedHeader(_ name: [UInt8]) -> Bool {
   let reserved: StaticString = """
