@@ -19,7 +19,7 @@ enum Say {
     .failure(WireFailure(.http, httpStatus: status, retryAfter: retryAfter))
   }
   static let unreachable = SSMOutcome.failure(WireFailure(.transport))
-  /// The request failed without a reply. It may have arrived at the server.
+  /// The request failed without a reply. The request may have arrived at the server.
   static let lost = SSMOutcome.failure(WireFailure(.timeout, mayHaveTakenEffect: true))
   static let unreadable = SSMOutcome.failure(WireFailure(.protocolError, httpStatus: 200, mayHaveTakenEffect: true))
   static let done = SSMOutcome.success(SessionFields())

@@ -35,7 +35,7 @@ final class ModelTransport: Transport {
   private var isWoken = false
   private var isWaiting = false
   private var epoch = 0
-  /// The replies that have arrived in the sockets. The engine has read the first `readCount` of them.
+  /// The replies that have arrived in the sockets. The engine has read the first `readCount` of these replies.
   private var finished: [Reply] = []
   private var readCount = 0
   private var isLate = false

@@ -280,7 +280,8 @@ extension World {
     }
     // If all retries of a teardown have failed, the library may leave the session to expire.
     guard !isLeft, failedTeardowns <= Int(setting.policy.teardownRetries) else { return }
-    // The client can end only a session whose newest token it has received, so check only these sessions.
+    // The client can end a session only if it has received the newest token of the session, so check only these
+    // sessions.
     for session in headEnd.alive where session.isNewestReceived {
       fail("a session of the closed playback is held at the head-end, and we had its newest token")
     }

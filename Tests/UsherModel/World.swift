@@ -1,8 +1,8 @@
 import TestSupport
 import UsherCore
 
-/// A playback's machine with the network and the head-end around it. It is a value, so the search can copy it and try
-/// another event on each copy.
+/// A playback's machine with the network and the head-end around it. A `World` is a value, so the search can copy it
+/// and try another event on each copy.
 struct World {
   /// A request on the network. First the head-end handles the request, and later the reply arrives; other events may
   /// happen between the two.

@@ -77,8 +77,9 @@ extension World {
       arrived.remove(at: index)
       running[id] = nil
       // The reply to the cancelled request has already arrived in the socket. The engine cancels a request to the
-      // session manager or a licence server only after a time-out, and it must read the sockets before it handles
-      // time-outs. (It also cancels requests of a resource loader when the host asks for this; that is allowed.)
+      // session manager or a licence server only after a time-out, and the engine must read the sockets before it
+      // handles time-outs. (It also cancels requests of a resource loader when the host asks for this; that is
+      // allowed.)
       if call.route.isSSM || call.route.isLicense {
         fail("late thread", "\(call.text) was cancelled, but its reply lay in the socket")
       }
@@ -88,8 +89,8 @@ extension World {
       running[id] = nil
       return true
     }
-    // The bytes of a cancelled request may still reach the head-end. In this simulation they do so for about half of
-    // the requests.
+    // The bytes of a cancelled request may still reach the head-end. In this simulation they reach it for about half of
+    // the cancelled requests.
     guard chance(call, 7) % 2 == 0 else {
       running[id] = nil
       return false

@@ -211,7 +211,7 @@ final class World: Transport {
   /// Whether the I/O thread is late: the story does not let it run now.
   var isLate: Bool { now < lateUntil }
 
-  /// Lets the I/O thread run again. It has not read the sockets since the story stopped it.
+  /// Lets the I/O thread run again. The thread has not read the sockets since the story stopped it.
   private func endLateness(_ engine: Engine) {
     lateUntil = now
     isMixed = true

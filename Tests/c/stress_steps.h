@@ -140,8 +140,8 @@ static usher_delegate_hooks some_hooks(struct dice *d) {
   hooks.license = roll(d, 2) ? on_hook : NULL;
   return hooks;
 }
-/* Makes a delegate with sessions at the head-end. It uses one key system only: if the library read a reply as that of
-   another key system, it would miss the newest token. */
+/* Makes a delegate with sessions at the head-end. This delegate uses one key system only: if the library read a
+   reply as that of another key system, it would miss the newest token. */
 static void make_session_delegate(struct dice *d) {
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
   usher_ssp_v2_options v2 = USHER_SSP_V2_OPTIONS_INIT;

@@ -1,6 +1,6 @@
 /*
- * watched.h - a user_data that counts the callbacks that get it, and the calls of its destroy. It also notices a
- * callback after the destroy.
+ * watched.h - a user_data that counts the callbacks that get it, and the calls of its destroy. The user_data also
+ * notices a callback after the destroy.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

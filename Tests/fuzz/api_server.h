@@ -1,6 +1,6 @@
 /*
- * api_server.h - the servers for api.c. They run on one thread and listen on loopback: a session manager with a session
- * table, a licence server, and servers that reply with bytes of the input, with an empty reply, or not at all.
+ * api_server.h - the servers for api.c. The servers run on one thread and listen on loopback: a session manager with a
+ * session table, a licence server, and servers that reply with bytes of the input, with an empty reply, or not at all.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

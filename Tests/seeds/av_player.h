@@ -1,6 +1,6 @@
 /*
- * av_player.h - replaces Apple's player and the viewer in the C and C++ hosts of this folder. It has a test CDM, a
- * decoder, and the main queue, which gets the viewer's actions from standard input.
+ * av_player.h - replaces Apple's player and the viewer in the C and C++ hosts of this folder. The file has a test CDM,
+ * a decoder, and the main queue, which gets the viewer's actions from standard input.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

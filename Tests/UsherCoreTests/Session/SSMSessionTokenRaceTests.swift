@@ -27,8 +27,8 @@ import Testing
   }
 
   @Test func close_beatAndLicenseInFlight_unknownBeatFirst_tearsDownTheLicensesToken() {
-    // The head-end accepts only the newest token. It handled the licence request first and replaced the token, so it
-    // refuses the heartbeat, which carries the old token.
+    // The head-end accepts only the newest token. The head-end handled the licence request first and replaced the
+    // token. So it refuses the heartbeat, which carries the old token.
     var s = SessionDriver.active()
     s.licenseSent()
     s.run(until: 60_000)

@@ -18,9 +18,9 @@ import Testing
     #expect(scene.found().tokens == ["t: s3"])
   }
 
-  /// Each slot of the page has two copies of a record and two updates. If the journal has a key, it decrypts them one
-  /// after another in the same buffer, in each slot the older ones last. Afterwards this buffer must not contain any of
-  /// them.
+  /// Each slot of the page has two copies of a record and two updates. A journal with a key decrypts all these one
+  /// after another in the same buffer, in each slot the older ones last. Afterwards this buffer must not contain any
+  /// record or update.
   @Test(arguments: keys.indices) func journal_thatHasReadAllRecords_hasNoneInItsBuffer(index: Int) {
     let scene = JournalScene(key: Self.keys[index])
     let dead = scene.open()

@@ -69,8 +69,8 @@ import Testing
     }
   }
 
-  /// An update is not possible if the token has another length, if it is too long for an update, or if it is not at the
-  /// end of the first header line.
+  /// An update is not possible if the new token has another length than the old one, if the token is too long for an
+  /// update, or if the record does not have the token at the end of the first header line.
   @Test func record_thatAUpdateCannotDescribe_isNotUpdated() {
     let memory = RecordMemory(copySize: 8192)
     #expect(!memory.area.update(7, token: secret("s2"), lifetime: 50_000))

@@ -169,8 +169,8 @@ import Testing
     s.finish()
   }
 
-  /// The I/O thread itself submits more commands than the queue can hold. It does not wait, since it would wait for
-  /// itself.
+  /// The I/O thread itself submits more commands than the queue can hold. This thread does not wait for room in the
+  /// queue, since it would wait for itself.
   @Test func commands_submittedOnTheIOThread_neverWait() throws {
     let s = try simulation()
     let ran = Notes<Int>()

@@ -33,7 +33,8 @@ import Testing
     #expect(asked == origin(target) || asked == origin(target, dot: true))
   }
 
-  /// These URLs look harmless, but libcurl connects to 127.0.0.1 or evil.example for them, or refuses them.
+  /// These URLs look harmless. But for some of them libcurl connects to 127.0.0.1 or evil.example, and it refuses the
+  /// others.
   @Test(arguments: [
     "https://2130706433/", "https://0x7f.1/", "https://0x7f000001/", "https://017700000001/", "https://127.1/",
     "https://keys.example.com@evil.example/",

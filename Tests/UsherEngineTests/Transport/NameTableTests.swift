@@ -77,8 +77,8 @@ import Testing
   }
 
   /// A name whose last lookup failed counts as slow for five seconds, and lookups that run use all threads for slow
-  /// names. After these five seconds the name no longer counts as slow. So it gets a thread at once, although none of
-  /// the slow lookups has ended.
+  /// names. After these five seconds the name no longer counts as slow. So this name gets a thread at once, although
+  /// none of the slow lookups has ended.
   @Test func name_thatNoLongerCountsAsSlow_isLookedUpAtOnce() throws {
     let names = Names()
     for number in 0..<8 { try names.ask("dead\(number).test", now: 0) }
