@@ -36,8 +36,9 @@ typedef struct usher_clearkey_key {
 USHER_API int32_t usher_clearkey_request(const uint8_t *key_ids, size_t key_id_count, uint8_t *buffer, size_t *size);
 
 /**
- * Reads the keys in a Clear Key licence (a JSON Web Key set). It skips members that it does not know, and keys whose
- * "kty" is not "oct". It accepts base64url and base64, with and without padding. The library keeps no copy of the keys.
+ * Reads the keys in a Clear Key licence (a JSON Web Key set). The function skips members that it does not know, and
+ * keys whose "kty" is not "oct". The function accepts base64url and base64, with and without padding. The library keeps
+ * no copy of the keys.
  *
  * @param license       `data` of the usher_response_info, 1 byte to 1 MiB. Not NULL.
  * @param license_size  its length in bytes.
@@ -46,12 +47,12 @@ USHER_API int32_t usher_clearkey_request(const uint8_t *key_ids, size_t key_id_c
  *                      number of keys in the licence; 0 on failure, except after USHER_E_TOO_LARGE. If `count` was
  *                      larger than 1048576, the function changes neither `count` nor `keys`. Not NULL.
  * @param message       receives one line that says why the function failed, for example `keys[1].k: 15 bytes, but key
- *                      ids and keys have 16`; empty on success. It shows nothing of the licence. At most
+ *                      ids and keys have 16`; empty on success. The line shows nothing of the licence. At most
  *                      `message_size` bytes with the NUL, cut if it is longer; 128 bytes are always enough. NULL: no
  *                      message.
  * @param message_size  the length of `message` in bytes.
- * @return USHER_OK; USHER_E_TOO_LARGE if `keys` has no room for all keys or is NULL; USHER_E_PROTOCOL if this is not a
- *         Clear Key licence, if one of its keys is malformed, or if it has no keys; USHER_E_INVALID_ARGUMENT.
+ * @return USHER_OK; USHER_E_TOO_LARGE if `keys` has no room for all keys or is NULL; USHER_E_PROTOCOL if the text is
+ *         not a Clear Key licence, if one of the keys is malformed, or if there are no keys; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_clearkey_keys(const uint8_t *license, size_t license_size, usher_clearkey_key *keys,

@@ -61,10 +61,10 @@ typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
 
 /**
  * Refusal: says why a function returns USHER_E_INVALID_ARGUMENT, USHER_E_STATE, USHER_E_NO_DELEGATE or
- * USHER_E_WOULD_DEADLOCK, or why usher_context_new() fails. It runs before that function returns, so the host can add
- * the text to its own error or exception. The library does not call it if a request has failed (the response says why),
- * or if the handle is invalid. The functions of clearkey.h, content.h and error.h never call it, because they use no
- * context.
+ * USHER_E_WOULD_DEADLOCK, or why usher_context_new() fails. The callback runs before that function returns, so the host
+ * can add the text to its own error or exception. The library does not call this callback if a request has failed (the
+ * response says why), or if the handle is invalid. The functions of clearkey.h, content.h and error.h never call this
+ * callback, because they use no context.
  * Threads: the thread that calls the function that refuses. May call: every function whose comment says "In callbacks:
  * yes"; if the function that you call refuses too, the library calls this callback again. Last call: during the host's
  * last call of a function of this context.
@@ -94,13 +94,15 @@ typedef struct usher_context_options {
   /** How many threads may run callbacks at the same time. Default 16. While this number of callbacks block, all other
       callbacks wait, also those that a keep-alive needs (payload callback, customer SSM). */
   uint32_t callback_threads_max;
-  /** Time limit for connecting to a server, ms. If it passes, the request fails with USHER_E_TIMEOUT. Default 5000. */
+  /** Time limit for connecting to a server, ms. If this time passes, the request fails with USHER_E_TIMEOUT.
+      Default 5000. */
   uint32_t connect_timeout_ms;
   /** Time limit for a whole request, ms. Default 10000. */
   uint32_t http_timeout_ms;
   /** Largest reply body that the library accepts, bytes after decoding. Default 1 MiB. For a JSON text of more than
-      4 KiB, the library uses at most four times the size of the text plus 64 KiB of memory (for a Clear Key licence:
-      plus 4 MiB). It refuses a text that needs more, with USHER_E_PROTOCOL. A shorter text may need 1.3 MB. */
+      4 KiB, the library uses at most four times the size of the text plus 64 KiB of memory (for a Clear Key
+      licence: plus 4 MiB). The library refuses a text that needs more, with USHER_E_PROTOCOL. A shorter text may
+      need 1.3 MB. */
   uint32_t max_response_bytes;
   /** How many requests to one origin (scheme, host and port) may be in flight. Further requests wait in a queue,
       keep-alives first. Default: 16 to an origin that replies within a few milliseconds, up to 512 to an origin that
@@ -119,8 +121,8 @@ typedef struct usher_context_options {
   const char *client_certificate_file;
   /** PEM file of the client certificate's private key. Default: client_certificate_file. */
   const char *client_key_file;
-  /** URL of a proxy: http, https, socks4, socks4a, socks5 or socks5h; it may have a name and a password. Default: from
-      the environment (http_proxy, https_proxy, all_proxy, no_proxy); "" for no proxy. */
+  /** URL of a proxy: http, https, socks4, socks4a, socks5 or socks5h; the URL may have a name and a password.
+      Default: from the environment (http_proxy, https_proxy, all_proxy, no_proxy); "" for no proxy. */
   const char *proxy;
   /** User-Agent. Default "usher/VERSION". */
   const char *user_agent;
@@ -138,15 +140,16 @@ typedef struct usher_context_options {
       time. */
   int32_t http2;
   /** 1: libcurl and OpenSSL wipe all memory that they free, in the whole process, so that freed memory has no
-      tokens. Only for a host that controls its whole process: the first context must have this option, and nothing in
-      the process may have used libcurl or OpenSSL before. Otherwise usher_context_new() returns USHER_E_STATE. Later
-      contexts may omit it. Default 0. */
+      tokens. Only for a host that controls its whole process: the first context must have this option, and nothing
+      in the process may have used libcurl or OpenSSL before. Otherwise usher_context_new() returns USHER_E_STATE.
+      Later contexts may omit this option. Default 0. */
   int32_t wipe_freed_memory;
-  /** 1: keep the cookies that servers set, and send them back. Some load balancers need this: they use a cookie to send
-      all requests of a session to the same server. Each origin (scheme, host and port) gets only its own cookies; they
-      follow the rules of RFC 6265 about path, `Secure` and expiry. The cookies are only in memory, and
-      usher_context_free() frees them. The library keeps cookies of at most 64 origins. If an origin sets more than 64
-      cookies, the library forgets all cookies of that origin. Default 0: the library ignores cookies. */
+  /** 1: keep the cookies that servers set, and send them back. Some load balancers need this: such a load balancer
+      uses a cookie to send all requests of a session to the same server. Each origin (scheme, host and port) gets
+      only its own cookies; the cookies follow the rules of RFC 6265 about path, `Secure` and expiry. The cookies
+      are only in memory, and usher_context_free() frees them. The library keeps cookies of at most 64 origins. If
+      an origin sets more than 64 cookies, the library forgets all cookies of that origin. Default 0: the library
+      ignores cookies. */
   int32_t keep_cookies;
   /** The host's callback that learns why a function refuses a call. The log gets the same text, as a warning.
       Default: none. */
@@ -154,11 +157,11 @@ typedef struct usher_context_options {
   /** A pointer that the library passes to `refusal`. The pointer must be valid as long as you call functions of
       this context. */
   void *refusal_user_data;
-  /** 1: send the header `traceparent` (W3C Trace Context) with each request, so that a tracing system can relate the
-      requests of a playback to what the servers did for them. All requests of a playback have the same trace id, and
-      each request has its own span id, also a request that repeats another one. The ids are random. Do not set this
-      header in `extra_headers` too. The library does not add it to requests that the host sends for customer SSM.
-      Default 0. */
+  /** 1: send the header `traceparent` (W3C Trace Context) with each request, so that a tracing system can relate
+      the requests of a playback to what the servers did for them. All requests of a playback have the same trace
+      id, and each request has its own span id, also a request that repeats another one. The ids are random. Do not
+      set this header in `extra_headers` too. The library does not add this header to requests that the host sends
+      for customer SSM. Default 0. */
   int32_t trace_context;
   /** How many milliseconds later than its time a timer may run, at most 50. When a timer is due, the library waits
       for this time, and then runs all timers that have become due meanwhile. So a process with many playbacks wakes
@@ -166,16 +169,17 @@ typedef struct usher_context_options {
       time, and each time limit may end later by up to this time. The manual clock ignores this option. Default 0. */
   uint32_t timer_slack_ms;
   /** Path of the journal: a file in which the library keeps, for each session that the context holds, what another
-      process needs to tear the session down. If the process dies, the next context with this path gives the slots back
-      before it sets up its first session, and reports USHER_EVENT_RECOVERED_SLOT for each. The library makes the file
-      with the mode 0600. Up to 16 contexts, also of several processes, may use one file at the same time. If the file
-      cannot be used, the context works without it and reports USHER_EVENT_JOURNAL_ERROR. See docs/recovery.md. Default:
-      none. */
+      process needs to tear the session down. If the process dies, the next context with this path gives the slots
+      back before it sets up its first session, and reports USHER_EVENT_RECOVERED_SLOT for each slot. The library
+      makes the file with the mode 0600. Up to 16 contexts, also of several processes, may use one file at the same
+      time. If the file cannot be used, the context works without a journal and reports USHER_EVENT_JOURNAL_ERROR.
+      See docs/recovery.md. Default: none. */
   const char *journal_file;
-  /** Key with which the library encrypts the journal (AES-256-GCM): 32 random bytes, the same at each start. Keep the
-      key where others cannot read it, and not beside the journal. The library wipes its copy. If you set
+  /** Key with which the library encrypts the journal (AES-256-GCM): 32 random bytes, the same at each start. Keep
+      the key where others cannot read it, and not beside the journal. The library wipes its copy. If you set
       `journal_file`, set either this option or `journal_in_clear`; otherwise usher_context_new() returns
-      USHER_E_INVALID_ARGUMENT. It returns USHER_E_STATE if libcurl does not use OpenSSL. Default: none. */
+      USHER_E_INVALID_ARGUMENT. usher_context_new() returns USHER_E_STATE if libcurl does not use OpenSSL. Default:
+      none. */
   const uint8_t *journal_key;
   /** Size of `journal_key`: 32. */
   size_t journal_key_size;
@@ -224,10 +228,10 @@ USHER_API int32_t usher_context_new(const usher_context_options *options, usher_
 
 /**
  * Closes every playback of the context in parallel, each as usher_playback_close(USHER_CLOSE_DEFAULT) does, and waits
- * until all are closed. It also waits for replies that may still bring a session token, and then tears down the session
- * of that token. As soon as this call has begun, the context starts no new playback and accepts no new request. A
- * second call waits again, with its own time limit. A later usher_context_free() waits for the servers' replies at most
- * until the time limit of the last usher_context_close() or usher_context_begin_close() has passed.
+ * until all are closed. The function also waits for replies that may still bring a session token, and then tears down
+ * the session of that token. As soon as this call has begun, the context starts no new playback and accepts no new
+ * request. A second call waits again, with its own time limit. A later usher_context_free() waits for the servers'
+ * replies at most until the time limit of the last usher_context_close() or usher_context_begin_close() has passed.
  *
  * @param context     the context to close.
  * @param timeout_ms  longest wait on the context's clock, ms (another thread must move a manual clock meanwhile). 0:
@@ -253,17 +257,17 @@ USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_m
 USHER_API int32_t usher_context_begin_close(usher_context *context, uint32_t timeout_ms);
 
 /**
- * Frees a context: closes the playbacks that are still open, runs the callbacks that are due, and ends its threads. It
- * waits for the servers' replies, at most until the time limit of the last usher_context_close() or
+ * Frees a context: closes the playbacks that are still open, runs the callbacks that are due, and ends its threads.
+ * This function waits for the servers' replies, at most until the time limit of the last usher_context_close() or
  * usher_context_begin_close() has passed, counted from that call. Without such a call it waits at most twice the
  * longest `teardown_timeout_ms` of the delegates that played (for one reply and one teardown), and at most 6000 ms. On
- * the manual clock this function moves the clock itself. When it has returned, no callback of the context runs or will
- * run. The handles of the context's players, playbacks and delegates are then invalid (USHER_E_INVALID_HANDLE); you
- * need not free them. NULL is a no-op.
+ * the manual clock this function moves the clock itself. When this function has returned, no callback of the context
+ * runs or will run. The handles of the context's players, playbacks and delegates are then invalid
+ * (USHER_E_INVALID_HANDLE); you need not free them. NULL is a no-op.
  *
  * When this function has returned, all threads of the context have ended, with one exception: threads that look up a
- * host name, if the name server does not answer. There are at most 32 such threads, two for each name. They do not
- * use the context, and end at the time limit of the system's resolver (see resolv.conf(5)).
+ * host name, if the name server does not answer. There are at most 32 such threads, two for each name. These threads do
+ * not use the context, and end at the time limit of the system's resolver (see resolv.conf(5)).
  *
  * Each playback gets PLAYBACK_CLOSED before this function returns. If the server has not answered the teardown of a
  * playback in time, TEARDOWN_ERROR comes before PLAYBACK_CLOSED, and both events have `orphan_possible`.
@@ -276,7 +280,7 @@ USHER_API int32_t usher_context_begin_close(usher_context *context, uint32_t tim
  *   context before it returns.
  * - In all other cases a background thread ends the context.
  * The callbacks of a pumped context that are still due run on the thread that ends the context. If you call this
- * function outside callbacks, that is the calling thread.
+ * function outside callbacks, that thread is the calling thread.
  *
  * @param context  invalid after this call.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
@@ -303,8 +307,8 @@ USHER_API int32_t usher_context_pump(usher_context *context, uint32_t *out_ran);
 
 /**
  * Returns in `out_fd` a file descriptor that is readable while callbacks are due, for poll(), epoll, GLib, asyncio and
- * other loops. Only watch the descriptor: do not read, write or close it. It is valid until usher_context_free():
- * remove it from your loop before that call.
+ * other loops. Only watch the descriptor: do not read, write or close it. The descriptor is valid until
+ * usher_context_free(): remove it from your loop before that call.
  *
  * @param context  a context in pumped mode.
  * @param out_fd   the descriptor; -1 on failure. Not NULL.
@@ -344,7 +348,8 @@ USHER_API int32_t usher_context_remove_observer(usher_context *context, uint64_t
  * delegate of the DRM manager); NULL clears it. Playbacks that have already started keep their delegate.
  *
  * @param context   the context of those playbacks.
- * @param delegate  a delegate of the same context, or NULL. The context keeps it alive; you may free the handle.
+ * @param delegate  a delegate of the same context, or NULL. The context keeps the delegate alive; you may free the
+ *                  handle.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, or USHER_E_INVALID_ARGUMENT for a delegate of another context.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

@@ -94,8 +94,8 @@ typedef struct usher_customer_options {
   /** USHER_CUSTOMER_OPTIONS_INIT sets it. */
   size_t struct_size;
   /** The application certificate, up to 1 MiB, for usher_playback_get_certificate() and
-      usher_playback_request_certificate(), which return these bytes; the library has no other use for it. Default:
-      none; those functions then return USHER_E_STATE. */
+      usher_playback_request_certificate(), which return these bytes; the library has no other use for the
+      certificate. Default: none; those functions then return USHER_E_STATE. */
   const uint8_t *certificate;
   /** Its length in bytes. */
   size_t certificate_size;
@@ -171,7 +171,7 @@ typedef struct usher_customer_callbacks {
   { sizeof(usher_customer_callbacks), NULL, NULL, NULL, NULL }
 
 /** The answer of a licence callback (OTVSSMLicenseResponse): a licence, or the reason why the host has no licence.
-    usher_complete_license() copies it. */
+    usher_complete_license() copies this struct and everything it points to. */
 typedef struct usher_customer_license {
   /** USHER_CUSTOMER_LICENSE_INIT sets it. */
   size_t struct_size;

@@ -108,9 +108,9 @@ typedef struct usher_ssp_options {
   int32_t ssm_append_version;
   /** The version to append. Default "v1". */
   const char *ssm_api_version;
-  /** Complete URL for set-up. Set it only if the library cannot build the URL from `ssm_url`. Without `ssm_url`, set
-      all of `setup_url`, `heartbeat_url` and `teardown_url`, or none of them; with none, playbacks have no session.
-      Default: none. */
+  /** Complete URL for set-up. Set this option only if the library cannot build the URL from `ssm_url`. Without
+      `ssm_url`, set all of `setup_url`, `heartbeat_url` and `teardown_url`, or none of them; with none, playbacks
+      have no session. Default: none. */
   const char *setup_url;
   /** Complete URL for heartbeats. Default: none. */
   const char *heartbeat_url;
@@ -350,8 +350,8 @@ USHER_API int32_t usher_delegate_set_token_callback(
  *
  * @param delegate  the delegate whose servers the host will need.
  * @param keep_ms   how long the library keeps the connections ready, ms on the context's clock, counted from this call.
- *                  usher_delegate_free() does not end this time. A later call for the same server replaces it. 0:
- *                  the library opens the connections once, and does not keep them ready.
+ *                  usher_delegate_free() does not end this time. A later call for the same server replaces this time.
+ *                  0: the library opens the connections once, and does not keep them ready.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, or USHER_E_CLOSED after usher_context_close() began.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

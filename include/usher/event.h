@@ -74,9 +74,10 @@ extern "C" {
     the session has ended already, or the process died before it recorded a newer token. The event belongs to no
     playback. The library begins these teardowns when the context gets its first observer, or its first playback. */
 #define USHER_EVENT_RECOVERED_SLOT 17
-/** The library cannot use the journal, or a part of it: `error.message` says why. The context works without it: if the
-    process dies, the slots may stay taken until the sessions expire. The event belongs to no playback. The library
-    reports what it found at the start when the context gets its first observer, or its first playback. */
+/** The library cannot use the journal, or a part of it: `error.message` says why. The context works without the
+    journal, or without that part: if the process dies, the slots may stay taken until the sessions expire. The
+    event belongs to no playback. The library reports what it found at the start when the context gets its first
+    observer, or its first playback. */
 #define USHER_EVENT_JOURNAL_ERROR 18
 
 /** One event. The struct and everything it points to live until the observer returns. */

@@ -166,8 +166,8 @@ USHER_API int32_t usher_complete_builtin(usher_completion completion);
 
 /**
  * Returns the result of the built-in behaviour for a question, and leaves the question open. A hook can call this
- * function as a method of a subclass calls the method of the superclass. For a certificate it may wait for the server,
- * at most the context's `http_timeout_ms`; on a manual clock, until another thread moves the clock.
+ * function as a method of a subclass calls the method of the superclass. For a certificate this function may wait for
+ * the server, at most the context's `http_timeout_ms`; on a manual clock, until another thread moves the clock.
  *
  * @param completion  the id that the hook received.
  * @param out         a response to free with usher_response_free(): `data` is the bytes, the text of the URL, or the

@@ -151,8 +151,8 @@ USHER_API int32_t usher_playback_get_license(
     usher_playback *playback, const usher_license_request *request, usher_response **out);
 
 /**
- * Gets the delegate's certificate and waits for it. The library fetches it once and keeps it in memory; after a
- * failure, the next call fetches again.
+ * Gets the delegate's certificate and waits for it. The library fetches the certificate once and keeps it in memory;
+ * after a failure, the next call fetches again.
  *
  * @param playback    the playback whose delegate supplies the certificate.
  * @param timeout_ms  longest wait on the context's clock, ms. 0: 10000.

@@ -84,13 +84,13 @@ USHER_API int32_t usher_player_new(usher_context *context, usher_player **out);
 
 /**
  * Starts the next item on a player; if another item plays there, this is a zap. The library first closes the earlier
- * playback and tears down its session, and waits for that teardown at most `teardown_timeout_ms`. Then it sets up the
- * session of the new item, if its delegate has an SSM. With the option `zap_without_waiting` of the new item's delegate
- * it does not wait: it sends the teardown and then, at once, the set-up. With customer SSM the library calls the
- * teardown callback and waits for its answer. Without that callback it does not wait, and your servers may refuse the
- * next session (1007) because they still hold the earlier one. USHER_EVENT_SESSION_STARTED or USHER_EVENT_SETUP_ERROR
- * reports the result. If the player gets a newer item before this one could start, the library closes this one with
- * USHER_E_REPLACED.
+ * playback and tears down its session, and waits for that teardown at most `teardown_timeout_ms`. Then the library sets
+ * up the session of the new item, if its delegate has an SSM. With the option `zap_without_waiting` of the new item's
+ * delegate the library does not wait: it sends the teardown and then, at once, the set-up. With customer SSM the
+ * library calls the teardown callback and waits for its answer. Without that callback the library does not wait, and
+ * your servers may refuse the next session (1007) because they still hold the earlier one. USHER_EVENT_SESSION_STARTED
+ * or USHER_EVENT_SETUP_ERROR reports the result. If the player gets a newer item before this one could start, the
+ * library closes this one with USHER_E_REPLACED.
  *
  * With most delegates this function returns at once. With a sync delegate (option `sync_setup_teardown`) it first waits
  * for set-up as usher_playback_wait_session() does, and returns USHER_OK whether set-up succeeded or failed. It does
@@ -114,7 +114,7 @@ USHER_API int32_t usher_player_play(usher_player *player, const usher_playback_o
 
 /**
  * Prepares the item that usher_player_play() will probably play next on a player, while another item may still play
- * there. The library does for it what takes no slot:
+ * there. The library does for this item what takes no slot:
  * - it opens connections as usher_delegate_connect_ahead() does, for `keep_ms`;
  * - it downloads the certificate of the delegate, if the delegate has a certificate URL and no certificate hook;
  * - it asks the token callback for the content token, if the item has none.
@@ -145,10 +145,10 @@ USHER_API int32_t usher_player_prepare(usher_player *player, const usher_playbac
 
 /**
  * Adds an observer of a player, which receives one notice for each thing that a viewer must know, with words for the
- * screen. It receives notices only about the current item: the newest item that usher_player_play() has started after
- * this call. After usher_player_play() has returned for the next item, the library calls no observer about an earlier
- * item; a call that another thread has begun may still run. If one failure leads to several events (SETUP_ERROR and
- * LICENSE_ERROR), the observer receives one notice. For a clear item there is no READY.
+ * screen. The observer receives notices only about the current item: the newest item that usher_player_play() has
+ * started after this call. After usher_player_play() has returned for the next item, the library calls no observer
+ * about an earlier item; a call that another thread has begun may still run. If one failure leads to several events
+ * (SETUP_ERROR and LICENSE_ERROR), the observer receives one notice. For a clear item there is no READY.
  *
  * @param player     the screen.
  * @param fn         the observer. Not NULL.

@@ -42,13 +42,13 @@ class ContextOptions(TypedDict, total=False):
     log_level: The most detailed ``LogLevel`` level that `log` receives. Default: LogLevel.INFO.
     callback_threads_max: How many threads may run callbacks at the same time. Default 16. While this number of
         callbacks block, all other callbacks wait, also those that a keep-alive needs (payload callback, customer SSM).
-    connect_timeout_ms: Time limit for connecting to a server, ms. If it passes, the request fails with
+    connect_timeout_ms: Time limit for connecting to a server, ms. If this time passes, the request fails with
         UsherTimeoutError. Default 5000.
     http_timeout_ms: Time limit for a whole request, ms. Default 10000.
     max_response_bytes: Largest reply body that the library accepts, bytes after decoding. Default 1 MiB. For a JSON
         text of more than 4 KiB, the library uses at most four times the size of the text plus 64 KiB of memory (for a
-        Clear Key licence: plus 4 MiB). It refuses a text that needs more, with ProtocolError. A shorter text may need
-        1.3 MB.
+        Clear Key licence: plus 4 MiB). The library refuses a text that needs more, with ProtocolError. A shorter text
+        may need 1.3 MB.
     requests_per_origin_max: How many requests to one origin (scheme, host and port) may be in flight. Further requests
         wait in a queue, keep-alives first. Default: 16 to an origin that replies within a few milliseconds, up to 512
         to an origin that takes longer.
@@ -61,8 +61,8 @@ class ContextOptions(TypedDict, total=False):
         Default: none.
     client_certificate_file: PEM file of a client certificate. Default: none.
     client_key_file: PEM file of the client certificate's private key. Default: client_certificate_file.
-    proxy: URL of a proxy: http, https, socks4, socks4a, socks5 or socks5h; it may have a name and a password. Default:
-        from the environment (http_proxy, https_proxy, all_proxy, no_proxy); "" for no proxy.
+    proxy: URL of a proxy: http, https, socks4, socks4a, socks5 or socks5h; the URL may have a name and a password.
+        Default: from the environment (http_proxy, https_proxy, all_proxy, no_proxy); "" for no proxy.
     user_agent: User-Agent. Default "usher/VERSION".
     callbacks: ``Callbacks``: which threads run callbacks. Default: Callbacks.THREADED.
     connections_max: How many connections the context may have, to all servers together. Further requests wait in a
@@ -76,17 +76,18 @@ class ContextOptions(TypedDict, total=False):
     wipe_freed_memory: True: libcurl and OpenSSL wipe all memory that they free, in the whole process, so that freed
         memory has no tokens. Only for a host that controls its whole process: the first context must have this option,
         and nothing in the process may have used libcurl or OpenSSL before. Otherwise Context() raises StateError. Later
-        contexts may omit it. Default False.
-    keep_cookies: True: keep the cookies that servers set, and send them back. Some load balancers need this: they use a
-        cookie to send all requests of a session to the same server. Each origin (scheme, host and port) gets only its
-        own cookies; they follow the rules of RFC 6265 about path, `Secure` and expiry. The cookies are only in memory,
-        and Context.close() frees them. The library keeps cookies of at most 64 origins. If an origin sets more than 64
-        cookies, the library forgets all cookies of that origin. Default False: the library ignores cookies.
+        contexts may omit this option. Default False.
+    keep_cookies: True: keep the cookies that servers set, and send them back. Some load balancers need this: such a
+        load balancer uses a cookie to send all requests of a session to the same server. Each origin (scheme, host and
+        port) gets only its own cookies; the cookies follow the rules of RFC 6265 about path, `Secure` and expiry. The
+        cookies are only in memory, and Context.close() frees them. The library keeps cookies of at most 64 origins. If
+        an origin sets more than 64 cookies, the library forgets all cookies of that origin. Default False: the library
+        ignores cookies.
     trace_context: True: send the header `traceparent` (W3C Trace Context) with each request, so that a tracing system
         can relate the requests of a playback to what the servers did for them. All requests of a playback have the same
         trace id, and each request has its own span id, also a request that repeats another one. The ids are random. Do
-        not set this header in `extra_headers` too. The library does not add it to requests that the host sends for
-        customer SSM. Default False.
+        not set this header in `extra_headers` too. The library does not add this header to requests that the host sends
+        for customer SSM. Default False.
     timer_slack_ms: How many milliseconds later than its time a timer may run, at most 50. When a timer is due, the
         library waits for this time, and then runs all timers that have become due meanwhile. So a process with many
         playbacks wakes up less often, and each heartbeat takes less processor time. But each heartbeat may go out later
@@ -94,14 +95,14 @@ class ContextOptions(TypedDict, total=False):
         Default 0.
     journal_file: Path of the journal: a file in which the library keeps, for each session that the context holds, what
         another process needs to tear the session down. If the process dies, the next context with this path gives the
-        slots back before it sets up its first session, and reports EventType.RECOVERED_SLOT for each. The library makes
-        the file with the mode 0600. Up to 16 contexts, also of several processes, may use one file at the same time. If
-        the file cannot be used, the context works without it and reports EventType.JOURNAL_ERROR. See the manual's page
-        `recovery`. Default: none.
+        slots back before it sets up its first session, and reports EventType.RECOVERED_SLOT for each slot. The library
+        makes the file with the mode 0600. Up to 16 contexts, also of several processes, may use one file at the same
+        time. If the file cannot be used, the context works without a journal and reports EventType.JOURNAL_ERROR. See
+        the manual's page `recovery`. Default: none.
     journal_key: Key with which the library encrypts the journal (AES-256-GCM): 32 random bytes, the same at each start.
         Keep the key where others cannot read it, and not beside the journal. The library wipes its copy. If you set
         `journal_file`, set either this option or `journal_in_clear`; otherwise Context() raises InvalidArgumentError.
-        It raises StateError if libcurl does not use OpenSSL. Default: none.
+        Context() raises StateError if libcurl does not use OpenSSL. Default: none.
     journal_in_clear: True: the journal is not encrypted. Whoever can read the file can then read session tokens.
         Default False.
     recovery_wait_ms: How long the first set-ups of the context wait for the teardowns of the sessions that a dead
@@ -165,7 +166,7 @@ class SSPOptions(TypedDict, total=False):
     ssm_append_version: ``AppendVersion``: whether the library appends `ssm_api_version` to `ssm_url`. Default AUTO: the
         library appends it, unless the URL's last segment is a 'v' and digits.
     ssm_api_version: The version to append. Default "v1".
-    setup_url: Complete URL for set-up. Set it only if the library cannot build the URL from `ssm_url`. Without
+    setup_url: Complete URL for set-up. Set this option only if the library cannot build the URL from `ssm_url`. Without
         `ssm_url`, set all of `setup_url`, `heartbeat_url` and `teardown_url`, or none of them; with none, playbacks
         have no session. Default: none.
     heartbeat_url: Complete URL for heartbeats. Default: none.
