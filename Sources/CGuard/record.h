@@ -29,8 +29,7 @@
 #define USHER_RECORD_VERSION 5u
 
 /* The size of a small copy, which stores an update. If a token is too long for a small copy, the writer writes the
-   whole record.
- * */
+   whole record. */
 #define USHER_RECORD_UPDATE_SIZE 2048u
 
 /* States of an area. */
