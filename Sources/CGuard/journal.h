@@ -68,7 +68,8 @@ typedef struct usher_journal_header {
 } usher_journal_header;
 
 typedef struct usher_journal_copy {
-  /* Counts the writes of a slot, of records and updates. The valid copy with the higher number is the newer one. */
+  /* The number of the write. Each write to a slot, of a record or of an update, has a higher number than the write
+   * before it. Of two valid copies, the one with the higher number is the newer one. */
   uint64_t sequence;
   uint64_t length;
   /* The tag of AES-GCM; in clear: usher_journal_checksum(), and zeros. */

@@ -56,7 +56,8 @@ typedef struct usher_record_header {
 
 /* The head of a copy; `length` bytes follow: usher_record and its fields, or usher_record_update and the token. */
 typedef struct usher_record_copy {
-  /* Counts the writes of a slot, of records and updates. The valid copy with the higher number is the newer one. */
+  /* The number of the write. Each write to a slot, of a record or of an update, has a higher number than the write
+   * before it. Of two valid copies, the one with the higher number is the newer one. */
   uint64_t sequence;
   /* Covers `sequence`, `length` and the bytes; see usher_record_checksum(). */
   uint64_t checksum;

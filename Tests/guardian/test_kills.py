@@ -143,7 +143,8 @@ def test_hostKilledAtEachPoint_holdsNothingThatItHadReceived(
     assert not killing.held("lives")
     assert keeper.names <= set(names)
     numbers = list(range(1, len(names) + 1))
-    # The points of the records, where a death is most likely to do harm, are always part of the selection.
+    # The points at which the code writes, updates or clears a record are always part of the selection, because there a
+    # death is most likely to do harm.
     chosen = [n for n in numbers if n % kill_share == 0 or re.search("record|update|clear", names[n - 1])]
     result = Result()
 

@@ -148,7 +148,7 @@ struct SecretSearch {
     static var all: [Base64Form] { [.asItIs, .lowerCase, .upperCase, .utf16] }
   }
 
-  /// Searches for the base64 form of a secret. Base64 has three forms of a secret, because the letters depend on the
+  /// Searches for the base64 form of a secret. Base64 writes a secret in three ways, because the letters depend on the
   /// number of bytes before the secret.
   @inline(never)
   private mutating func findBase64(_ secret: UnsafeBufferPointer<UInt8>, _ form: Base64Form) {

@@ -7,7 +7,8 @@ struct RecordSlots {
   /// One write of one copy.
   struct Write {
     let slot: Int
-    /// Counts the writes of the slot, of records and of updates.
+    /// The number of the write: each write to a slot, of a record or of an update, has a higher number than the write
+    /// before it.
     let sequence: UInt64
     /// Which of the two copies of the slot the write changes: 0 or 1.
     var which: Int { Int(sequence & 1) }

@@ -1,8 +1,8 @@
 internal import Synchronization
 
 /// Notices when a context has nothing left to do, so that tests can wait for this and need not sleep. It wakes the
-/// waiting threads only if the condition of at least one of them may hold; otherwise the I/O thread would lose time by
-/// waking test threads.
+/// waiting threads only if the condition of at least one of them may hold: if it woke them each time, the I/O thread
+/// would lose time.
 package final class IdleMonitor {
   private struct Condition {
     let id: UInt64

@@ -148,8 +148,8 @@ package protocol Transport: AnyObject {
   /// - Parameter isFresh: whether to use a new connection, because earlier connections to this origin failed.
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool)
   /// Ends a request without reporting an outcome. Does not use its connection again. If the server has received only a
-  /// part of the request, the transport does not send the rest. Otherwise the complete request could reach the server
-  /// after its retry, and the server would replace the token that it issued for the retry.
+  /// part of the request, the transport does not send the rest: if it did, the complete request could reach the server
+  /// after the engine's retry, and the server would replace the token that it issued for the retry.
   /// - Returns: whether the server may have read the request.
   @discardableResult
   func cancel(_ id: TransferID) -> Bool

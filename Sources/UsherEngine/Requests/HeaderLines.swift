@@ -13,7 +13,7 @@ func headerText(_ lines: [Secret]) -> Secret {
   }
 }
 
-/// Splits a text into its lines, each ending in NUL.
+/// Splits a text into its lines, and adds a NUL to each.
 package func headerLines(_ text: Secret) -> [Secret] {
   text.withBytes { bytes in
     bytes.split(separator: 0x0A).map { line in

@@ -164,7 +164,7 @@ struct NameTable {
     return failed
   }
 
-  /// Whether a lookup of the name that began after the last change of the network is running now.
+  /// Whether a lookup of the name is running that began after the last change of the network.
   private func isAsked(_ entry: Entry) -> Bool {
     running.contains { $0.generation == generation && $0.name == entry.name }
   }

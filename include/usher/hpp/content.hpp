@@ -91,7 +91,7 @@ outcome<Bytes> filled(F &&f) {
 
 /** Calls usher_read_pssh(). `bytes` has the boxes as they are, or as base64 text. @return each pssh box. */
 inline outcome<std::vector<protection>> read_pssh(bytes_view bytes) { return detail::read(usher_read_pssh, bytes); }
-/** Calls usher_read_tenc(). @return each tenc box, alone or in an init segment. */
+/** Calls usher_read_tenc(). `bytes` has tenc boxes alone, or an init segment with tenc boxes. @return each tenc box. */
 inline outcome<std::vector<protection>> read_tenc(bytes_view bytes) { return detail::read(usher_read_tenc, bytes); }
 /** A copy of what usher_read_mp4() reports: how an MP4 file is protected. You may keep the struct. */
 struct file_protection {

@@ -25,7 +25,8 @@ struct license_request {
   bytes_view payload;
   license_type type = license_type::request;
   milliseconds timeout{0};
-  /** The content of the licence (`asset_id` in C). The library reads these bytes only during the call. */
+  /** Identifies the content for which the host requests the licence: the text of the `skd:` URL, or the asset ID (see
+      `asset_id` of usher_license_request). Empty: none. The library reads these bytes only during the call. */
   bytes_view asset_id{};
 };
 

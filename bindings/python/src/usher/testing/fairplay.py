@@ -154,11 +154,12 @@ def skd_url(content_id: str, kid: bytes, iv: bytes) -> str:
 
 
 def read_identifier(data: bytes) -> Asset:
-    """Returns the parts of a content identifier, which is JSON as from ``identifier()``, or base64 of such JSON. Any
-    other text is a content id.
+    """Returns the parts of a content identifier, which is JSON as from ``identifier()``, or base64 of such JSON. A text
+    that is no JSON object is the content id itself.
 
     Raises:
-        ValueError: not text, and not JSON with a content id or key id.
+        ValueError: the bytes are not UTF-8; the text is empty; or it is a JSON object that has neither a content id nor
+            a key id, or a malformed value.
     """
     text = data.decode("utf-8")
     for candidate in (text, _unbase64(text)):
