@@ -60,8 +60,8 @@ typedef struct usher_license_request {
   /** Its length in bytes. */
   size_t payload_size;
   /** Identifies the content for which the host requests the licence: the text of the `skd:` URL, or the asset ID
-      (base64 of JSON with "ContentId"), up to 64 kB. Hooks receive it, and a multi-instance delegate uses it to find the
-      content token. Default: none; the request uses the playback's own token. */
+      (base64 of JSON with "ContentId"), up to 64 kB. Hooks receive it, and a multi-instance delegate uses it to find
+      the content token. Default: none; the request uses the playback's own token. */
   const uint8_t *asset_id;
   /** Its length in bytes. */
   size_t asset_id_size;
