@@ -75,7 +75,8 @@ class Program:
     """Whether the program itself is built with AddressSanitizer. Then the runner skips it under ThreadSanitizer and
     valgrind."""
     plays_for_seconds: bool = False
-    """Whether the program plays for the time that `--seconds` gives, and makes no claim meanwhile."""
+    """Whether the program plays for the time that `--seconds` gives. Meanwhile it prints no line "ok - …", so the
+    runner waits this much longer before it ends the program because of a hang."""
     suppressed: str = ""
     """The NAME of Tests/sanitizers/valgrind-NAME.supp, which lists the reports to suppress, with the reason."""
     says: str = ""

@@ -48,8 +48,8 @@ fault to its control endpoint ([faults](headend.md#faults)).
 TWENTY_FAULTS = """\
 ## Twenty faults of the reference head-end
 
-In each of these sections the reference head-end makes one kind of fault. The first line names the fault as Python code
-writes it, and the route ([faults](headend.md#faults) lists faults and routes). The first output is that of `usher
+In each of these sections the reference head-end makes one kind of fault. The first line names the fault, as in Python
+code, and the route ([faults](headend.md#faults) lists faults and routes). The first output is that of `usher
 probe` with `--quiet` and one heartbeat. The second output is that of `usher check` with `--quiet`, without the table of
 the statements.
 """

@@ -3,7 +3,8 @@ second later, or when the next context with its journal has begun, the server mu
 had received.
 
 The checked build has numbered points for this (KillPoint.swift): the host kills itself there. With the shipped build,
-the test kills the host after a random time. `make kills` runs all points, and 1,200 random times; `make test` a part.
+the test kills the host after a random time. `make kills` kills a host at every point, and
+1,200 hosts at random times with each build; `make test` does a part of this.
 """
 
 from __future__ import annotations

@@ -129,8 +129,8 @@ int main(int argc, char **argv) {
       printf("stopped\n");
     }
     if (is(&next, "zap")) play(&me); /* S1:43 */
-    /* Seed S1, line 12: after the playback has stopped, the page says "Application will need to teardown the session
-       specifically". */
+    /* Seed S1, line 12: about the time after the end of the playback, the page says "Application will need to teardown
+       the session specifically". */
     if (is(&next, "teardown"))
       printf("teardown: %s\n", usher_status_name(usher_playback_close(me.item, USHER_CLOSE_TEARDOWN)));
   }

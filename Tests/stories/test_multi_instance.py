@@ -346,9 +346,10 @@ def test_keysOfAnotherContent_whileTheItemsTokenIsAwaited_waitForItsSession(stag
 @pytest.mark.parametrize("named", [True, False], ids=["content named", "content of its first licence"])
 @pytest.mark.parametrize("status", [401, 403])
 def test_deniedToken_ofTheItem_isReplacedByTheCallback_onceForAll(stage: Stage, named: bool, status: int) -> None:
-    """The server denies three licence requests for the same content. Either the playback and two of the requests name
-    this content, or only the three requests do. The library asks the token callback only once, and sends each request
-    once more (delegates.md: Content tokens that come late, or go stale)."""
+    """The server denies three licence requests for the same content. In one case the playback names the content, and so
+    do two of the requests; the third request names none, so the content of the playback counts. In the other case the
+    playback names none, and all three requests name the content. In both cases the library asks the token callback only
+    once, and sends each request once more (delegates.md: Content tokens that come late, or go stale)."""
     asked: list[usher.TokenRequest] = []
     delegate = multi(stage, token_callback=lambda request: asked.append(request) or usher.LATER)  # type: ignore[func-returns-value]
     delegate.tokens["movie"] = stage.headend.content_token("viewer", "movie")

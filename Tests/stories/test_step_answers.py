@@ -309,7 +309,8 @@ def test_delegate_nobodyKeeps_livesAsLongAsItsPlayback(stage: Stage) -> None:
 
 
 def test_delegate_thatRefersToItself_isCollected(stage: Stage) -> None:
-    """The bindings hold no reference to a delegate that no playback uses, so Python's garbage collector frees it."""
+    """The bindings hold no reference to a delegate that no playback uses, so Python's garbage collector frees it,
+    even if the delegate refers to itself."""
 
     class Own(usher.SSPDelegate):
         def http_headers(self, call: usher.HookCall[dict[str, str]]) -> dict[str, str]:

@@ -28,7 +28,7 @@ WITHOUT = {
     # get_certificate(), get_content_id() and get_resource().
     "Playback": {"request_license", "request_certificate", "request_content_id", "load_resource"},
 }
-"""For each class, the public names that its class in usher.aio does not have."""
+"""For each class, the public names that the class of the same name in usher.aio does not have."""
 
 
 def public(kind: type) -> set[str]:

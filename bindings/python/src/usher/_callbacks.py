@@ -63,11 +63,12 @@ def _on_unraisable(unraisable: Any) -> None:
 
 @contextlib.contextmanager
 def kept_interrupts(keep: Callable[[BaseException], None]) -> Iterator[None]:
-    """If Python raises an interrupt in a callback before the callback's own ``try``, passes this interrupt to `keep`.
+    """A context manager. If Python raises an interrupt in a callback before the callback's own ``try``, this interrupt
+    goes to `keep`.
 
     A signal handler may run at the first instruction of a callback. No ``try`` of the callback catches the exception of
     this handler, and ctypes passes the exception to ``sys.unraisablehook``, which prints it. So this function replaces
-    ``sys.unraisablehook`` for a time.
+    ``sys.unraisablehook`` during the ``with`` block.
     """
     global _hook_users, _hook_before
     with _hook_lock:
