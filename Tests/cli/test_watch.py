@@ -62,6 +62,13 @@ def test_watch_asJsonForAnAccount_printsOnlyItsRows(headend: HeadEnd, usher: Ush
     assert {row["account"] for key in ("sessions", "requests") for row in snapshot[key]} == {"bob"}
 
 
+def test_watch_onceForAnAccount_showsOnlyItsRows(headend: HeadEnd, usher: Usher) -> None:
+    for name in ("alice", "bob"):
+        ask(headend, "setup", headend.content_token(name))
+    shown = usher("watch", headend.url, "--once", "--account", "bob").out
+    assert shown.count("bob") == 3 and "alice" not in shown  # its account, session and request
+
+
 def test_watch_interrupted_endsWithoutATraceback(headend: HeadEnd) -> None:
     with process("watch", headend.url) as made:
         assert made.stdout is not None and "usher watch" in made.stdout.readline()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..exits import CommandError, Exit
 from ..interrupts import Interrupts
 from ..target import ready_file
-from ..watch.feed import Feed, Gone, State, only_account
+from ..watch.feed import Feed, Gone, State
 
 if TYPE_CHECKING:
     from ..output import Output
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, out: Output) -> int:
     if not url or not str(url).startswith(("http://", "https://")):
         raise CommandError("give the URL of the head-end's page, http://HOST:PORT, or --ready-file")
     token = options.control_token or os.environ.get("USHER_CONTROL_TOKEN") or ready.get("control_token")
-    feed = Feed(str(url), token)
+    feed = Feed(str(url), token, options.account)
     if out.as_json or options.once:
         return _print(feed, options, out)
     with suppress(KeyboardInterrupt):
@@ -69,13 +69,11 @@ def _print(feed: Feed, options: argparse.Namespace, out: Output) -> int:
     try:
         for name, value in feed.events():
             if out.as_json:
-                out.line(
-                    {"event": name, **(value if options.account is None else only_account(value, options.account))}
-                )
+                out.line({"event": name, **value})
             else:
                 state = State()
                 state.take(name, value)
-                out.console.print(screen(state, options.account))
+                out.console.print(screen(state))
             if options.once:
                 break
     except Gone as gone:
@@ -118,9 +116,9 @@ def _show(feed: Feed, options: argparse.Namespace, out: Output) -> None:
                         state.take(*item)
                     item = news.get_nowait()
             if live is not None:
-                live.update(screen(state, options.account), refresh=True)
+                live.update(screen(state), refresh=True)
             elif changed:  # a file or a pipe gets each change, one below the other
-                out.console.print(screen(state, options.account))
+                out.console.print(screen(state))
                 out.console.print()
 
 

@@ -22,7 +22,7 @@ class Gone(Exception):
     """The head-end does not answer, or has stopped. The text says which."""
 
 
-def only_account(value: dict[str, Any], account: str) -> dict[str, Any]:
+def _only_account(value: dict[str, Any], account: str) -> dict[str, Any]:
     """Returns an event of the feed without the accounts, sessions and requests of other accounts."""
     names = {"accounts": "name", "sessions": "account", "requests": "account"}
     kept = {key: [row for row in value[key] if row[name] == account] for key, name in names.items() if key in value}
@@ -78,12 +78,14 @@ class Feed:
     Args:
         url: the URL of its page or of its control endpoints.
         token: the control token; None if it needs none.
+        account: the only account whose rows the events have; None: the events have the rows of all accounts.
         limit_s: the time limit of the connection.
     """
 
-    def __init__(self, url: str, token: str | None, limit_s: float = 5.0) -> None:
+    def __init__(self, url: str, token: str | None, account: str | None = None, limit_s: float = 5.0) -> None:
         self._parts = urlsplit(url)
         self._token = token
+        self._account = account
         self._limit_s = limit_s
 
     def events(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -133,7 +135,7 @@ class Feed:
                     value = json.loads(rest)
                 except ValueError as error:
                     raise CommandError("the server is no reference head-end: its events are not JSON") from error
-                yield name, value
+                yield name, value if self._account is None else _only_account(value, self._account)
                 if name == "stopped":
                     return
         raise Gone("the head-end has closed the connection")

@@ -17,20 +17,19 @@ MOST_REQUESTS = 8
 MOST_ACCOUNTS = 8
 
 
-def screen(state: State, account: str | None = None) -> RenderableType:
-    """Returns the whole screen. If `account` is not None, the tables show only this account, its sessions and its
-    requests."""
+def screen(state: State) -> RenderableType:
+    """Returns the whole screen."""
     from rich.console import Group
     from rich.text import Text
 
-    active = [row for row in state.sessions.values() if row["state"] == "active" and account in (None, row["account"])]
+    active = [row for row in state.sessions.values() if row["state"] == "active"]
     active.sort(key=lambda row: (row["account"], row["created_ms"]))
     parts: list[RenderableType] = [_title(state), Text()]
-    parts += [_accounts(state, account), Text()]
+    parts += [_accounts(state), Text()]
     parts += [_sessions(state, active[:MOST_SESSIONS])]
     if len(active) > MOST_SESSIONS:
         parts.append(Text(f"and {len(active) - MOST_SESSIONS} more sessions", style="dim"))
-    parts += [Text(), _requests(state, account)]
+    parts += [Text(), _requests(state)]
     if state.faults:
         labels = ", ".join(f"{fault['route']}: {fault['label']}" for fault in state.faults[:4])
         parts.append(Text(f"\nfaults to come: {labels}", style="magenta"))
@@ -66,12 +65,11 @@ def _table(*columns: tuple[str, str]) -> Table:
     return made
 
 
-def _accounts(state: State, account: str | None) -> Table:
+def _accounts(state: State) -> Table:
     from rich.text import Text
 
     made = _table(("account", ""), ("slots", ""), ("", ""), ("refused", "right"))
-    rows = [row for name, row in sorted(state.accounts.items()) if account in (None, name)]
-    for row in rows[:MOST_ACCOUNTS]:
+    for _, row in sorted(state.accounts.items())[:MOST_ACCOUNTS]:
         used = sum(
             1
             for session in state.sessions.values()
@@ -119,12 +117,11 @@ def _sessions(state: State, rows: list[dict[str, Any]]) -> Table:
     return made
 
 
-def _requests(state: State, account: str | None) -> Table:
+def _requests(state: State) -> Table:
     from rich.text import Text
 
     made = _table(("request", "right"), ("", ""), ("account", ""), ("sent", ""), ("answer", ""), ("", ""))
-    rows = [row for row in state.requests.values() if account in (None, row["account"])]
-    for row in sorted(rows, key=lambda each: -int(each["number"]))[:MOST_REQUESTS]:
+    for row in sorted(state.requests.values(), key=lambda each: -int(each["number"]))[:MOST_REQUESTS]:
         status = row["status"]
         answer = str(status) if status is not None else row["outcome"]
         if row["code"] is not None:

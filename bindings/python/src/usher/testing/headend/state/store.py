@@ -195,7 +195,7 @@ class MemoryStore:
                 for change in changes:
                     tell(change)
 
-    # The methods below are those of Transaction. Rules call them inside `run`, which holds the lock meanwhile.
+    # The methods below are those of Transaction. Rules call these methods inside `run`, so `run` holds the lock.
 
     def held(self, account: str) -> Collection[str]:
         book = self._books.get(account)
