@@ -196,7 +196,7 @@ extension PlaybackMachine {
 
   /// Called when the payload callback failed or missed its deadline.
   package mutating func payloadFailed(_ status: Status, now: Milliseconds) -> [Action] {
-    perform(session.renewalEnded(WireFailure(status), origin: .local, sentAt: now, now: now), now: now)
+    perform(session.renewalFailed(WireFailure(status), origin: .local, now: now), now: now)
   }
 }
 

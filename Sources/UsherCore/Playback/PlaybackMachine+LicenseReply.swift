@@ -237,7 +237,7 @@ extension PlaybackMachine {
   ) -> [Action] {
     let actions = failed(license, failure, origin)
     guard usesSession, license.isRenewal else { return actions }
-    return actions + perform(session.renewalEnded(failure, origin: origin, sentAt: license.sentAt, now: now), now: now)
+    return actions + perform(session.renewalFailed(failure, origin: origin, now: now), now: now)
   }
 
   private func failed(_ license: LicenseRequest, _ failure: WireFailure, _ origin: Origin) -> [Action] {
@@ -254,7 +254,7 @@ extension PlaybackMachine {
     if fields.token == nil, fields.isTokenUnusable { session.licenseReplyLost() }
     var actions: [Action] = []
     if license.isRenewal {
-      actions = perform(session.renewalEnded(nil, origin: .license, sentAt: license.sentAt, now: now), now: now)
+      actions = perform(session.renewed(sentAt: license.sentAt, now: now), now: now)
     } else if !license.isAuxiliary {
       actions = perform(session.modeDecided(mode(license, fields), sentAt: license.sentAt, now: now), now: now)
     }

@@ -101,23 +101,22 @@ extension SSMSession {
       isNewest: isNewest, now: now)
   }
 
-  /// Called when the server has answered a renewal of the library or of the host, or when the renewal could not be
-  /// sent. If the reply to the renewal had a new token, the caller has already stored the token.
-  /// - Parameter sentAt: when the renewal was sent; not used if it failed.
-  package mutating func renewalEnded(
-    _ failure: WireFailure?, origin: Origin, sentAt: Milliseconds, now: Milliseconds
-  ) -> [Action] {
-    if let failure {
-      // If the CDM renews the licence itself, or during an outage, no beat waits for this renewal. Nevertheless the
-      // session fails if the server refused the renewal for good.
-      if isActive, mode == .cdm || (mode == .enforced && isInOutage), !failure.isTransient {
-        return beatRefused(failure, origin: origin, operation: .renewal)
-      }
-      guard isActive, case .asked(let attempt) = beat else { return [] }
-      return keepAliveAnswered(
-        .failure(failure), origin: origin, operation: .renewal, attempt: attempt, sentAt: now, queueDelay: 0,
-        isNewest: true, now: now)
+  /// Called when a renewal of the library or of the host has failed, or could not be sent.
+  package mutating func renewalFailed(_ failure: WireFailure, origin: Origin, now: Milliseconds) -> [Action] {
+    // If the CDM renews the licence itself, or during an outage, no beat waits for this renewal. Nevertheless the
+    // session fails if the server refused the renewal for good.
+    if isActive, mode == .cdm || (mode == .enforced && isInOutage), !failure.isTransient {
+      return beatRefused(failure, origin: origin, operation: .renewal)
     }
+    guard isActive, case .asked(let attempt) = beat else { return [] }
+    return keepAliveAnswered(
+      .failure(failure), origin: origin, operation: .renewal, attempt: attempt, sentAt: now, queueDelay: 0,
+      isNewest: true, now: now)
+  }
+
+  /// Called when a renewal of the library or of the host, which was sent at `sentAt`, has succeeded. If the reply had a
+  /// new token, the caller has already stored the token.
+  package mutating func renewed(sentAt: Milliseconds, now: Milliseconds) -> [Action] {
     guard isActive else { return [] }
     switch (mode, beat) {
     case (_, .asked): return answeredWell(sentAt: now, leaseFrom: sentAt, queueDelay: 0, now: now, advance: true)

@@ -122,10 +122,10 @@ struct SessionDriver {
   }
   mutating func renewed(token: String? = nil, sentAt: Milliseconds? = nil) {
     if let token { session.licenseBroughtToken(secret(token), inReplyTo: session.tokenGeneration) }
-    perform(session.renewalEnded(nil, origin: .license, sentAt: sentAt ?? now, now: now))
+    perform(session.renewed(sentAt: sentAt ?? now, now: now))
   }
   mutating func renewalFailed(_ failure: WireFailure, origin: Origin = .license) {
-    perform(session.renewalEnded(failure, origin: origin, sentAt: now, now: now))
+    perform(session.renewalFailed(failure, origin: origin, now: now))
   }
   mutating func decide(_ mode: SSMSession.KeepAliveMode, sentAt: Milliseconds? = nil) {
     perform(session.modeDecided(mode, sentAt: sentAt ?? now, now: now))
