@@ -8,7 +8,8 @@
  *      takes USHER_JOURNAL_COPY_SIZE bytes: usher_journal_copy, then `length` bytes of the record in the format of
  *      record.h (usher_record and its fields),
  *   3. for each slot two small copies, for updates: usher_record_update and the token in place of the record. Each
- *      takes USHER_JOURNAL_UPDATE_SIZE bytes. The numbers of the small copies follow those of the copies.
+ *      takes USHER_JOURNAL_UPDATE_SIZE bytes. With n = 2 * USHER_JOURNAL_SLOTS, slot i has the small copies n + 2 i and
+ *      n + 2 i + 1.
  * The writer never changes the copy that has the newest record, or the small copy that has its newest update; it
  * changes the other one. So if a copy was written only in part, its tag is wrong, and the other copy still has what was
  * written before.

@@ -3,7 +3,7 @@ internal import UsherCore
 extension Engine {
   /// Asks the host a question. All questions use this function. The question waits in the playback's lane behind the
   /// other callbacks of the playback. `answered` runs on the I/O thread exactly once, with or without an answer;
-  /// `answered` gets nil instead of the playback if the engine has removed the playback meanwhile.
+  /// `answered` gets nil instead of the playback if the engine has removed the playback by then.
   /// - Parameters:
   ///   - question: the question to a hook; nil if no hook is asked.
   ///   - deadline: how much time the host has to answer.

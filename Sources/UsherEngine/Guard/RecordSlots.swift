@@ -14,6 +14,8 @@ struct RecordSlots {
     var which: Int { Int(sequence & 1) }
     /// The number of the copy among the copies of all slots.
     var copy: Int { slot &* 2 &+ which }
+    /// The next write of the slot; it changes the other copy.
+    var next: Write { Write(slot: slot, sequence: sequence &+ 1) }
   }
 
   /// Where a record has its session token.
@@ -31,9 +33,8 @@ struct RecordSlots {
 
     /// The next write of a record. This write never changes the copy with the newest record.
     var nextRecord: Write {
-      let next = last.sequence &+ 1
-      let isSameCopy = record != 0 && (next ^ record) & 1 == 0
-      return Write(slot: last.slot, sequence: isSameCopy ? next &+ 1 : next)
+      let next = last.next
+      return record != 0 && (next.sequence ^ record) & 1 == 0 ? next.next : next
     }
   }
 
@@ -76,7 +77,7 @@ struct RecordSlots {
     of playback: PlaybackID, tokenCount count: Int, lifetime: Milliseconds
   ) -> (write: Write, update: usher_record_update)? {
     guard var state = states[playback], count > 0, Int(state.token.count) == count else { return nil }
-    state.last = Write(slot: state.last.slot, sequence: state.last.sequence &+ 1)
+    state.last = state.last.next
     states[playback] = state
     let end = RecoveryRecord.end(of: lifetime)
     let update = usher_record_update(
@@ -89,7 +90,7 @@ struct RecordSlots {
   /// copy again, because only the other copy may be whole.
   mutating func didFailUpdate(of playback: PlaybackID) {
     guard var state = states[playback] else { return }
-    state.last = Write(slot: state.last.slot, sequence: state.last.sequence &+ 1)
+    state.last = state.last.next
     states[playback] = state
   }
 
@@ -99,7 +100,7 @@ struct RecordSlots {
   mutating func clear(_ playback: PlaybackID) -> (first: Write, second: Write)? {
     guard let state = states.remove(playback) else { return nil }
     let first = state.nextRecord
-    let second = Write(slot: first.slot, sequence: first.sequence &+ 1)
+    let second = first.next
     free.append(second)
     return (first, second)
   }
