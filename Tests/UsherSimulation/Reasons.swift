@@ -62,7 +62,7 @@ enum Reasons {
       text: "the library asks for no payload: there is no session to renew"),
     Reason(phases: ending, inputs: [.hookAnswered], text: "closing a playback ends its hook questions"),
     Reason(
-      phases: [.noBeat, .beatRefused, .paused, .failed, .sessionless], inputs: [.timer],
+      phases: [.noBeat, .paused, .failed, .sessionless], inputs: [.timer],
       text: "the session has no timer then"),
     Reason(
       phases: [
@@ -96,7 +96,11 @@ enum Reasons {
       phases: Phase.allCases, inputs: [.requestTimedOut, .askTimedOut],
       text: "the request or question must begin in another phase", isRare: true),
     Reason(
-      phases: [.queued, .idle, .settingUp, .contested, .awaitingSlot, .beating, .replacing, .endedAwaiting],
+      // For example, a session whose beat was refused waits for the reply to a licence request. The timer comes first
+      // only if this request waits in the queue until its time-out.
+      phases: [
+        .queued, .idle, .settingUp, .contested, .awaitingSlot, .beating, .beatRefused, .replacing, .endedAwaiting
+      ],
       inputs: [.timer],
       text: "another event mostly comes before the timer", isRare: true),
     Reason(
