@@ -369,8 +369,11 @@ def test_heartbeat_failedInTransport_isTriedAgainInsideThePeriodUntold(stage: St
 
 
 @pytest.mark.breaks_rules("late-beat")
-def test_heartbeat_refusedWithRetryAfter_waitsThatLong(stage: Stage) -> None:
-    stage.headend.faults.add("heartbeat", Fault.status(503, retry_after=7))
+@pytest.mark.parametrize("body", [b"{}", bytes((1 << 20) + 1)], ids=["", "too large"])
+def test_heartbeat_refusedWithRetryAfter_waitsThatLong(stage: Stage, body: bytes) -> None:
+    """The head-end answers 503 with Retry-After. The library waits that long before it retries the heartbeat, also if
+    the body of the reply is larger than max_response_bytes."""
+    stage.headend.faults.add("heartbeat", Fault.reply(503, headers={"Retry-After": "7"}, body=body))
     stage.play()
     stage.advance(60_000 + 6_999)
     assert stage.headend.journal.count("heartbeat") == 1

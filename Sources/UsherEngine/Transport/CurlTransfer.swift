@@ -347,7 +347,8 @@ final class CurlTransfer {
     if isTooLarge || headers.pointee.left < 0 || isHeaderLineTooLong(code)
       || (dropped == .floodInReply && code != CURLE_OK)
     {
-      return .failure(WireFailure(.tooLarge, httpStatus: status, mayHaveTakenEffect: true))
+      return .failure(
+        WireFailure(.tooLarge, httpStatus: status, retryAfter: retryAfter(status), mayHaveTakenEffect: true))
     }
     let isCoded = code == CURLE_BAD_CONTENT_ENCODING || headers.pointee.is_bad != 0
     if code == CURLE_OK || (status >= 300 && (code == CURLE_PARTIAL_FILE || isCoded)) {
@@ -356,7 +357,7 @@ final class CurlTransfer {
       let mayBeCut = body.count == 0 && hasNoLength
       return .response(
         HTTPResponse(
-          status: status, body: body, retryAfter: status < 300 ? nil : retryAfter(), header: replyHeader(),
+          status: status, body: body, retryAfter: retryAfter(status), header: replyHeader(),
           location: status >= 300 && status < 400 ? header("Location").map { Secret($0) } : nil, media: media(body),
           mayBeCut: mayBeCut))
     }
@@ -451,8 +452,10 @@ final class CurlTransfer {
   /// How many seconds the server keeps an idle connection, as the reply says; nil: the reply does not say it.
   var idleSeconds: Int? { headers.pointee.idle_seconds < 0 ? nil : Int(headers.pointee.idle_seconds) }
 
-  private func retryAfter() -> Milliseconds? {
-    guard let text = header("Retry-After") else { return nil }
+  /// How long the server asks to wait before another request; nil: a reply with an error does not ask, or the reply has
+  /// no error. The header counts even if the rest of the reply is unusable.
+  private func retryAfter(_ status: Int32) -> Milliseconds? {
+    guard status >= 300, let text = header("Retry-After") else { return nil }
     let now = header("Date").flatMap { RetryAfter.date($0) } ?? platform_wall_clock_ms() / 1000
     return RetryAfter.pause(text, now: now)
   }
