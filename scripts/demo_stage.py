@@ -126,6 +126,10 @@ class HeadEnd:
             str(PERIOD_S),
             "--rotation",
             "strict",
+            # These programs run in real time, and a busy machine may stop one of them, or the head-end, for longer than
+            # the usual tolerance. If a heartbeat is late by more than a whole period, the session expires.
+            "--set",
+            f"beat_tolerance_ms={PERIOD_S * 1000}",
         ]
         command += ["--key", f"{kid}:{key}", "--account", ACCOUNT, "--ready-file", str(ready), *more]
         self.process = Process("headend", command, folder, environment)
