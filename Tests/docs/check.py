@@ -25,7 +25,7 @@ PAGES = [
 ]
 EVERYDAY = {
     *("action", "completion", "context", "door", "event", "fault", "grace", "leave", "machine", "operation", "origin"),
-    *("player", "question", "settle", "story", "tag", "transport"),
+    *("outage", "player", "question", "settle", "story", "tag", "transport"),
 }
 """Terms of the glossary that pages also use as everyday words. Their first use need not be a link."""
 
@@ -153,9 +153,10 @@ def uses(term: str) -> str:
 
 def sentences_of(page: Path) -> str:
     """Returns the sentences of a page, with the links to the glossary and without other links. Code, tables, headings,
-    comments and names in backquotes become blanks, so that each word stays at its place."""
+    comments, pictures and names in backquotes become blanks, so that each word stays at its place."""
     left_out = (
         r"^ *```.*?^ *```$",
+        r"!\[[^]]*\]\([^)]*\)",
         r"^ *(?:\||#|<!--|!\[)[^\n]*$",
         r"`[^`]*`",
         r"\[[^][]*\]\((?![^)]*glossary\.md#)[^)]*\)",
@@ -172,8 +173,9 @@ def first_uses() -> None:
     also be in a line above this sentence, for example in a row of a table."""
     terms = re.findall(r"^### (.*)$", text_of(ROOT / "docs" / "glossary.md"), re.M)
     longest_first = sorted({*terms} - EVERYDAY, key=len, reverse=True)
-    pages = {*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"}
-    for page in sorted(pages - {ROOT / "docs" / "glossary.md", ROOT / "docs" / "api-changes.md"}):
+    pages = {*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"}
+    others = {ROOT / "docs" / name for name in ("glossary.md", "api-changes.md", "site/index.md")}
+    for page in sorted(pages - others):
         text = sentences_of(page)
         wrong = []
         for term in longest_first:
