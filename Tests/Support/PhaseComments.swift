@@ -74,7 +74,7 @@ package struct PhaseComments {
     var end: String?
     var successors: Set<String>?
     for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-      let words = line.split(whereSeparator: { " ,({".contains($0) }).map(String.init)
+      let words = line.split(whereSeparator: { " ,:({".contains($0) }).map(String.init)
       if end == nil, words.drop(while: { $0 == "private" }).starts(with: ["enum", source.name]) {
         end = line.prefix { $0 == " " } + "}"
       }

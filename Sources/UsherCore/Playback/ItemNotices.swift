@@ -9,7 +9,7 @@ package struct ItemNotices {
   }
 
   /// What the viewer knows. In the comment of each phase, the line with the arrow lists every phase that may follow.
-  /// `ItemNoticesTests` has the same lists, and tries all orders of five events.
+  /// `ItemNoticesTests` tries all orders of five events, and compares these lists with what followed.
   enum Phase: UInt8 {
     /// Either the viewer knows nothing yet; or an outage that the viewer knows of is over, but the item has no licence.
     /// → waiting, ready, refused, ended
@@ -27,6 +27,7 @@ package struct ItemNotices {
     /// → ready, ended
     case lost
     /// The playback is closed.
+    /// → nothing
     case ended
   }
 
