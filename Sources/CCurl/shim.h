@@ -8,15 +8,11 @@
 #include <string.h>
 
 static inline CURLcode curl_shim_set_long(CURL *e, CURLoption o, long v) { return curl_easy_setopt(e, o, v); }
-static inline CURLcode curl_shim_set_offset(CURL *e, CURLoption o, int64_t v) {
-  return curl_easy_setopt(e, o, (curl_off_t)v);
-}
 static inline CURLcode curl_shim_set_string(CURL *e, CURLoption o, const char *v) { return curl_easy_setopt(e, o, v); }
 /* If `avoids` is not 0, requests of the handle use no proxy, whatever the environment says. */
 static inline CURLcode curl_shim_avoid_proxy(CURL *e, int avoids) {
   return curl_easy_setopt(e, CURLOPT_NOPROXY, avoids ? "*" : (const char *)0);
 }
-static inline CURLcode curl_shim_set_pointer(CURL *e, CURLoption o, const void *v) { return curl_easy_setopt(e, o, v); }
 static inline CURLcode curl_shim_set_list(CURL *e, CURLoption o, struct curl_slist *v) {
   return curl_easy_setopt(e, o, v);
 }
