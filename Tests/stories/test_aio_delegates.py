@@ -141,7 +141,7 @@ async def test_step_answeredLaterFromAnotherThread_goesOn(stage: AioStage) -> No
 
 
 @story(headend=NO_SESSIONS)
-async def test_step_stillRunningWhenThePlaybackCloses_isLetGo(stage: AioStage) -> None:
+async def test_step_stillRunningWhenThePlaybackCloses_isCancelled(stage: AioStage) -> None:
     """If a playback closes while a hook coroutine runs, the request that needs the hook fails with ClosedError. The
     answer of the hook then has no effect (protocol.md: Races)."""
     go = asyncio.Event()

@@ -563,7 +563,7 @@ def test_customer_closedAndNeverAnswered_isClosedAtTheCap(stage: Stage) -> None:
 
 @pytest.mark.keeps_resources("the question that the host never answers stays open until its deadline")
 @pytest.mark.parametrize("what", ["license", "heartbeat", "teardown"])
-def test_customer_neverAnswered_isLetGoOfWithTheContext(stage: Stage, what: str) -> None:
+def test_customer_neverAnswered_endsWithTheContext(stage: Stage, what: str) -> None:
     """If the host never answers a question, the context still closes, and the library releases every callback object
     (`stage_factory` checks that)."""
     portal = Portal(stage, (lambda request: usher.LATER) if what == "license" else BEATS)

@@ -87,7 +87,7 @@ extension TokenMap {
     #expect(TokenMap(bound: -1, seed: 1).set("a", "a") == .full)
   }
 
-  @Test func pin_ofTwoPlaybacks_holdsUntilBothLetGo() {
+  @Test func pin_ofTwoPlaybacks_holdsUntilBothUnpin() {
     let map = TokenMap(bound: 1, seed: 1)
     #expect(map.set("a", "a") == .added)
     let (first, second) = (map.pin("a"), map.pin("a"))
@@ -196,7 +196,7 @@ extension TokenMap {
     #expect(map.capacity == capacity && map.capacity <= 1024 && map.count(now: 0) == 1000)
   }
 
-  @Test func tokens_ofRemovedEntries_areLetGo() {
+  @Test func tokens_ofRemovedEntries_areFreed() {
     let map = TokenMap(bound: 2, seed: 1)
     var token = secret("t")
     var isLast = token.isLast()

@@ -435,7 +435,7 @@ class Context(ffi.Owner):
             callbacks = 2**32 - 1 if self._pumped else 0  # in pumped mode close() runs them, so do not wait
             with contextlib.suppress(UsherError):
                 for player in list(self._players.values()):
-                    player._let_go()
+                    player._free_playback()
                 self.settle(callbacks=callbacks, timeout_ms=1000)
             with contextlib.suppress(UsherError):
                 self.jump(60_000)

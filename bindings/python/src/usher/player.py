@@ -217,7 +217,7 @@ class Player(Part):
         super().close()
         self._playback = None
 
-    def _let_go(self) -> None:
+    def _free_playback(self) -> None:
         """Frees the handle of the current playback, without waiting."""
         if self._playback is not None:
             self._playback.free()

@@ -39,7 +39,7 @@ def _must_succeed(seen: Seen) -> str:
 
 def _must_be_refused(seen: Seen) -> str:
     """Returns what is wrong if the head-end did not refuse the request with an error status; otherwise "". Without such
-    a refusal the library repeats the request or goes on."""
+    a refusal the library repeats the request or continues."""
     if seen.ok:
         return "it was accepted"
     return "" if seen.exchange.failure is None else f"it got {_answer(seen)}"

@@ -129,7 +129,7 @@ def run(options: argparse.Namespace, out: Output) -> int:
         if find_spec(package) is None:
             raise CommandError(f"the package {package} is not installed: pip install 'libusher[load]'", Exit.MISSING)
     try:
-        library_version()  # Locust would go on without screens if its processes found no library
+        library_version()  # Locust would continue without screens if its processes found no library
     except ImportError as error:
         raise CommandError(str(error), Exit.MISSING) from error
     url = options.url.rstrip("/")

@@ -106,7 +106,7 @@ class Probe:
                     try:
                         self._play(player, delegate)
                     finally:
-                        self._let_go(player)
+                        self._tear_down(player)
             finally:
                 self._context_.begin_close(1000)  # then the end of the context does not wait for servers
 
@@ -270,7 +270,7 @@ class Probe:
             self._settle()
             left -= step
 
-    def _let_go(self, player: usher.Player) -> None:
+    def _tear_down(self, player: usher.Player) -> None:
         """Tears down the session of the player. Waits for this at most `_CLOSE_S` seconds."""
         player.stop(usher.CloseMode.TEARDOWN)
         end = time.monotonic() + _CLOSE_S

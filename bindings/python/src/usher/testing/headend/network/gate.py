@@ -59,7 +59,7 @@ class Gate:
             chosen = [number for number, (entry, _, _) in self._held.items() if route in (None, entry.route)][:count]
             for number in chosen:
                 _, loop, future = self._held.pop(number)
-                loop.call_soon_threadsafe(_let_go, future)
+                loop.call_soon_threadsafe(_resolve, future)
             self._notify()
             return len(chosen)
 
@@ -78,6 +78,6 @@ class Gate:
         self.listeners.tell(len(self._held))
 
 
-def _let_go(future: asyncio.Future[None]) -> None:
+def _resolve(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
