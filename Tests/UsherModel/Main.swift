@@ -56,9 +56,11 @@ import UsherCore
 
   private static let comments = PhaseComments([
     .init("SSMSession", in: "Sources/UsherCore/Session/SSMSession+Lifecycle.swift"),
-    // The search does not see two transitions of this machine: they occur if a licence reply brings a token while a
-    // heartbeat is in flight. To get there takes more events than the search tries.
-    .init("SSMSession.Beat", "Beat", in: "Sources/UsherCore/Session/SSMSession.swift", isWhole: false),
+    // The unseen transitions occur if a licence reply brings a token while a heartbeat is in flight or refused. To get
+    // there takes more events than the search tries.
+    .init(
+      "SSMSession.Beat", "Beat", in: "Sources/UsherCore/Session/SSMSession.swift",
+      unseen: ["off": ["inFlight", "asked"], "refused": ["inFlight", "asked"]]),
     .init("PlaybackMachine", in: "Sources/UsherCore/Playback/PlaybackMachine+Phase.swift"),
     .init("LicenseRequest", in: "Sources/UsherCore/Playback/PlaybackMachine.swift")
   ])
