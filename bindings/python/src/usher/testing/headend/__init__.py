@@ -12,8 +12,7 @@ table has every session. The test controls the head-end's clock, faults and limi
 All keys, certificates and licences are only for tests; they decrypt no real content.
 
 In this package, "(source: ...)" in a docstring names what an operator's or a player SDK's public documentation
-describes; the beginning of docs/conformance.md lists these documents, and docs/protocol.md says in our words what
-follows from them.
+describes.
 """
 
 from __future__ import annotations
