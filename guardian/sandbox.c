@@ -1,6 +1,7 @@
 /* sandbox.c - see sandbox.h. SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox.h"
 
+#include <asm/sockios.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -42,6 +43,8 @@
 #define UNLESS(name, count) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, (count))
 /* Allows the system call if the loaded value is `value`. */
 #define ALLOW_VALUE(value) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, 1), ALLOW
+/* Refuses the system call if the loaded value is `value`. */
+#define REFUSE_VALUE(value) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, 1), REFUSE
 /* Allows the system call if the loaded value has none of these bits, and refuses it otherwise. */
 #define ALLOW_WITHOUT(bits) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 1, 0), ALLOW, REFUSE
 #define ALLOW_WITH(bits) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 0, 1), ALLOW, REFUSE
@@ -62,10 +65,10 @@ static struct sock_filter filter[] = {LOAD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | B
 #ifdef SYS_rseq
     CALL(rseq),
 #endif
-    /* input and output on descriptors */
-    CALL(read), CALL(write), CALL(readv), CALL(writev), CALL(pread64), CALL(close), CALL(lseek), CALL(ioctl),
-    CALL(fcntl), CALL(dup), CALL(ppoll), CALL(pselect6), CALL(epoll_create1), CALL(epoll_ctl), CALL(epoll_pwait),
-    CALL(eventfd2), CALL(pipe2), CALL(fadvise64),
+    /* input and output on descriptors; ioctl() and fcntl() follow below */
+    CALL(read), CALL(write), CALL(readv), CALL(writev), CALL(pread64), CALL(close), CALL(lseek), CALL(dup), CALL(ppoll),
+    CALL(pselect6), CALL(epoll_create1), CALL(epoll_ctl), CALL(epoll_pwait), CALL(eventfd2), CALL(pipe2),
+    CALL(fadvise64),
     /* sockets; socket() follows below */
     CALL(socketpair), CALL(connect), CALL(bind), CALL(shutdown), CALL(sendto), CALL(sendmsg), CALL(sendmmsg),
     CALL(recvfrom), CALL(recvmsg), CALL(recvmmsg), CALL(getsockname), CALL(getpeername), CALL(getsockopt),
@@ -84,11 +87,16 @@ static struct sock_filter filter[] = {LOAD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | B
     /* facts about the system and the process */
     CALL(clock_gettime), CALL(clock_getres), CALL(clock_nanosleep), CALL(nanosleep), CALL(gettimeofday),
     CALL(getrandom), CALL(uname), CALL(sysinfo), CALL(getuid), CALL(geteuid), CALL(getgid), CALL(getegid),
-    CALL(prlimit64), CALL(getrlimit),
+    CALL(getrlimit),
     /* threads, but no processes. The flags of clone3() are in memory, which a filter cannot read. So the filter answers
        that clone3() does not exist, and the C library uses clone(). */
     UNLESS(clone3, 1), RETURN(SECCOMP_RET_ERRNO | ENOSYS), UNLESS(clone, 4), LOAD_ARGUMENT(0), ALLOW_WITH(CLONE_THREAD),
     UNLESS(openat, 4), LOAD_ARGUMENT(2), ALLOW_WITHOUT(WRITING),
+    /* An owner of a descriptor is a process to which the kernel sends a signal when data arrives. */
+    UNLESS(fcntl, 8), LOAD_ARGUMENT(1), REFUSE_VALUE(F_SETOWN), REFUSE_VALUE(F_SETSIG), REFUSE_VALUE(F_SETOWN_EX),
+    ALLOW, UNLESS(ioctl, 6), LOAD_ARGUMENT(1), REFUSE_VALUE(FIOSETOWN), REFUSE_VALUE(SIOCSPGRP), ALLOW,
+    /* The limits of the process itself: a low limit could end another process. */
+    UNLESS(prlimit64, 4), LOAD_ARGUMENT(0), ALLOW_VALUE(0), REFUSE,
 #ifdef __x86_64__
     UNLESS(open, 4), LOAD_ARGUMENT(1), ALLOW_WITHOUT(WRITING),
 #endif

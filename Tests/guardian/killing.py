@@ -7,7 +7,7 @@ import re
 import resource
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -166,6 +166,7 @@ class Killing:
         way: str = "v1",
         environment: dict[str, str] | None = None,
         account: str | None = None,
+        descriptors: Collection[int] = (),
         **options: object,
     ) -> Host:
         account = account or self.new_account()
@@ -178,13 +179,20 @@ class Killing:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            pass_fds=descriptors,
         )
         return Host(process, account, before)
 
     @contextmanager
-    def playing(self, way: str = "v1", environment: dict[str, str] | None = None, **options: object) -> Iterator[Host]:
+    def playing(
+        self,
+        way: str = "v1",
+        environment: dict[str, str] | None = None,
+        descriptors: Collection[int] = (),
+        **options: object,
+    ) -> Iterator[Host]:
         """Starts a host. Waits until the host has played its items; the host then stays alive."""
-        host = self.start(way, environment, stays=1, **options)
+        host = self.start(way, environment, descriptors=descriptors, stays=1, **options)
         try:
             host.wait_line("played")
             yield host

@@ -5,6 +5,7 @@
  */
 #include "../../guardian/sandbox.h"
 
+#include <asm/sockios.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -12,8 +13,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,6 +39,9 @@ int main(void) {
   struct addrinfo *found = NULL;
   pthread_t thread;
   char byte;
+  struct rlimit limit;
+  int pair[2];
+  works(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0, "a pair of sockets");
   sandbox_enter();
   refused(execve("/bin/true", arguments, arguments), "execve");
   refused(fork(), "fork");
@@ -44,6 +50,14 @@ int main(void) {
   refused(unlink("/tmp/usher-sandbox"), "unlink");
   refused(mkdir("/tmp/usher-sandbox", 0700), "mkdir");
   refused(kill(getppid(), 0), "a signal for another process");
+  refused(fcntl(pair[0], F_SETOWN, getppid()), "an owner of a descriptor, to which the kernel sends SIGIO");
+  refused(fcntl(pair[0], F_SETSIG, SIGKILL), "another signal than SIGIO");
+  struct f_owner_ex owner = {F_OWNER_PID, getppid()};
+  refused(fcntl(pair[0], F_SETOWN_EX, &owner), "an owner of a descriptor, by F_SETOWN_EX");
+  int parent = getppid();
+  refused(ioctl(pair[0], FIOSETOWN, &parent), "an owner of a descriptor, by FIOSETOWN");
+  refused(ioctl(pair[0], SIOCSPGRP, &parent), "an owner of a descriptor, by SIOCSPGRP");
+  refused(prlimit(getppid(), RLIMIT_CPU, NULL, &limit), "limits of another process");
   refused(ptrace(PTRACE_SEIZE, getppid(), 0, 0), "ptrace");
   refused(socket(AF_PACKET, SOCK_RAW, 0), "a socket for packets");
   refused(listen(0, 1), "listen");
@@ -56,6 +70,8 @@ int main(void) {
   int file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
   works(file >= 0 && read(file, &byte, 1) == 1, "reading a file");
   works(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0 || errno == EAFNOSUPPORT, "a socket of the internet");
+  works(getrlimit(RLIMIT_NOFILE, &limit) == 0, "the limits of the process itself");
+  works(fcntl(pair[0], F_SETFL, O_NONBLOCK) == 0 && fcntl(pair[0], F_GETFL) >= 0, "flags of a descriptor");
   works(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) < 0, "other options of prctl() are refused");
   return failed;
 }
