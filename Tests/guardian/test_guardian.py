@@ -179,6 +179,19 @@ def test_livingHost_besideOneThatDies_keepsItsSession(killing: Killing) -> None:
         assert torn_down(killing, lives.account) == 2
 
 
+def test_stoppedHost_besideOneThatDies_keepsItsSession(killing: Killing) -> None:
+    """A stopped process (SIGSTOP) is not dead: its guardian waits."""
+    with killing.playing() as stopped, killing.playing() as dies:
+        stopped.process.send_signal(signal.SIGSTOP)
+        dies.kill()
+        killing.wait_free(dies.account)
+        assert killing.held(stopped.account) == 1
+        stopped.process.send_signal(signal.SIGCONT)
+        stopped.proceed()
+        stopped.wait_line("freed")
+        assert torn_down(killing, stopped.account) == 2
+
+
 def test_context_freed_endsTheGuardian_andThereIsNoSecondTeardown(killing: Killing) -> None:
     """The host frees the context and lives on: the guardian ends. When the host dies later, nobody sends a teardown."""
     with killing.playing() as host:

@@ -75,10 +75,12 @@ def judge(killing: Killing, account: str, received: int, result: Result) -> None
     result.add(held > len(left), len(left), time.monotonic() - begun)
 
 
-def in_parallel(work: Callable[[int], None], numbers: list[int]) -> None:
-    with ThreadPoolExecutor(WORKERS) as pool:
+def in_parallel(killing: Killing, work: Callable[[int], None], numbers: list[int]) -> None:
+    """Kills hosts, several at the same time. Meanwhile another host lives, and keeps its session."""
+    with killing.playing() as lives, ThreadPoolExecutor(WORKERS) as pool:
         for done in [pool.submit(work, number) for number in numbers]:
             done.result()
+        assert killing.held(lives.account) == 1, "somebody tore down the session of a living host"
 
 
 # ---- at numbered points (checked build) ------------------------------------------------------------------------------
@@ -161,7 +163,7 @@ def test_hostKilledAtEachPoint_holdsNothingThatItHadReceived(
     for begin in range(0, len(chosen), 60):
         part = chosen[begin : begin + 60]
         step(f"{way}: points {part[0]} to {part[-1]} of {len(names)}")
-        in_parallel(kill, part)
+        in_parallel(killing, kill, part)
     print(f"{keeper.name}, {way}, {len(names)} points, of which {len(chosen)}: {result.text()}")
     assert result.gave_back > len(chosen) // 4
     assert result.unreceived <= len(chosen) // 4
@@ -202,6 +204,6 @@ def test_hostKilledAtARandomTime_holdsNothingThatItHadReceived(
 
     for begin in range(0, kill_times, 40):
         step(f"{way}: host {begin} to {begin + 39} of {kill_times}")
-        in_parallel(kill, list(range(begin, min(begin + 40, kill_times))))
+        in_parallel(killing, kill, list(range(begin, min(begin + 40, kill_times))))
     print(f"{keeper.name}, {way}, at random times: {result.text()}")
     assert result.gave_back > 0
