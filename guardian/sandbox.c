@@ -95,7 +95,7 @@ static struct sock_filter filter[] = {LOAD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | B
     /* An owner of a descriptor is a process to which the kernel sends a signal when data arrives. */
     UNLESS(fcntl, 8), LOAD_ARGUMENT(1), REFUSE_VALUE(F_SETOWN), REFUSE_VALUE(F_SETSIG), REFUSE_VALUE(F_SETOWN_EX),
     ALLOW, UNLESS(ioctl, 6), LOAD_ARGUMENT(1), REFUSE_VALUE(FIOSETOWN), REFUSE_VALUE(SIOCSPGRP), ALLOW,
-    /* The limits of the process itself: a low limit could end another process. */
+    /* prlimit() only for the process itself: with a low limit it could end another process. */
     UNLESS(prlimit64, 4), LOAD_ARGUMENT(0), ALLOW_VALUE(0), REFUSE,
 #ifdef __x86_64__
     UNLESS(open, 4), LOAD_ARGUMENT(1), ALLOW_WITHOUT(WRITING),

@@ -66,9 +66,8 @@ package struct PhaseComments {
       for extra in comment.successors.subtracting(successors).subtracting(comment.unseen).sorted() {
         lines.append("\(phase): the comment lists \(extra), which never followed")
       }
-      for wrong in comment.unseen.subtracting(comment.successors).union(comment.unseen.intersection(successors))
-        .sorted()
-      {
+      let wrong = comment.unseen.filter { successors.contains($0) || !comment.successors.contains($0) }
+      for wrong in wrong.sorted() {
         lines.append("\(phase): \(wrong) is listed as unseen, but it followed, or the comment does not list it")
       }
     }

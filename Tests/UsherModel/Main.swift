@@ -56,8 +56,8 @@ import UsherCore
 
   private static let comments = PhaseComments([
     .init("SSMSession", in: "Sources/UsherCore/Session/SSMSession+Lifecycle.swift"),
-    // The unseen transitions occur if a licence reply brings a token while a heartbeat is in flight or refused. To get
-    // there takes more events than the search tries.
+    // The search does not reach the unseen transitions. They need a licence reply with a new token while a heartbeat is
+    // in flight or refused, and so more events than the search tries.
     .init(
       "SSMSession.Beat", "Beat", in: "Sources/UsherCore/Session/SSMSession.swift",
       unseen: ["off": ["inFlight", "asked"], "refused": ["inFlight", "asked"]]),

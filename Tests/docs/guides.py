@@ -130,8 +130,7 @@ def failures(page: Path, folder: Path) -> list[str]:
         if page.stem not in BREAKS_RULES:
             # The guides run in real time. A busy machine may delay a program or the head-end for longer than the
             # tolerance; after two periods without a heartbeat the session would expire.
-            late = "violations?ignore=late-beat"
-            wrong += [f"violation: {one}" for one in asked(port, late)["violations"]]
+            wrong += [f"violation: {one}" for one in asked(port, "violations?ignore=late-beat")["violations"]]
         return wrong
     finally:
         os.killpg(group, signal.SIGTERM)

@@ -11,8 +11,8 @@ table has every session. The test controls the head-end's clock, faults and limi
 
 All keys, certificates and licences are only for tests; they decrypt no real content.
 
-In this package, "(source: ...)" in a docstring names what an operator's or a player SDK's public documentation
-describes.
+If a docstring in this package has "(source: X)", the public documentation of an operator or of a player SDK describes
+X.
 """
 
 from __future__ import annotations
