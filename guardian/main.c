@@ -10,6 +10,7 @@
 #include <curl/curl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,8 @@
 
 /* The descriptors that libusher passes; Sources/CPlatform/guardian.h has the same numbers. */
 enum { AREA = 3, CHANNEL = 4, HOST = 5 };
+/* The byte that libusher sends when it will start a new guardian; from the same file. */
+enum { REPLACED = 1 };
 /* Exit codes of the first process. */
 enum { RUNS = 0, WRONG_CALL = 2, NO_PROCESS = 3 };
 
@@ -28,19 +31,32 @@ static void ignore_signals(void) {
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) signal(numbers[i], SIG_IGN);
 }
 
-/* Waits until the host has ended, or has marked its records as ended. The guardian sees the end of the host in two
- * ways: the host's pidfd becomes readable, or no process has the host's end of the channel open any more. A child of
- * the host may keep that end open, so the channel alone would not be enough. */
-static void wait_for_end(const struct records *records) {
+/* How long a guardian that the host replaces still waits for the end of the host. Meanwhile the new guardian starts. */
+enum { OVERLAP_MS = 2000 };
+
+/* The host has moved to another network namespace, and starts a new guardian there when it sees that this channel is
+ * closed. Returns whether the host ended before the new guardian surely ran. */
+static bool ends_while_replaced(struct pollfd *host) {
+  close(CHANNEL);
+  return host->fd >= 0 && poll(host, 1, OVERLAP_MS) > 0;
+}
+
+/* Waits until this guardian has nothing to wait for any more. Returns whether the host has ended. Returns false if the
+ * host has marked its records as ended, or has a new guardian. The guardian sees the end of the host in two ways: the
+ * host's pidfd becomes readable, or no process has the host's end of the channel open any more. A child of the host may
+ * keep that end open, so the channel alone would not be enough. */
+static bool host_ends(const struct records *records) {
   struct pollfd ends[] = {{CHANNEL, POLLIN, 0}, {HOST, POLLIN, 0}};
   for (;;) {
     char bytes[16];
     if (poll(ends, 2, -1) <= 0) continue;
     if (ends[1].revents & POLLNVAL) ends[1].fd = -1; /* the kernel has no pidfd */
-    else if (ends[1].revents) return;
+    else if (ends[1].revents) return true;
     if (!ends[0].revents) continue;
-    if (recv(CHANNEL, bytes, sizeof bytes, MSG_DONTWAIT) <= 0) return;
-    if (records_are_over(records)) return;
+    ssize_t count = recv(CHANNEL, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (count <= 0) return true;
+    if (records_are_over(records)) return false;
+    if (bytes[count - 1] == REPLACED) return ends_while_replaced(&ends[1]);
   }
 }
 
@@ -56,8 +72,7 @@ int main(void) {
   if (setsid() < 0 || chdir("/") != 0) _exit(NO_PROCESS);
   if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) _exit(NO_PROCESS);
   sandbox_enter();
-  wait_for_end(&records);
-  if (!records_are_over(&records)) teardown_all(&records);
+  if (host_ends(&records) && !records_are_over(&records)) teardown_all(&records);
   curl_global_cleanup();
   return 0;
 }

@@ -188,6 +188,9 @@ static inline void platform_guardian_end(int channel) {
   (void)send(channel, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
   close(channel);
 }
+/* Tells the guardian that this process starts a new guardian. The guardian closes its end of the channel, and ends two
+ * seconds later; if this process dies within these two seconds, the guardian still tears the sessions down. */
+static inline void platform_guardian_replace(int channel) { (void)send(channel, "\1", 1, MSG_NOSIGNAL | MSG_DONTWAIT); }
 /* The error number of the last system call that failed on this thread. */
 static inline int platform_last_error(void) { return errno; }
 /* Writes the text of an error number to `out`, which has 128 bytes. */

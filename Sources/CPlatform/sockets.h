@@ -91,8 +91,8 @@ static inline int platform_socket_lacks_address(int fd) {
 }
 /* Returns a descriptor of the calling thread's network namespace; negative: /proc does not show it. */
 static inline int platform_netns_open(void) { return open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC); }
-/* Moves the calling thread to the network namespace `fd`, unless the thread is in it already. Returns 0 if the thread
- * is now in this namespace, otherwise the error number of the system. */
+/* Moves the calling thread to the network namespace `fd`. Returns 0 if the thread has moved, -1 if it was in this
+ * namespace before, and otherwise the error number of the system. */
 static inline int platform_netns_enter(int fd) {
   struct stat wanted, mine;
   int own = platform_netns_open();
@@ -100,7 +100,7 @@ static inline int platform_netns_enter(int fd) {
   int is_same =
       fstat(own, &mine) == 0 && fstat(fd, &wanted) == 0 && wanted.st_dev == mine.st_dev && wanted.st_ino == mine.st_ino;
   close(own);
-  if (is_same) return 0;
+  if (is_same) return -1;
   return syscall(SYS_setns, fd, 0x40000000 /* CLONE_NEWNET */) == 0 ? 0 : errno;
 }
 /* Calls platform_socket_drop() for `fd`, but only if `fd` is still the socket with this cookie. The caller is on

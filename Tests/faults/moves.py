@@ -9,6 +9,7 @@ than the lease; the host would be told of an error.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -28,6 +29,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from bad_network import Link  # noqa: E402
 from world import FAR, NAME, NameServer, World, run  # noqa: E402
 
+import usher  # noqa: E402
 from usher.testing.headend import Fault, HeadEnd  # noqa: E402
 
 COUNT = 4
@@ -36,6 +38,8 @@ STOP_S = 3 * PERIOD_S
 TIMEOUT_MS = 9000
 """The time-out of a heartbeat: longer than the lease that the library assumes (two periods)."""
 PATIENCE_S = 40.0
+GONE_AFTER_S = 1.0
+"""How long after the death of a host its guardian may still hold sessions."""
 ELSEWHERE = "10.77.0.5"
 ROUTED = "10.79.0.2"
 SECOND_NAME_SERVER = "127.0.0.54"
@@ -107,7 +111,7 @@ def named(headend: HeadEnd) -> dict[str, str]:
 class Scene:
     """The network, the head-end and a host whose items play."""
 
-    def __init__(self, address: str = FAR) -> None:
+    def __init__(self, address: str = FAR, *, has_guardian: bool = False) -> None:
         self.world = World()
         self.world.name_server.addresses = [address]
         if address == ROUTED:
@@ -122,7 +126,7 @@ class Scene:
         config = {
             **named(self.headend),
             "tokens": [self.headend.content_token(account=f"account-{index}") for index in range(COUNT)],
-            "context": {},
+            "context": {"guardian": int(usher.Guardian.REQUIRED)} if has_guardian else {},
             "delegate": {"keep_alive_timeout_ms": TIMEOUT_MS, "jitter_permille": 0xFFFF_FFFF},
             "spread_s": 0.0,
         }
@@ -165,6 +169,15 @@ class Scene:
         """Call this method when the trouble begins: told_since() then returns the events after this call."""
         self.before = len(self.told)
 
+    def kill(self) -> str:
+        """Waits until a guardian runs in the network namespace of the host's main thread; then kills the host.
+        Returns how many sessions the head-end still holds some time later, in the words of docs/faults.md."""
+        here = network_of(self.host.process.pid)
+        self._wait(lambda: here in [network_of(process) for process in guardians()], "guardian in the namespace")
+        self.host.kill()
+        time.sleep(GONE_AFTER_S)
+        return f"{len(self.headend.sessions.active())} of {COUNT} held {GONE_AFTER_S:g} s after the death"
+
     def outcome(self) -> str:
         """Waits until every session is alive again. Returns the events until then, in the words of docs/faults.md."""
         self.wait_for("KEPT_ALIVE")
@@ -175,6 +188,24 @@ class Scene:
             lines.add(", ".join(types[: types.index(is_back) + 1]))
         held = len(self.headend.sessions.active())
         return " or ".join(sorted(lines)) + f"; {held} of {COUNT} kept"
+
+
+def network_of(process: int) -> str:
+    """Returns the network namespace of the main thread of a process; "" if the process has ended."""
+    try:
+        return os.readlink(f"/proc/{process}/ns/net")
+    except FileNotFoundError:
+        return ""
+
+
+def guardians() -> list[int]:
+    """Returns the processes that run the guardian."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (folder / "comm").read_text().strip() == "usher-guardian":
+                found.append(int(folder.name))
+    return found
 
 
 def stopped(scene: Scene) -> None:
@@ -263,12 +294,14 @@ class Case:
         act: the function that makes it happen.
         expected: the outcome that the test requires.
         address: the address of the head-end.
+        is_killed: whether the test kills the host afterwards, and the outcome says what the guardian left.
     """
 
     title: str
     act: Callable[[Scene], None]
     expected: str
     address: str = FAR
+    is_killed: bool = False
 
 
 KEPT = f"KEPT_ALIVE; {COUNT} of {COUNT} kept"
@@ -292,6 +325,12 @@ CASES: Mapping[str, Case] = {
         namespace_changed_in_flight,
         KEPT,
     ),
+    "namespace, killed": Case(
+        "the host has a guardian, moves to another network namespace (setns), and is then killed (SIGKILL)",
+        namespace_changed,
+        f"KEPT_ALIVE; 0 of {COUNT} held {GONE_AFTER_S:g} s after the death",
+        is_killed=True,
+    ),
     "route": Case("the default route is gone while a heartbeat is due, then it is back", route_lost, KEPT, ROUTED),
     "server moved": Case(
         "the name server gives a new address of the head-end; the old one is silent", server_moved, KEPT
@@ -312,11 +351,14 @@ CASES: Mapping[str, Case] = {
 def main(key: str) -> None:
     die_with_parent()
     case = CASES[key]
-    scene = Scene(case.address)
+    scene = Scene(case.address, has_guardian=case.is_killed)
     case.act(scene)
     found = scene.outcome()
-    scene.host.tell("end")
-    scene.host.has_ended.wait(PATIENCE_S)
+    if case.is_killed:
+        found = found.partition(";")[0] + "; " + scene.kill()
+    else:
+        scene.host.tell("end")
+        scene.host.has_ended.wait(PATIENCE_S)
     left = len(scene.headend.sessions.active())
     print(json.dumps({"outcome": found, "left": left}), flush=True)
     os._exit(0)  # the threads of the far side and of the name servers never end

@@ -26,11 +26,15 @@ package final class Guardian {
   private let path: [UInt8]
   /// This process's end of the channel to the guardian; negative: there is no guardian.
   private(set) var channel: Int32 = -1
-  /// How many guardians were started.
-  private(set) var launches = 0
+  /// Whether the loop notices when the guardian ends, and then starts a new one.
+  var isSupervised = false
+  /// Whether the transport does not watch `channel` yet.
+  private var isUnwatched = false
   /// The id of the guardian's first process, which ends as soon as the guardian runs; 0: this process has ended.
   private var process: Int32 = 0
   private var restarts = 0
+  /// Whether this object has asked the guardian to end, and starts a new one when it has closed its channel.
+  private var isReplaced = false
   /// When `tend` has something to do, in nanoseconds of the boot time; nil: nothing.
   private(set) var tendAt: Int64?
 
@@ -89,7 +93,7 @@ package final class Guardian {
     }
     guard error == 0 else { return Self.failure(programName, error) }
     channel = newChannel
-    launches &+= 1
+    isUnwatched = true
     if waits { return whyNotStarted(waits: true) }
     tendAt = platform_boottime_ns() &+ Self.checkPeriod
     return nil
@@ -123,12 +127,32 @@ package final class Guardian {
     return UsherError(.system, message: line.text())
   }
 
+  /// Returns the channel to a new guardian, which the caller must watch from now on; nil if there is no new guardian.
+  func takeUnwatched() -> Int32? {
+    guard isUnwatched else { return nil }
+    isUnwatched = false
+    return channel
+  }
+
   /// Called when the other end of the channel was closed: the guardian has ended.
-  /// - Returns: the warning for the log.
-  func hasEnded() -> LogLine {
+  /// - Returns: the warning for the log; nil if this object has asked the guardian to end.
+  func hasEnded() -> LogLine? {
     platform_fd_close(channel)
     channel = -1
-    return planRestart(LogLine("the guardian has ended"))
+    guard isReplaced else { return planRestart(LogLine("the guardian has ended")) }
+    isReplaced = false
+    restarts -= 1
+    tendAt = platform_boottime_ns()
+    return nil
+  }
+
+  /// Replaces the guardian by a new one, because this thread, which starts the new one, has moved to another network
+  /// namespace. The present guardian closes its end of the channel at once, but keeps watching this process until the
+  /// new one surely runs.
+  func restart() {
+    guard channel >= 0 else { return }
+    isReplaced = true
+    platform_guardian_replace(channel)
   }
 
   private func planRestart(_ why: LogLine) -> LogLine {

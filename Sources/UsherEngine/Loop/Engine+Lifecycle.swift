@@ -15,8 +15,9 @@ extension Engine {
 
   /// Any thread: called when the network is back or has changed. New requests use new connections, and the sessions
   /// retry failed keep-alives at once. If the calling thread is in another network namespace than the I/O thread, the
-  /// I/O thread moves to that namespace. Inside a callback the calling thread may be a thread of the library that
-  /// is still in the old namespace, so the engine ignores the namespace of this thread.
+  /// I/O thread moves to that namespace, and starts a new guardian there, which replaces the present one. Inside a
+  /// callback the calling thread may be a thread of the library that is still in the old namespace, so the engine
+  /// ignores the namespace of this thread.
   package func networkChanged() {
     let namespace = isCallbackThread() ? -1 : platform_netns_open()
     let isTaken = submitUnlessEnded {
@@ -30,7 +31,8 @@ extension Engine {
   private func enterNamespace(_ namespace: Int32) {
     let error = platform_netns_enter(namespace)
     platform_fd_close(namespace)
-    guard error != 0, events.logs(.warning) else { return }
+    if error == 0 { guardian?.restart() }
+    guard error > 0, events.logs(.warning) else { return }
     var line = LogLine("the library cannot move to the network namespace of the host's thread: error ")
     line.add(UInt64(clamping: error))
     events.write(.warning, line)

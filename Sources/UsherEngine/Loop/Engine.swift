@@ -77,10 +77,6 @@ package final class Engine {
   /// Gives back the sessions that dead processes have left in the journal. nil: the context has no journal.
   let recovery: Recovery?
   let guardian: Guardian?
-  /// Whether the loop notices when the guardian ends, and then starts a new one.
-  var supervisesGuardian = false
-  /// The value that `Guardian.launches` had when the transport began to watch the guardian.
-  var watchedLaunch = 0
   var missingThreads = MissingThreads()
   private var interruptions = InterruptionWatch()
 
@@ -216,7 +212,7 @@ package final class Engine {
       replies.handle(for: self)
       fireTimers()
       startMissingThreads()
-      if supervisesGuardian { tendGuardian() }
+      if let guardian { tend(guardian) }
       if isStopping { break }
       if commands.hasTaken || hasCommands { replies.readAll(for: self) } else { waitForWork() }
     }
