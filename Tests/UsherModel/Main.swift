@@ -61,7 +61,21 @@ import UsherCore
     .init(
       "SSMSession.Beat", "Beat", in: "Sources/UsherCore/Session/SSMSession.swift",
       unseen: ["off": ["inFlight", "asked"], "refused": ["inFlight", "asked"]]),
+    // In the search no beat is late, no session starts its beats after the first licence, and no server denies a
+    // content token. Unit tests play these events.
+    .init(
+      "SSMSession.Health", "Health", in: "Sources/UsherCore/Session/SSMSession.swift",
+      unseen: ["good": ["doubtful"], "doubtful": ["good", "outage"]]),
+    .init(
+      "SSMSession.FirstLicense", "FirstLicense", in: "Sources/UsherCore/Session/SSMSession.swift",
+      unseen: ["awaited": ["awaited"]]),
     .init("PlaybackMachine", in: "Sources/UsherCore/Playback/PlaybackMachine+Phase.swift"),
+    .init(
+      "PlaybackMachine.ContentToken", "ContentToken", in: "Sources/UsherCore/Playback/PlaybackMachine.swift",
+      unseen: [
+        "none": ["askingAfterDenial"], "askingAfterDenial": ["none", "known", "missing"], "awaited": ["none"],
+        "known": ["askingAfterDenial", "known"]
+      ]),
     .init("LicenseRequest", in: "Sources/UsherCore/Playback/PlaybackMachine.swift")
   ])
 

@@ -210,6 +210,24 @@ def test_slowHook_thatFailsInTheEnd_failsTheLicenceOnly(stage: Stage) -> None:
     assert stage.seqs() == [("license", None), ("heartbeat", 1), ("teardown", 2)]
 
 
+@pytest.mark.parametrize("v2", [False, True], ids=["V1", "V2"])
+def test_requestThatTimesOut_whoseReplyComesLater_asksNoHook(stage: Stage, v2: bool) -> None:
+    """The host no longer waits for the licence when its reply arrives. The library takes the session token from the
+    reply if there is one, and does not ask the licence hook."""
+    kept = Kept()
+    playback = stage.play(delegate=hooked(stage, "clearkey", kept, v2=v2))
+    stage.headend.faults.add("license", Fault.delay(3000))
+    future = ask(playback, timeout_ms=2000)
+    stage.advance(2000)
+    assert isinstance(future.exception(10), usher.UsherTimeoutError)
+    stage.advance(1000)
+    playback.close(T)
+    stage.settle()
+    assert kept.calls == []
+    first = [("license", None)] if v2 else [("setup", None), ("license", 1)]
+    assert stage.seqs() == [*first, ("teardown", 1)]
+
+
 def test_hookOfARenewal_thatFails_isReportedAsALicenceError(stage_factory: StageFactory) -> None:
     """The server accepts a renewal, but the licence hook returns no licence. The session continues, and the library
     reports the failed renewal."""

@@ -211,15 +211,14 @@ package struct LoadingMachine<Server> {
   /// - Returns: false if the loading request does not end now. Either the request had ended before, and the engine
   ///   called its completion at that time; or `ending` is `done`, but the machine has not requested the key.
   package mutating func end(_ ending: Ending) -> Bool {
-    switch (phase, ending) {
-    case (.ended, _): return false
-    case (.requestingKey, .done), (_, .failed), (_, .timedOut), (_, .cancelled):
-      move(to: .ended)
-      return true
-    case (.new, .done), (.askingServer, .done), (.askingTokenURL, .done), (.askingEntitlement, .done),
-      (.gettingCertificate, .done), (.askingSPC, .done):
-      return false
+    switch phase {
+    case .ended: return false
+    case .new, .askingServer, .askingTokenURL, .askingEntitlement, .gettingCertificate, .askingSPC:
+      if ending == .done { return false }
+    case .requestingKey: break
     }
+    move(to: .ended)
+    return true
   }
 
   @inline(never)

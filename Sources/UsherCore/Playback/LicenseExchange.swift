@@ -69,10 +69,9 @@ package struct LicenseExchange {
     /// timed out or the playback closes.
     /// → ended
     case unwanted(Status)
-    /// The request is in flight. `isWanted` is false if the host's request has already completed without this
-    /// reply. The library then takes only the session token from the reply, and does not call the licence hook.
-    /// → sent, reading, ended
-    case sent(isWanted: Bool)
+    /// The request is in flight.
+    /// → reading, ended
+    case sent
     /// The library waits for the answer of the licence hook.
     /// → ended
     case reading
@@ -148,8 +147,7 @@ package struct LicenseExchange {
   package mutating func abandon(_ status: Status) {
     switch phase {
     case .asking: move(to: .unwanted(status))
-    case .sent: move(to: .sent(isWanted: false))
-    case .new, .unwanted, .reading, .ended: break
+    case .new, .unwanted, .sent, .reading, .ended: break
     }
   }
 
@@ -157,12 +155,9 @@ package struct LicenseExchange {
   /// - Parameter hasHook: whether the host has a licence hook that may read this reply.
   package mutating func replied(hasHook: Bool) -> ReplyAction? {
     switch phase {
-    case .sent(isWanted: true) where hasHook:
-      move(to: .reading)
-      return .ask
     case .sent:
-      move(to: .ended)
-      return .useBuiltin
+      move(to: hasHook ? .reading : .ended)
+      return hasHook ? .ask : .useBuiltin
     case .new, .asking, .unwanted, .reading, .ended: return nil
     }
   }
@@ -200,7 +195,7 @@ package struct LicenseExchange {
 
   private mutating func send(_ sending: Action) -> Action {
     guard hasURL else { return fail(.state, message: "the delegate has no URL for this request") }
-    move(to: .sent(isWanted: true))
+    move(to: .sent)
     return sending
   }
 

@@ -65,10 +65,10 @@ extension PlaybackMachine {
       case .send: actions.append(send(index, now: now))
       case .wait: break
       case .ask:
-        contentToken = .asking
+        tokenAsked()
         actions.append(.askToken)
       case .await:
-        contentToken = .awaited
+        tokenAwaited()
         actions.append(.awaitToken(atMost: policy.tokenWait))
       case .replaceSession:
         licenses[index].hasFreshToken = true

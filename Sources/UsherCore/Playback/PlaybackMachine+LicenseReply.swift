@@ -130,7 +130,7 @@ extension PlaybackMachine {
     licenses[index].reauthorised = denial
     if contentToken.isAsking { return [] }
     guard licenses[index].contentGeneration == contentGeneration else { return [] }
-    contentToken = .askingAfterDenial
+    tokenAskedAfterDenial()
     return [.askToken]
   }
 

@@ -100,7 +100,7 @@ extension PlaybackMachine {
     else { return nil }
     guard session.setupWithdrawn(request) else { return nil }
     setupDenial = Shared(failure)
-    contentToken = .askingAfterDenial
+    tokenAskedAfterDenial()
     return [.askToken]
   }
 
@@ -135,7 +135,7 @@ extension PlaybackMachine {
       licenses[index].isAbandoned = true
     }
     licenses.removeAll { $0.isWaiting }
-    if !session.awaitsSetupReply { contentToken = .missing }
+    tokenUnneeded()
     guard policy.hasSSM else {
       return actions + [.nextMayStart] + reportClosed(orphanPossible: false) + endWithoutSession(now: now)
     }

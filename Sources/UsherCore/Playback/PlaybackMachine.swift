@@ -139,24 +139,34 @@ package struct PlaybackMachine {
   /// Only one case may have a payload: Swift then stores the reference to the token's memory unchanged. With a second
   /// payload, Swift would set unused bits of the reference, and the leak checkers of hosts that exit without closing
   /// would report the token's memory as lost.
+  ///
+  /// The lines with the arrows list the states that may follow, as in `Phase`.
   enum ContentToken {
+    /// The playback has no token, and the library has not asked for one, or no longer waits for one.
+    /// → asking, askingAfterDenial, awaited, known, missing
     case none
     /// The library has asked the token callback, because the playback had no token yet, or because a new licence
     /// request needs a fresh token.
+    /// → none, known, missing
     case asking
     /// The library has asked the token callback, because the server denied the previous token.
+    /// → none, known, missing
     case askingAfterDenial
     /// The playback has no token yet, but the host may still give one.
+    /// → none, known, missing
     case awaited
+    /// → asking, askingAfterDenial, known, missing
     case known(Secret)
-    /// The library asked for a token, and the host has none.
+    /// The host has no token for the session, which has failed for this reason; or the playback closes, and needs no
+    /// token any more.
+    /// → missing
     case missing
   }
 
   package internal(set) var session: SSMSession
   var lifecycle = Lifecycle()
   var licenses: [LicenseRequest] = []
-  var contentToken: ContentToken
+  private(set) var contentToken: ContentToken
   private(set) var hasTokenCallback: Bool
   /// Whether the server may hold a session of this playback whose token the library never received. This can be the
   /// present session or an earlier one.
@@ -251,9 +261,30 @@ package struct PlaybackMachine {
   /// machine asks it now.
   package mutating func prepare() -> [Action] {
     guard isWaiting, hasTokenCallback, !policy.startsWithLicense, case .none = contentToken else { return [] }
-    contentToken = .asking
+    tokenAsked()
     return [.askToken]
   }
+
+  // MARK: Transitions of the content token
+
+  private mutating func move(to next: ContentToken) {
+    #if !hasFeature(Embedded)
+      lifecycle.log?.add("PlaybackMachine.ContentToken", contentToken.caseName, next.caseName)
+    #endif
+    contentToken = next
+  }
+
+  mutating func tokenAsked() { move(to: .asking) }
+  mutating func tokenAskedAfterDenial() { move(to: .askingAfterDenial) }
+  mutating func tokenAwaited() { move(to: .awaited) }
+  /// Called when the playback needs no content token any more, because it closes.
+  mutating func tokenUnneeded() { move(to: .missing) }
+  private mutating func tokenKnown(_ token: Secret) {
+    move(to: .known(token))
+    contentGeneration &+= 1
+  }
+
+  // MARK: The session and its content token
 
   mutating func startSession(now: Milliseconds) -> [Action] {
     if policy.opensByLicense { return sendWaiting(now: now) }
@@ -262,11 +293,11 @@ package struct PlaybackMachine {
     case .asking, .askingAfterDenial, .awaited: return []
     case .none:
       if hasTokenCallback {
-        contentToken = .asking
+        tokenAsked()
         return [.askToken]
       }
       guard policy.tokenWait > 0 else { return perform(session.startFailed(Self.noToken(.setup)), now: now) }
-      contentToken = .awaited
+      tokenAwaited()
       return [.awaitToken(atMost: policy.tokenWait)]
     case .missing: return perform(session.startFailed(Self.noToken(.setup)), now: now)
     }
@@ -299,8 +330,7 @@ package struct PlaybackMachine {
   /// Called when the host gives another content token for the item; later licence requests carry the new token.
   package mutating func tokenReplaced(_ token: Secret) {
     guard contentToken.isKnown else { return }
-    contentToken = .known(token)
-    contentGeneration &+= 1
+    tokenKnown(token)
   }
 
   /// Called when the time in which the host could give a content token has passed.
@@ -312,8 +342,7 @@ package struct PlaybackMachine {
   private mutating func tokenCame(_ token: Secret, now: Milliseconds) -> [Action] {
     var replacesDenied = false
     if case .askingAfterDenial = contentToken { replacesDenied = true }
-    contentToken = .known(token)
-    contentGeneration &+= 1
+    tokenKnown(token)
     for index in licenses.indices where licenses[index].isWaiting { licenses[index].usesNewestContentToken() }
     guard usesSession else { return sendWaiting(now: now) }
     if session.isIdle { return isWaiting ? [] : startSession(now: now) }
@@ -326,11 +355,11 @@ package struct PlaybackMachine {
   private mutating func tokenMissing(now: Milliseconds) -> [Action] {
     // The playback was only prepared. When the playback starts, it asks the token callback again.
     if isWaiting {
-      contentToken = .none
+      move(to: .none)
       return []
     }
-    contentToken = .missing
     if policy.hasSSM, session.isIdle, !policy.opensByLicense {
+      move(to: .missing)
       guard let denial = setupDenial?.value else { return startSession(now: now) }
       return perform(session.startFailed(denial.error(.ssm, .setup)), now: now)
     }
@@ -347,7 +376,7 @@ package struct PlaybackMachine {
         actions.append(.failLicense(license.id, Self.noToken(.license)))
       }
     }
-    contentToken = .none
+    move(to: .none)
     return actions + sendWaiting(now: now)
   }
 
@@ -403,12 +432,25 @@ extension PlaybackMachine.LicenseRequest {
   var awaitsReply: Bool {
     switch phase {
     case .waiting, .inFlight(_, .reading): return false
-    case .inFlight: return true
+    case .inFlight(_, .sessionless), .inFlight(_, .opening), .inFlight(_, .carriesToken): return true
     }
   }
 }
 
 #if !hasFeature(Embedded)
+  extension PlaybackMachine.ContentToken {
+    fileprivate var caseName: String {
+      switch self {
+      case .none: return "none"
+      case .asking: return "asking"
+      case .askingAfterDenial: return "askingAfterDenial"
+      case .awaited: return "awaited"
+      case .known: return "known"
+      case .missing: return "missing"
+      }
+    }
+  }
+
   extension PlaybackMachine.LicenseRequest.Phase {
     fileprivate var caseName: String {
       switch self {

@@ -57,7 +57,7 @@ extension SSMSession {
       if owedSince == nil { owedSince = due }
       // The beat is so late that the device must have slept: the server may have given the slot to another session.
       if case .good = health, now.since(due) >= max(1000, period / 10) {
-        health = .doubtful
+        becameDoubtful()
         isDoubtful = true
       }
     }
@@ -170,7 +170,7 @@ extension SSMSession {
     let lateness = (owedSince.map { sentAt.since($0) } ?? 0).adding(queueDelay)
     var wasOutage = false
     if case .outage = health { wasOutage = true }
-    health = .good
+    keepAliveSucceeded()
     owedSince = nil
     schedule?.extendLease(from: leaseFrom)
     if advance { schedule?.advance(past: sentAt) }
@@ -227,7 +227,7 @@ extension SSMSession {
       report = []
       failedPeriods = before &+ 1
     }
-    health = .outage(failedPeriods: failedPeriods)
+    periodsFailed(failedPeriods)
     if let most = policy.failuresMax, failedPeriods >= most {
       beatEnded()
       lifecycle.failed(error)
@@ -245,7 +245,7 @@ extension SSMSession {
     _ newMode: KeepAliveMode, sentAt: Milliseconds, now: Milliseconds
   ) -> [Action] {
     guard isActive, case .awaited(let period) = firstLicense else { return [] }
-    firstLicense = .seen
+    firstLicenseSeen()
     if let period {
       setMode(newMode)
       return beginSchedule(period: period, leaseFrom: sentAt, now: now)

@@ -81,7 +81,7 @@ extension SSMSession {
       if policy.heartbeatStart == .setup || policy.opensByLicense {
         actions += beginSchedule(period: period, leaseFrom: sentAt, now: now)
       } else {
-        firstLicense = .awaited(period: period)
+        beatsAwaitFirstLicense(period: period)
       }
     }
     return actions

@@ -58,19 +58,26 @@ package struct SSMSession {
     case asked(attempt: UInt32)
   }
 
-  /// The state of the keep-alives as reported to the owner.
+  /// The state of the keep-alives as reported to the owner. The lines with the arrows list the states that may follow,
+  /// as in `Phase`.
   enum Health {
+    /// → good, doubtful, outage
     case good
     /// A beat was sent so late that the server may have ended the session.
+    /// → good, outage
     case doubtful
     /// The keep-alives of this many consecutive periods failed.
+    /// → good, outage
     case outage(failedPeriods: UInt32)
   }
 
-  /// Whether the first licence reply has arrived. That reply decides what keeps the session alive.
+  /// Whether the first licence reply has arrived. That reply decides what keeps the session alive. The lines with the
+  /// arrows list the states that may follow, as in `Phase`.
   enum FirstLicense {
     /// The first licence reply has not arrived. `period`: the period of the beats, if that reply starts them.
+    /// → awaited, seen
     case awaited(period: Milliseconds?)
+    /// → nothing
     case seen
   }
 
@@ -88,10 +95,10 @@ package struct SSMSession {
   var lifecycle = Lifecycle()
   var newest = NewestToken()
   package private(set) var mode = KeepAliveMode.heartbeat
-  var firstLicense = FirstLicense.awaited(period: nil)
+  private(set) var firstLicense = FirstLicense.awaited(period: nil)
   var schedule: KeepAliveSchedule?
   private(set) var beat = Beat.off
-  var health = Health.good
+  private(set) var health = Health.good
   /// The time at which the oldest unanswered keep-alive was due; nil if all are answered.
   var owedSince: Milliseconds?
   /// The present wait for a slot, which begins at the first refusal after which the session waits. nil before this
@@ -136,7 +143,7 @@ package struct SSMSession {
 
   mutating func setMode(_ newMode: KeepAliveMode) { mode = newMode }
 
-  // MARK: Transitions of the beat
+  // MARK: Transitions of the beat, the health and the first licence
 
   private mutating func move(to next: Beat) {
     #if !hasFeature(Embedded)
@@ -155,6 +162,28 @@ package struct SSMSession {
   }
   mutating func retryScheduled(at: Milliseconds, attempt: UInt32) { move(to: .retrying(at: at, attempt: attempt)) }
   mutating func renewalAsked(attempt: UInt32) { move(to: .asked(attempt: attempt)) }
+
+  private mutating func move(to next: Health) {
+    #if !hasFeature(Embedded)
+      lifecycle.log?.add("SSMSession.Health", health.caseName, next.caseName)
+    #endif
+    health = next
+  }
+
+  mutating func keepAliveSucceeded() { move(to: .good) }
+  mutating func becameDoubtful() { move(to: .doubtful) }
+  mutating func periodsFailed(_ count: UInt32) { move(to: .outage(failedPeriods: count)) }
+
+  private mutating func move(to next: FirstLicense) {
+    #if !hasFeature(Embedded)
+      lifecycle.log?.add("SSMSession.FirstLicense", firstLicense.caseName, next.caseName)
+    #endif
+    firstLicense = next
+  }
+
+  /// Called when the first licence reply will start beats of this period.
+  mutating func beatsAwaitFirstLicense(period: Milliseconds) { move(to: .awaited(period: period)) }
+  mutating func firstLicenseSeen() { move(to: .seen) }
 
   /// The newest session token.
   package var token: Secret? { newest.secret }
@@ -258,6 +287,25 @@ package struct SSMSession {
       case .refused: return "refused"
       case .retrying: return "retrying"
       case .asked: return "asked"
+      }
+    }
+  }
+
+  extension SSMSession.Health {
+    fileprivate var caseName: String {
+      switch self {
+      case .good: return "good"
+      case .doubtful: return "doubtful"
+      case .outage: return "outage"
+      }
+    }
+  }
+
+  extension SSMSession.FirstLicense {
+    fileprivate var caseName: String {
+      switch self {
+      case .awaited: return "awaited"
+      case .seen: return "seen"
       }
     }
   }

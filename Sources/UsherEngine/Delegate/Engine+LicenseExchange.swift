@@ -23,7 +23,7 @@ extension Engine {
     _ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, content: Secret?, session: Secret?,
     isRenewal: Bool
   ) {
-    guard let job = entry.jobs[license] else { return }
+    guard let job = entry.jobs[license], !job.hasEnded else { return }
     if entry.machine.session.isOpening(request) { entry.slotsAtSetup = slots.mark }
     if entry.delegate.isCustomer { return askCustomer(entry, request, license, job) }
     let draft = entry.delegate.licenseDraft(
@@ -65,7 +65,7 @@ extension Engine {
   }
 
   private func endUnsent(_ entry: PlaybackEntry, _ request: LicenseAttempt, _ failure: WireFailure) {
-    entry.abandoned[request.license] = nil
+    _ = entry.jobAfterAttempt(request.license)
     step(entry) { $0.licenseReplied(request.id, .failure(failure, .local), now: self.clock.now) }
   }
 
@@ -164,13 +164,11 @@ extension Engine {
     hiding secrets: ReplySecrets
   ) {
     guard let entry = playbacks[playback] else { return }
-    // An abandoned licence request still needs its reply: the reply may have a session token.
-    guard let job = entry.jobs[license] ?? entry.abandoned[license], let request = job.request, request.id == id else {
-      return
-    }
+    guard let job = entry.jobs[license], let request = job.request, request.id == id else { return }
     let decoding = ReplyDecoder.license(
       outcome, keySystem: job.keySystem, names: entry.delegate.fields, hiding: secrets)
-    guard case .response(let response) = outcome, ReplyDecoder.isSuccess(response),
+    // If the host no longer waits for the licence, the library takes only the session token from the reply.
+    guard case .response(let response) = outcome, ReplyDecoder.isSuccess(response), !job.hasEnded,
       let hook = entry.delegate.hooks?.license
     else {
       guard request.exchange.replied(hasHook: false) != nil else { return }
@@ -221,7 +219,7 @@ extension Engine {
   }
 
   func licenseDecoded(_ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, _ decoding: LicenseDecoding) {
-    guard let job = entry.jobs[license] ?? entry.abandoned.removeValue(forKey: license) else { return }
+    guard let job = entry.jobAfterAttempt(license) else { return }
     let outcome: PlaybackMachine.LicenseOutcome
     switch decoding {
     case .success(let reply):

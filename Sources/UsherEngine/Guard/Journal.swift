@@ -81,6 +81,7 @@ package final class Journal: RecordKeeper {
     sync?.stop()
     sync = nil
     if let page, let file, slots.count == 0 { _ = file.writeHeader(usher_journal_header(), page) }
+    KillPoint.pass("journal, ended")
     page = nil
     cipher = nil
     file = nil
@@ -135,7 +136,9 @@ package final class Journal: RecordKeeper {
     let count = MemoryLayout<usher_journal_copy>.size &+ length
     used[copy] = max(used[copy], count)
     let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+    KillPoint.pass("journal, before the record")
     let result = file.write(UnsafeRawBufferPointer(bytes), page, copy: copy)
+    KillPoint.pass("journal, after the record")
     // With a key, the encryption has overwritten the token in `buffer`. Without a key, the token is still there.
     if cipher.isClear { wipe(bytes.bindMemory(to: UInt8.self)) }
     return noteWrite(result)
@@ -154,6 +157,7 @@ package final class Journal: RecordKeeper {
   private func empty(_ copy: Int, _ page: Int, _ file: JournalFile) {
     guard used[copy] > 0 else { return }
     if noteWrite(file.wipe(page, copy: copy, count: used[copy])) { used[copy] = 0 }
+    KillPoint.pass("journal, cleared in part")
   }
 
   /// Called with the result of a write. The first failure after a success becomes a fault.
@@ -181,7 +185,9 @@ package final class Journal: RecordKeeper {
       let cipher = JournalCipher.make(hostKey: options.key, salt: salt), header.fill(page, salt, cipher, file, moment)
     else { return giveUp(page, file, "the journal cannot be used: the system is short of memory") }
     let reserved = file.reserve(page)
+    KillPoint.pass("journal, page reserved")
     let result = reserved == 0 ? file.writeHeader(header, page) : reserved
+    KillPoint.pass("journal, page taken")
     guard result == 0 else { return giveUp(page, file, JournalFile.reason("the journal cannot be written", result)) }
     self.page = page
     self.cipher = cipher
@@ -305,11 +311,15 @@ package final class Journal: RecordKeeper {
     guard let file else { return }
     // Remove the older copy first, as `clear` does.
     for first in [0, JournalFile.firstUpdate] {
-      for copy in [session.copy ^ 1, session.copy] { _ = file.wipe(session.page, copy: first &+ copy) }
+      for copy in [session.copy ^ 1, session.copy] {
+        _ = file.wipe(session.page, copy: first &+ copy)
+        KillPoint.pass("journal, removed in part")
+      }
     }
     _ = sync?.noteChange()
     for other in left where other.page == session.page { return }
     _ = file.writeHeader(usher_journal_header(), session.page)
+    KillPoint.pass("journal, page freed")
     file.unlock(session.page)
   }
 }

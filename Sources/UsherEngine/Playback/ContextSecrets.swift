@@ -72,6 +72,5 @@ extension PlaybackEntry {
     if let token = machine.session.token { hidden.add(token) }
     if let token = machine.knownToken { hidden.add(token) }
     for job in jobs.values { hidden.addBody(job.payload) }
-    for job in abandoned.values { hidden.addBody(job.payload) }
   }
 }

@@ -120,10 +120,10 @@ extension Engine {
   }
 
   func fail(_ entry: PlaybackEntry, _ license: LicenseID, _ error: UsherError) {
-    guard let job = entry.jobs.removeValue(forKey: license) else { return }
+    guard let job = entry.jobs[license], !job.hasEnded else { return }
     timers.cancel(job.timer)
     job.request?.exchange.abandon(error.status)
-    if entry.machine.hasInFlight(license) { entry.abandoned[license] = job }
+    if !entry.machine.hasInFlight(license) { entry.jobs[license] = nil }
     // If the library itself requested this renewal and got no good reply, the machine decides whether to report the
     // failure as a heartbeat error.
     let isReported = job.isReading || !job.isByLibrary

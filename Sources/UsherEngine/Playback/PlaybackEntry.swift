@@ -89,10 +89,9 @@ final class PlaybackEntry {
   let shared: PlaybackShared
   var callbacks: PlaybackCallbacks
   var machine: PlaybackMachine
+  /// The licence requests of the host and of the library. A request stays here until it has completed, and no reply to
+  /// it may still bring a session token.
   var jobs: [LicenseID: LicenseJob] = [:]
-  /// Licence requests that have completed for the host, but whose reply is still in flight and may bring a session
-  /// token.
-  var abandoned: [LicenseID: LicenseJob] = [:]
   var sent = SentTokens()
   /// With customer SSM, the payload of the last licence request: renewals use it if the host has no payload callback.
   var lastPayload: Secret?
@@ -161,6 +160,14 @@ final class PlaybackEntry {
 }
 
 extension PlaybackEntry {
+  /// Called when the last attempt to get a licence has ended. Returns the job of the request, and forgets this job if
+  /// the host no longer waits for the licence.
+  func jobAfterAttempt(_ license: LicenseID) -> LicenseJob? {
+    let job = jobs[license]
+    if job?.hasEnded == true { jobs[license] = nil }
+    return job
+  }
+
   /// Replaces the handles, the tag and the callbacks. Called when the host plays the item of a prepared playback, or
   /// prepares this item again.
   func take(_ host: HostPlayback, _ callbacks: PlaybackCallbacks) {
@@ -270,6 +277,9 @@ final class LicenseJob {
     self.assetID = assetID
     self.complete = complete
   }
+
+  /// Whether the request has completed. The host then no longer waits for a licence.
+  var hasEnded: Bool { complete == nil }
 
   /// Completes the request with the answer, and releases the completion.
   func end(_ answer: RequestResult) {
