@@ -139,6 +139,7 @@ class Chaos:
             self.watch.look_until(began + trouble.at_s)
             self.play(trouble)
         self.watch.look_until(began + self.config.seconds)
+        self.watch.begin_closing(now_ms())
         self.host.tell("end")
         if not self.host.has_ended.wait(30):
             raise TimeoutError("the host has not ended within 30 s")

@@ -17,14 +17,18 @@ HEAD = f"""
 and in real time. Each account may have one session, which the head-end keeps for 10 s after the last
 [heartbeat](glossary.md#heartbeat). A seed decides the troubles: loss of 30 % of the packets, partitions of 5, 20 and 60
 s, restarts of the head-end with its session table and without it, other addresses of the machine, stops of the host by
-SIGSTOP. Every minute SIGKILL kills the host, and a new one plays the same items. Between two troubles there are at
-least 8 s without one. The judge compares the events of all hosts with the head-end's journal and session table.
+SIGSTOP. Every minute SIGKILL kills the host while nothing else is broken, and a new host plays the same items. Between
+two troubles there are at least 8 s without one. The judge compares the events of all hosts with the head-end's journal
+and session table.
 
 A session counts as *reachable* if everything worked in the last {REACHABLE_MS / 1000:g} s of its
 [lease](glossary.md#lease), and as *not reachable* otherwise. *Replies lost*: while the network lost packets, two
-replies in a row did not arrive, so the head-end refused the token that the host had. A heartbeat counts as late if the
-library sent it more than {LATE_MS / 1000:g} s late, although everything worked since it was due. *Untold*: the head-end
-refused a request or lost a session, and no event of the host says so.
+replies in a row did not arrive, so the head-end refused the token that the host had. A session that was torn down while
+its host lived and held it counts as lost and reachable. A heartbeat counts as late in two cases: the library says that
+it sent the heartbeat more than {LATE_MS / 1000:g} s late, although everything worked since it was due; or the head-end
+got the heartbeat more than {LATE_MS / 1000:g} s later than a period after the keep-alive before it, although everything
+worked since that keep-alive. *Untold*: the head-end refused a request or lost a session, and no event of the host says
+so.
 """
 
 CAUSES = ("unreachable", "table", "replies")

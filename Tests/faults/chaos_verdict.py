@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from usher.testing.headend import HeadEnd
@@ -22,6 +23,8 @@ NOTICE_MS = 2 * PERIOD_MS + 2000
 """After this time the host must know that the head-end no longer has its session: the library learns it from the reply
 to the next heartbeat, and retries a lost heartbeat until the end of the lease."""
 LOOK_S = 0.2
+ALIVE = ("SESSION_STARTED", "KEPT_ALIVE", "RECOVERED")
+"""The events that say that the head-end has accepted the host's newest token."""
 
 
 def now_ms() -> int:
@@ -53,6 +56,8 @@ class Life:
     """The life of one host process."""
 
     born_ms: int
+    closing_ms: int = 1 << 62
+    """When the host was told to close its context."""
     died_ms: int = 1 << 62
     is_closed: bool = False
     """Whether the host has closed its context; False: it was killed."""
@@ -97,6 +102,9 @@ class Watch:
     def begin_life(self, at_ms: int) -> None:
         self.lives.append(Life(at_ms))
 
+    def begin_closing(self, at_ms: int) -> None:
+        self.lives[-1].closing_ms = at_ms
+
     def end_life(self, at_ms: int, *, is_closed: bool = False) -> None:
         self.lives[-1].died_ms, self.lives[-1].is_closed = at_ms, is_closed
         with self._lock:
@@ -106,7 +114,7 @@ class Watch:
     def event(self, event: dict[str, Any]) -> None:
         self.lives[-1].events.setdefault(event["index"], []).append(event)
         with self._lock:
-            if event["type"] in ("SESSION_STARTED", "KEPT_ALIVE", "RECOVERED"):
+            if event["type"] in ALIVE:
                 self._active[event["index"]] = event["at_ms"]
             elif event["type"] in ("SESSION_DOUBTFUL", "HEARTBEAT_ERROR", "SESSION_ENDED", "PLAYBACK_CLOSED"):
                 self._active.pop(event["index"], None)
@@ -187,12 +195,11 @@ def lost_sessions(watch: Watch, calm: Calm) -> Iterator[Lost]:
     - *table*: the head-end lost its table.
     - *replies*: so many replies were lost that the head-end refuses the newest token that the host has.
     - *unreachable*: something was broken in the last second of the lease.
-    - *reachable*: none of these.
+    - *reachable*: none of these. A session that somebody tore down while its host lived and held it is one of these.
     """
     for session in watch.headend.sessions.all():
-        if session.state is SessionState.TORN_DOWN:
-            continue
-        end_ms = watch.ours(session.expires_ms)
+        is_torn_down = session.state is SessionState.TORN_DOWN
+        end_ms = watch.ours(session.ended_ms or 0 if is_torn_down else session.expires_ms)
         created_ms = watch.ours(session.created_ms)
         life = next((life for life in watch.lives if life.is_alive(created_ms)), None)
         if life is None or not life.is_alive(end_ms):
@@ -204,9 +211,12 @@ def lost_sessions(watch: Watch, calm: Calm) -> Iterator[Lost]:
         over = next((event for event in after if event["is_over"]), None)
         if started is None or (over is not None and over["at_ms"] < started["at_ms"]):
             continue  # the library got no token for this session; the set-up may have failed with an event
-        if over is not None and over["at_ms"] < end_ms:
-            since = over["at_ms"] - 2 * NOTICE_MS
-            is_stale = over["code"] == 1006 and not calm.between(since, over["at_ms"])
+        if is_torn_down:
+            # The host tears a session down when it closes its context, and when it plays an item again after a loss.
+            if end_ms < life.closing_ms and (over is None or over["at_ms"] > end_ms):
+                yield Lost(session.id, index, end_ms, "reachable")
+        elif over is not None and over["at_ms"] < end_ms:
+            is_stale = over["code"] == 1006 and has_lost_replies(watch, session, after, over["at_ms"])
             yield Lost(session.id, index, over["at_ms"], "replies" if is_stale else "reachable")
         elif calm.between(end_ms - REACHABLE_MS, end_ms):
             yield Lost(session.id, index, end_ms, "reachable")
@@ -216,8 +226,31 @@ def lost_sessions(watch: Watch, calm: Calm) -> Iterator[Lost]:
         yield Lost(session.id, index_of(session), at_ms, "table")
 
 
+def has_lost_replies(watch: Watch, session: Session, events: list[dict[str, Any]], over_ms: int) -> bool:
+    """Whether the host lost two replies in a row that brought tokens of the session: the head-end sent them after the
+    last event of a success, and before the loss. Then the head-end no longer accepts the token that the host has."""
+    successes = [e["at_ms"] for e in events if e["type"] in ALIVE and e["at_ms"] < over_ms]
+    last_ms = max(successes, default=watch.ours(session.created_ms))
+    sent = [
+        entry
+        for entry in watch.headend.journal
+        if entry.session == session.id and entry.issued and entry.issued > 1 and entry.answered_ms is not None
+    ]
+    return sum(last_ms < watch.ours(entry.answered_ms or 0) < over_ms for entry in sent) >= 2
+
+
 def late_beats(watch: Watch, calm: Calm) -> Iterator[str]:
-    """Returns the heartbeats that were late although everything worked from the moment when they were due."""
+    """Returns the heartbeats that were late although everything worked: as the library says, from the moment when they
+    were due; and by the head-end's journal, since the keep-alive before them."""
+    accepted: dict[str, list[int]] = {}
+    for entry in watch.headend.journal:
+        if entry.session and entry.route in ("setup", "heartbeat") and entry.status == 200:
+            accepted.setdefault(entry.session, []).append(watch.ours(entry.at_ms))
+    for session, times in accepted.items():
+        for before, beat in pairwise(times):
+            late = beat - before - PERIOD_MS
+            if late > LATE_MS and calm.between(before - LATE_MS, beat):
+                yield f"session {session}: {late} ms late at {beat} by the head-end's journal"
     for life in watch.lives:
         for index, events in life.events.items():
             for event in events:

@@ -42,6 +42,8 @@ class Result:
     unreceived: int = 0
     """How many sessions stay at the server, because the host died before it had the token."""
     waited_s: list[float] = field(default_factory=list)
+    limit_s: float = LIMIT_S
+    """How long a slot may stay taken."""
 
     def add(self, gave_back: bool, unreceived: int, waited_s: float) -> None:
         self.hosts += 1
@@ -70,7 +72,7 @@ def judge(killing: Killing, account: str, received: int, result: Result) -> None
         left = {session.id for session in killing.headend.sessions.active(account)}
         if left <= allowed:
             break
-        assert time.monotonic() - begun < LIMIT_S, f"{account} still holds {left}: {killing.headend.journal}"
+        assert time.monotonic() - begun < result.limit_s, f"{account} still holds {left}: {killing.headend.journal}"
         time.sleep(0.002)
     result.add(held > len(left), len(left), time.monotonic() - begun)
 
@@ -124,10 +126,14 @@ class Keeper:
 
 POINTS = {"first record", "record", "sending", "body"}
 IN_AREA = {"half a record", "half an update", "half cleared", "area ended"}
+IN_JOURNAL = {
+    f"journal, {name}"
+    for name in ("page reserved", "page taken", "before the record", "after the record", "cleared in part", "ended")
+}
 KEEPERS = [
     Keeper("guardian", POINTS | IN_AREA),
-    Keeper("journal", POINTS),
-    Keeper("guardian and journal", POINTS | IN_AREA),
+    Keeper("journal", POINTS | IN_JOURNAL),
+    Keeper("guardian and journal", POINTS | IN_AREA | IN_JOURNAL),
 ]
 
 
@@ -135,7 +141,13 @@ KEEPERS = [
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("keeper", KEEPERS, ids=[keeper.name for keeper in KEEPERS])
 def test_hostKilledAtEachPoint_holdsNothingThatItHadReceived(
-    killing: Killing, keeper: Keeper, way: str, kill_share: int, step: Callable[[str], None], tmp_path: Path
+    killing: Killing,
+    keeper: Keeper,
+    way: str,
+    kill_share: int,
+    free_within_s: float,
+    step: Callable[[str], None],
+    tmp_path: Path,
 ) -> None:
     def journal(name: str) -> Path:
         return tmp_path / name
@@ -148,8 +160,8 @@ def test_hostKilledAtEachPoint_holdsNothingThatItHadReceived(
     numbers = list(range(1, len(names) + 1))
     # The points at which the code writes, updates or clears a record are always part of the selection, because there a
     # death is most likely to do harm.
-    chosen = [n for n in numbers if n % kill_share == 0 or re.search("record|update|clear", names[n - 1])]
-    result = Result()
+    chosen = [n for n in numbers if n % kill_share == 0 or re.search("record|update|clear|journal", names[n - 1])]
+    result = Result(limit_s=free_within_s)
 
     def kill(point: int) -> None:
         account = f"dies-{point}"
@@ -169,20 +181,60 @@ def test_hostKilledAtEachPoint_holdsNothingThatItHadReceived(
     assert result.unreceived <= len(chosen) // 4
 
 
+@pytest.mark.skipif(not IS_CHECKED, reason="only the checked build has the points")
+def test_hostKilledWhileItRecovers_leavesTheRestToTheNextContext(
+    killing: Killing, kill_share: int, free_within_s: float, step: Callable[[str], None], tmp_path: Path
+) -> None:
+    """The first host dies with a session. The second host reads the journal, gives this session back, and plays; it
+    dies too, at a point until then. The next context gives back what the two hosts have left."""
+
+    def die(account: str, point: int) -> tuple[int, list[str]]:
+        """Runs a host that dies at this point. Returns how many tokens it had, and the points that it passed."""
+        code, errors = run_at(killing, "v1", point, account, guardian=0, journal_file=tmp_path / account)
+        assert code == (-9 if point else 0), errors
+        return int((re.findall(r"^killed at .*; sessions: (\d+)$", errors, re.M) or [0])[0]), points_of(errors)
+
+    _, names = die("lives", 0)
+    first_death = names.index("first record") + 2
+    assert die("recovers", first_death)[0] == 1
+    _, names = die("recovers", 0)
+    end = max(n for n, name in enumerate(names, 1) if name == "journal, page freed") + 10
+    assert "journal, removed in part" in names[:end]
+    chosen = [n for n in range(1, end + 1) if n % kill_share == 0 or "journal" in names[n - 1]]
+    result = Result(limit_s=free_within_s)
+
+    def kill(point: int) -> None:
+        account = f"recovers-{point}"
+        received = die(account, first_death)[0] + die(account, point)[0]
+        with KEEPERS[1].at_work(tmp_path / account):
+            judge(killing, account, received, result)
+
+    step(f"{len(chosen)} points of {end}")
+    in_parallel(killing, kill, chosen)
+    print(f"while a host recovers, {end} points, of which {len(chosen)}: {result.text()}")
+    assert result.gave_back > 0
+
+
 # ---- at random times -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("keeper", KEEPERS, ids=[keeper.name for keeper in KEEPERS])
 def test_hostKilledAtARandomTime_holdsNothingThatItHadReceived(
-    killing: Killing, keeper: Keeper, way: str, kill_times: int, step: Callable[[str], None], tmp_path: Path
+    killing: Killing,
+    keeper: Keeper,
+    way: str,
+    kill_times: int,
+    free_within_s: float,
+    step: Callable[[str], None],
+    tmp_path: Path,
 ) -> None:
     """The host writes a line when a session has started. Sessions without this line may stay: the host may not have had
     the token."""
     seed = int(os.environ.get("USHER_KILL_SEED", time.time_ns() % 1_000_000))
     print(f"USHER_KILL_SEED={seed}")
     dice = random.Random(seed)
-    result = Result()
+    result = Result(limit_s=free_within_s)
     host = killing.start(way, beats=30, **keeper.options(tmp_path / "lives"))
     host.wait_line("ready")
     begun = time.monotonic()
