@@ -34,3 +34,16 @@ func steady(_ change: (inout SSPPolicy) -> Void = { _ in }) -> SSPPolicy {
 }
 
 func name(_ status: Status) -> String { String(string(status.name).dropFirst("USHER_E_".count)) }
+
+/// Returns up to `most` parts, one after another: each is a random choice from `pieces`, or a few random bytes.
+func hostile(_ dice: inout Dice, _ pieces: [String], upTo most: UInt64 = 14) -> [UInt8] {
+  var made: [UInt8] = []
+  for _ in 0..<dice.upTo(most) {
+    if dice.one(in: 5) {
+      for _ in 0...dice.upTo(8) { made.append(UInt8(truncatingIfNeeded: dice.next())) }
+    } else {
+      made += bytes(dice.pick(pieces))
+    }
+  }
+  return made
+}

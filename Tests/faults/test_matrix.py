@@ -17,7 +17,9 @@ from usher.testing.headend.fixtures import Authority
 
 @pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.key)
-def test_fault(lib: Any, authority: Authority, results: Results, fault: Fault, column: Column) -> None:
+def test_fault_onAnOperation_hasItsDefinedOutcome(
+    lib: Any, authority: Authority, results: Results, fault: Fault, column: Column
+) -> None:
     outcome = str(play_in_scene(authority, fault, column))
     results.add(fault.key, column.name, outcome)
     assert outcome == EXPECTED[fault.key][column.name]

@@ -40,7 +40,9 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Cells:
 @pytest.mark.parametrize("version", ["HTTP/1.1", "HTTP/2"])
 @pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)
 @pytest.mark.parametrize("fault", WORLDLY, ids=lambda fault: fault.key)
-def test_fault(cells: Cells, results: Results, fault: Fault, column: Column, version: str) -> None:
+def test_faultOfTheWorld_onAnOperation_hasItsDefinedOutcome(
+    cells: Cells, results: Results, fault: Fault, column: Column, version: str
+) -> None:
     key = fault.key + (OVER_HTTP2 if version == "HTTP/2" else "")
     cell = cells[key, column.name]
     assert "failure" not in cell, cell["failure"]

@@ -149,7 +149,9 @@ def shell(script: str, environment: dict[str, str]) -> Iterator[subprocess.Popen
 
 
 @pytest.mark.parametrize("host", ["mpv", "ffmpeg", "vlc", "gstreamer", "chromium"])
-def test_firstPicture(host: str, prefix: Path, headless: Path, chromium: Chromium, tmp_path: Path) -> None:
+def test_commandsOfAHostsPage_showTheFirstPicture(
+    host: str, prefix: Path, headless: Path, chromium: Chromium, tmp_path: Path
+) -> None:
     """A newcomer plays an encrypted clip under a session with the commands of docs/hosts/, as they stand there, and
     with the installed plug-ins and programs."""
     page = (ROOT / "docs" / "hosts" / f"{host}.md").read_text()
