@@ -40,6 +40,8 @@ SYSCALLS = (
     "epoll_ctl",
     "futex",
     "write",
+    "pwrite64",
+    "fdatasync",
     "read",
     "timerfd_settime",
     "mprotect",
@@ -241,7 +243,8 @@ def recorded_section(costs: Mapping[str, Cost]) -> report.Section:
     return report.Section("With a guardian or a journal", words, columns, rows)
 
 
-def tables(ours: Cost, bare: Cost, our_calls: dict[str, float], bare_calls: dict[str, float]) -> list[report.Section]:
+def tables(ours: Cost, bare: Cost, calls: Mapping[str, Mapping[str, float]]) -> list[report.Section]:
+    """Returns the tables without that of recovery records. `calls`: the system calls by name, for each program."""
     objects = [
         name
         for name, count in largest(dict.fromkeys(bare.by_object, 0.0) | ours.by_object)
@@ -266,13 +269,11 @@ def tables(ours: Cost, bare: Cost, our_calls: dict[str, float], bare_calls: dict
         report.Section("Calls out of libusher", words, ["called", "by", "instructions per heartbeat", "of all"], rows)
     )
     rows = [
-        [name, f"{our_calls[name]:.2f}", f"{bare_calls[name]:.2f}"]
+        [name, *(f"{counts[name]:.2f}" for counts in calls.values())]
         for name in SYSCALLS
-        if our_calls[name] + bare_calls[name] >= 0.01
+        if sum(counts[name] for counts in calls.values()) >= 0.01
     ]
-    sections.append(
-        report.Section("System calls per heartbeat", "", ["", "libusher", "C, libcurl multi + epoll"], rows)
-    )
+    sections.append(report.Section("System calls per heartbeat", "", ["", *calls], rows))
     return sections
 
 
@@ -288,14 +289,20 @@ def main() -> int:
         recorded = {"without": ours}
         with tempfile.TemporaryDirectory() as kept:
             journal = ["--journal", f"{kept}/journal"]
+            guardian = ["--variant", "4"]
             for name, more in (
-                ("guardian", ["--variant", "4"]),
+                ("guardian", guardian),
                 ("journal in clear", journal),
                 ("journal encrypted", [*journal, "--variant", "3"]),
             ):
                 recorded[name] = cost_of_beat([*commands[0], *more], Path(folder))
-        our_calls, bare_calls = (syscalls(command) for command in commands)
-    sections = [*tables(ours, bare, our_calls, bare_calls), recorded_section(recorded)]
+            calls = {
+                "libusher": syscalls(commands[0]),
+                "with a guardian": syscalls([*commands[0], *guardian]),
+                "with a journal": syscalls([*commands[0], *journal]),
+                "C, libcurl multi + epoll": syscalls(commands[1]),
+            }
+    sections = [*tables(ours, bare, calls), recorded_section(recorded)]
     head = [
         "# Profile of a heartbeat",
         "",
