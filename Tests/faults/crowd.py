@@ -48,7 +48,8 @@ class Script:
 
 @dataclass
 class Corner:
-    """The playbacks of a crowd that have the same kind of fault. A fault uses this object like a Scene."""
+    """The operation, the head-end's faults, the door and the traps of the playbacks that have one kind of fault. This
+    object has those members of `Scene` that the functions of a fault use."""
 
     operation: str
     faults: Script

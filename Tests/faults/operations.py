@@ -91,7 +91,8 @@ class License(Act):
         self.answer = self.scene.request_license()
 
     def told(self, events: list[usher.Event]) -> str:
-        """Checks that the answer and the event have the same error. Returns only the events."""
+        """Checks that the answer and the event have the same error. Returns the text of all events,
+        without the answer."""
         assert self.answer is not None
         answer = self.ask(self.answer)
         licences = super().told(

@@ -32,7 +32,8 @@ static int send_written(int client, BIO *out) {
   return BIO_reset(out) == 1;
 }
 
-/* Calls SSL_accept, or SSL_read, until it succeeds. Returns 0 if it fails. */
+/* Calls SSL_accept, or SSL_read, and passes bytes between the socket and OpenSSL until OpenSSL needs no more of them.
+ * Returns 1 on success; 0 after an error, or if the client has closed the connection. */
 static int finish(int client, SSL *tls, BIO *in, BIO *out, int is_accept) {
   char bytes[RECEIVED];
   for (;;) {

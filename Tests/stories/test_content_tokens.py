@@ -213,7 +213,7 @@ def wait_for_token(stage: Stage, **options: Any) -> usher.Playback:
 
 @pytest.mark.parametrize("after_ms", [0, 1, 4_999])
 def test_lateToken_givenInTime_isUsed(stage: Stage, after_ms: int) -> None:
-    """The host can set the token of the current item once; the library waits 5 s for this token
+    """The host can set the token of the current item later; the library waits 5 s for this token
     (delegates.md: Content tokens that come late, or go stale)."""
     playback = wait_for_token(stage)
     future = playback.request_license(CLEARKEY, CHALLENGE)

@@ -382,7 +382,7 @@ final class RequestDispatcher {
     }
   }
 
-  /// Opens another connection for a request that has none yet.
+  /// Starts one more attempt to connect for a request whose earlier attempts have not succeeded yet.
   private func connectAgain(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds, isNetworkBack: Bool = false) {
     guard transport.isConnecting(id) else { return transfer.connected(now: now, atLeast: Self.lateConnectionTime) }
     if now.since(connectsAgainSince) >= Self.connectPause { (connectsAgainSince, connectionsAgain) = (now, 0) }

@@ -202,8 +202,9 @@ import Testing
   }
 
   @Test func close_whileASessionIsReplacedPastTheCap_releasesThePlayer() {
-    // The machine replaces the session, and the teardown of the old session gets no reply. When the time limit for the
-    // teardown has passed, the machine must report that the player may continue.
+    // The machine replaces the session. The teardown of the old session has no reply when its time limit passes, and
+    // then the host closes the playback. The machine must report once that the player may continue. The late reply to
+    // the teardown must not cause a second report.
     var p = PlaybackDriver.active(steady { $0.resetup = .always })
     p.ask(1)
     p.licensed(1)

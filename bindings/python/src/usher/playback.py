@@ -154,7 +154,9 @@ class Playback(Loads, Part):
             asset_id: the `skd:` URL or asset ID (base64 of JSON with "ContentId"), up to 64 kB. Overridden methods of
                 the delegate get it, and a multi-instance delegate uses it to find the content token.
             timeout_ms: the limit for the whole request, including the wait for the session, in milliseconds on the
-                context's clock; 0 means 20000. OFF: no limit for the whole request, only for each step.
+                context's clock; 0 means 20000. OFF: no limit for the whole request, only for each step. While the
+                library waits for a slot (`slot_wait_ms` of the SSP delegate), the limit begins again whenever it has
+                passed.
 
         Raises:
             UsherError: the request failed; a subclass gives the reason.
