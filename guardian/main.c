@@ -19,7 +19,7 @@
 
 /* The descriptors that libusher passes; Sources/CPlatform/guardian.h has the same numbers. */
 enum { AREA = 3, CHANNEL = 4, HOST = 5 };
-/* The byte that libusher sends when it will start a new guardian; from the same file. */
+/* The byte with which libusher says that another guardian runs for this host; the same file has the same number. */
 enum { REPLACED = 1 };
 /* Exit codes of the first process. */
 enum { RUNS = 0, WRONG_CALL = 2, NO_PROCESS = 3 };
@@ -31,18 +31,8 @@ static void ignore_signals(void) {
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) signal(numbers[i], SIG_IGN);
 }
 
-/* How long a guardian that the host replaces still waits for the end of the host. Meanwhile the new guardian starts. */
-enum { OVERLAP_MS = 2000 };
-
-/* The host has moved to another network namespace, and starts a new guardian there when it sees that this channel is
- * closed. Returns whether the host ended before the new guardian surely ran. */
-static bool ends_while_replaced(struct pollfd *host) {
-  close(CHANNEL);
-  return host->fd >= 0 && poll(host, 1, OVERLAP_MS) > 0;
-}
-
-/* Waits until this guardian has nothing to wait for any more. Returns whether the host has ended. Returns false if the
- * host has marked its records as ended, or has a new guardian. The guardian sees the end of the host in two ways: the
+/* Waits until this guardian has nothing to wait for any more. Returns true if the host has ended; false if the host has
+ * marked its records as ended, or another guardian runs for it. The guardian sees the end of the host in two ways: the
  * host's pidfd becomes readable, or no process has the host's end of the channel open any more. A child of the host may
  * keep that end open, so the channel alone would not be enough. */
 static bool host_ends(const struct records *records) {
@@ -56,7 +46,7 @@ static bool host_ends(const struct records *records) {
     ssize_t count = recv(CHANNEL, bytes, sizeof bytes, MSG_DONTWAIT);
     if (count <= 0) return true;
     if (records_are_over(records)) return false;
-    if (bytes[count - 1] == REPLACED) return ends_while_replaced(&ends[1]);
+    if (bytes[count - 1] == REPLACED) return false;
   }
 }
 

@@ -209,7 +209,7 @@ def all_parts() -> list[Part]:
             CHECKED,
             "Tests/guardian/test_kills.py",
             "-k",
-            "EachPoint",
+            "EachPoint or WhileItRecovers",
             cores=1.2,
         ),
         # This part measures how late heartbeats are, so only parts that mostly wait may run at the same time.

@@ -41,6 +41,8 @@ extern const char *platform_error_description(int error) __asm__("strerrordesc_n
 #define PLATFORM_GUARDIAN_AREA 3
 #define PLATFORM_GUARDIAN_CHANNEL 4
 #define PLATFORM_GUARDIAN_HOST 5 /* a pidfd of the host; closed if the kernel has none */
+/* The byte of platform_guardian_replaced(). */
+#define PLATFORM_GUARDIAN_REPLACED 1
 
 /* Makes memory of `size` zeros that another process can map with the descriptor that this function returns. No process
  * can change the size of the memory, so that a reader never reads beyond its end. Core dumps and children of fork() do
@@ -188,9 +190,14 @@ static inline void platform_guardian_end(int channel) {
   (void)send(channel, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
   close(channel);
 }
-/* Tells the guardian that this process starts a new guardian. The guardian closes its end of the channel, and ends two
- * seconds later; if this process dies within these two seconds, the guardian still tears the sessions down. */
-static inline void platform_guardian_replace(int channel) { (void)send(channel, "\1", 1, MSG_NOSIGNAL | MSG_DONTWAIT); }
+/* Tells the guardian that another guardian runs for this process, so that it ends without a teardown. Then closes this
+ * process's end of the channel. If the byte cannot be sent, this end stays open: otherwise the guardian would believe
+ * that this process has ended. */
+static inline void platform_guardian_replaced(int channel) {
+  static const char byte = PLATFORM_GUARDIAN_REPLACED;
+  if (send(channel, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 || errno == EPIPE || errno == ECONNRESET)
+    close(channel);
+}
 /* The error number of the last system call that failed on this thread. */
 static inline int platform_last_error(void) { return errno; }
 /* Writes the text of an error number to `out`, which has 128 bytes. */

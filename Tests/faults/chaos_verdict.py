@@ -195,7 +195,8 @@ def lost_sessions(watch: Watch, calm: Calm) -> Iterator[Lost]:
     - *table*: the head-end lost its table.
     - *replies*: so many replies were lost that the head-end refuses the newest token that the host has.
     - *unreachable*: something was broken in the last second of the lease.
-    - *reachable*: none of these. A session that somebody tore down while its host lived and held it is one of these.
+    - *reachable*: none of the causes above applies. This includes a session that was torn down while its host lived
+      and held it.
     """
     for session in watch.headend.sessions.all():
         is_torn_down = session.state is SessionState.TORN_DOWN
@@ -216,7 +217,7 @@ def lost_sessions(watch: Watch, calm: Calm) -> Iterator[Lost]:
             if end_ms < life.closing_ms and (over is None or over["at_ms"] > end_ms):
                 yield Lost(session.id, index, end_ms, "reachable")
         elif over is not None and over["at_ms"] < end_ms:
-            is_stale = over["code"] == 1006 and has_lost_replies(watch, session, after, over["at_ms"])
+            is_stale = over["code"] == 1006 and has_lost_replies(watch, calm, session, after, over["at_ms"])
             yield Lost(session.id, index, over["at_ms"], "replies" if is_stale else "reachable")
         elif calm.between(end_ms - REACHABLE_MS, end_ms):
             yield Lost(session.id, index, end_ms, "reachable")
@@ -226,11 +227,14 @@ def lost_sessions(watch: Watch, calm: Calm) -> Iterator[Lost]:
         yield Lost(session.id, index_of(session), at_ms, "table")
 
 
-def has_lost_replies(watch: Watch, session: Session, events: list[dict[str, Any]], over_ms: int) -> bool:
-    """Whether the host lost two replies in a row that brought tokens of the session: the head-end sent them after the
-    last event of a success, and before the loss. Then the head-end no longer accepts the token that the host has."""
+def has_lost_replies(watch: Watch, calm: Calm, session: Session, events: list[dict[str, Any]], over_ms: int) -> bool:
+    """Whether two replies in a row with tokens of the session were lost while something was broken: the head-end sent
+    them after the last event of a success, and before the loss. Then the head-end no longer accepts the token that the
+    host has."""
     successes = [e["at_ms"] for e in events if e["type"] in ALIVE and e["at_ms"] < over_ms]
     last_ms = max(successes, default=watch.ours(session.created_ms))
+    if calm.between(last_ms, over_ms):
+        return False
     sent = [
         entry
         for entry in watch.headend.journal

@@ -13,9 +13,11 @@ import contextlib
 import ctypes
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -39,7 +41,7 @@ TIMEOUT_MS = 9000
 """The time-out of a heartbeat: longer than the lease that the library assumes (two periods)."""
 PATIENCE_S = 40.0
 GONE_AFTER_S = 1.0
-"""How long after the death of a host its guardian may still hold sessions."""
+"""How long after the death of a host the head-end may still hold its sessions."""
 ELSEWHERE = "10.77.0.5"
 ROUTED = "10.79.0.2"
 SECOND_NAME_SERVER = "127.0.0.54"
@@ -123,10 +125,17 @@ class Scene:
         self.link = Link(self.world, int(self.headend.url.rsplit(":", 1)[1]))
         self.told: list[dict[str, Any]] = []
         self.before = 0
+        self.folder = Path(tempfile.mkdtemp())
+        self.program = self.folder / "usher-guardian"
+        """A copy of the guardian's program, if the host has a guardian."""
+        if has_guardian:
+            shutil.copy(Path(os.environ["USHER_LIBRARY"]).resolve().parent / "usher-guardian", self.program)
         config = {
             **named(self.headend),
             "tokens": [self.headend.content_token(account=f"account-{index}") for index in range(COUNT)],
-            "context": {"guardian": int(usher.Guardian.REQUIRED)} if has_guardian else {},
+            "context": {"guardian": int(usher.Guardian.REQUIRED), "guardian_path": str(self.program)}
+            if has_guardian
+            else {},
             "delegate": {"keep_alive_timeout_ms": TIMEOUT_MS, "jitter_permille": 0xFFFF_FFFF},
             "spread_s": 0.0,
         }
@@ -169,11 +178,18 @@ class Scene:
         """Call this method when the trouble begins: told_since() then returns the events after this call."""
         self.before = len(self.told)
 
+    def wait_guardian(self, moved_from: str) -> None:
+        """Waits until the host has moved from this network namespace, and a guardian process is in the new one."""
+
+        def has_moved() -> bool:
+            here = network_of(self.host.process.pid)
+            return here not in ("", moved_from) and here in [network_of(process) for process in guardians()]
+
+        self._wait(has_moved, "guardian in the namespace")
+
     def kill(self) -> str:
-        """Waits until a guardian runs in the network namespace of the host's main thread; then kills the host.
-        Returns how many sessions the head-end still holds some time later, in the words of docs/faults.md."""
-        here = network_of(self.host.process.pid)
-        self._wait(lambda: here in [network_of(process) for process in guardians()], "guardian in the namespace")
+        """Kills the host. Returns how many sessions the head-end still holds some time later, in the words of
+        docs/faults.md."""
         self.host.kill()
         time.sleep(GONE_AFTER_S)
         return f"{len(self.headend.sessions.active())} of {COUNT} held {GONE_AFTER_S:g} s after the death"
@@ -191,10 +207,11 @@ class Scene:
 
 
 def network_of(process: int) -> str:
-    """Returns the network namespace of the main thread of a process; "" if the process has ended."""
+    """Returns the network namespace of the main thread of a process; "" if the process has ended, or belongs to
+    somebody else."""
     try:
         return os.readlink(f"/proc/{process}/ns/net")
-    except FileNotFoundError:
+    except OSError:
         return ""
 
 
@@ -240,6 +257,44 @@ def namespace_changed(scene: Scene) -> None:
     scene.begin()
     scene.world.link(up=False)
     scene.host.tell(f"enter /proc/{os.getpid()}/task/{side.thread_id}/ns/net")
+
+
+def namespace_and_guardian_changed(scene: Scene) -> None:
+    """The host moves as in namespace_changed(). Returns when the new guardian and the new connections work."""
+    old = network_of(scene.host.process.pid)
+    namespace_changed(scene)
+    scene.wait_for("KEPT_ALIVE")
+    scene.wait_guardian(old)
+
+
+def namespace_entered(scene: Scene) -> None:
+    """The host moves to another network namespace; the link of its old namespace stays up."""
+    side = scene.world.new_side(OTHER_SIDE)
+    scene.begin()
+    scene.host.tell(f"enter /proc/{os.getpid()}/task/{side.thread_id}/ns/net")
+
+
+def namespace_entered_just_now(scene: Scene) -> None:
+    """Returns when the process of the new guardian has begun to start; the old guardian is still there."""
+    old = network_of(scene.host.process.pid)
+    namespace_entered(scene)
+    scene.wait_guardian(old)
+
+
+def namespace_entered_without_program(scene: Scene) -> None:
+    """The guardian's program is gone when the host moves, for example because of an upgrade."""
+    scene.program.unlink()
+    namespace_entered(scene)
+    scene.wait_for("KEPT_ALIVE")
+
+
+def namespace_entered_with_wrong_program(scene: Scene) -> None:
+    """Another program has replaced the guardian's program; it ends at once with an error."""
+    scene.program.unlink()
+    shutil.copy("/bin/false", scene.program)
+    namespace_entered(scene)
+    scene.wait_for("KEPT_ALIVE")
+    time.sleep(0.2)  # the library looks after 50 ms whether the new guardian runs
 
 
 def namespace_changed_in_flight(scene: Scene) -> None:
@@ -294,7 +349,8 @@ class Case:
         act: the function that makes it happen.
         expected: the outcome that the test requires.
         address: the address of the head-end.
-        is_killed: whether the test kills the host afterwards, and the outcome says what the guardian left.
+        is_killed: whether the host has a guardian, and the test kills the host afterwards; the outcome then says what
+            the head-end still holds.
     """
 
     title: str
@@ -305,6 +361,7 @@ class Case:
 
 
 KEPT = f"KEPT_ALIVE; {COUNT} of {COUNT} kept"
+NONE_HELD = f"0 of {COUNT} held {GONE_AFTER_S:g} s after the death"
 DOUBTFUL = f"SESSION_DOUBTFUL, {KEPT}"
 CASES: Mapping[str, Case] = {
     "stopped": Case(
@@ -326,9 +383,28 @@ CASES: Mapping[str, Case] = {
         KEPT,
     ),
     "namespace, killed": Case(
-        "the host has a guardian, moves to another network namespace (setns), and is then killed (SIGKILL)",
-        namespace_changed,
-        f"KEPT_ALIVE; 0 of {COUNT} held {GONE_AFTER_S:g} s after the death",
+        "a host with a guardian moves to another network namespace (setns); when the new guardian runs, the host is"
+        " killed (SIGKILL)",
+        namespace_and_guardian_changed,
+        NONE_HELD,
+        is_killed=True,
+    ),
+    "namespace, killed at once": Case(
+        "the same, but the host is killed while the new guardian starts",
+        namespace_entered_just_now,
+        NONE_HELD,
+        is_killed=True,
+    ),
+    "namespace, no new guardian": Case(
+        "the same, but the guardian's program is gone, so that no new guardian starts",
+        namespace_entered_without_program,
+        NONE_HELD,
+        is_killed=True,
+    ),
+    "namespace, new guardian fails": Case(
+        "the same, but another program is in the place of the guardian's, so that the new guardian fails",
+        namespace_entered_with_wrong_program,
+        NONE_HELD,
         is_killed=True,
     ),
     "route": Case("the default route is gone while a heartbeat is due, then it is back", route_lost, KEPT, ROUTED),
@@ -353,13 +429,14 @@ def main(key: str) -> None:
     case = CASES[key]
     scene = Scene(case.address, has_guardian=case.is_killed)
     case.act(scene)
-    found = scene.outcome()
     if case.is_killed:
-        found = found.partition(";")[0] + "; " + scene.kill()
+        found = scene.kill()
     else:
+        found = scene.outcome()
         scene.host.tell("end")
         scene.host.has_ended.wait(PATIENCE_S)
     left = len(scene.headend.sessions.active())
+    shutil.rmtree(scene.folder)
     print(json.dumps({"outcome": found, "left": left}), flush=True)
     os._exit(0)  # the threads of the far side and of the name servers never end
 

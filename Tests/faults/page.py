@@ -156,7 +156,8 @@ assumes. So if the library waited for a dead connection, the host would get `HEA
 
 If the address, the namespace, the route or the name server changes, the host calls `usher_context_network_changed()`.
 If the process stops or the machine sleeps, the library notices this by itself. An outcome shows the events until every
-session is alive again, and how many sessions the head-end then holds (*kept*).
+session is alive again, and how many sessions the head-end then holds (*kept*). If the host is killed, the outcome shows
+how many sessions the head-end still holds some time later (*held*).
 
 | what happens | outcome |
 |---|---|

@@ -105,12 +105,12 @@ def test_judge_ofASessionTornDownWhileItsHostPlays_findsIt(
     assert [(lost.index, lost.why) for lost in lost_sessions(watch, Calm())] == [(0, "reachable")]
 
 
-@pytest.mark.parametrize("lost_replies", [1, 2])
+@pytest.mark.parametrize(("lost_replies", "is_calm"), [(1, False), (2, False), (2, True)])
 def test_judge_ofARefusedToken_excusesItOnlyAfterTwoLostReplies(
-    watched: tuple[Watch, usher.Playback, usher.Context], lost_replies: int
+    watched: tuple[Watch, usher.Playback, usher.Context], lost_replies: int, is_calm: bool
 ) -> None:
     """The head-end has refused the host's token. That is an excuse only if the replies with two newer tokens did not
-    arrive."""
+    arrive, and something was broken meanwhile."""
     watch, _, context = watched
     for _ in range(lost_replies):
         watch.headend.advance(PERIOD_MS)
@@ -119,5 +119,8 @@ def test_judge_ofARefusedToken_excusesItOnlyAfterTwoLostReplies(
     at_ms = watch.ours(watch.headend.clock.now_ms())
     watch.event({"index": 0, "type": "HEARTBEAT_ERROR", "at_ms": at_ms, "is_over": True, "code": 1006})
     watch.headend.advance(200 * PERIOD_MS)
-    why = "replies" if lost_replies == 2 else "reachable"
-    assert [lost.why for lost in lost_sessions(watch, Calm())] == [why]
+    calm = Calm()
+    if not is_calm:
+        calm.troubles.append((at_ms - PERIOD_MS, at_ms - 1, "loss"))
+    why = "replies" if lost_replies == 2 and not is_calm else "reachable"
+    assert [lost.why for lost in lost_sessions(watch, calm)] == [why]

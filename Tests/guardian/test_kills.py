@@ -185,8 +185,9 @@ def test_hostKilledAtEachPoint_holdsNothingThatItHadReceived(
 def test_hostKilledWhileItRecovers_leavesTheRestToTheNextContext(
     killing: Killing, kill_share: int, free_within_s: float, step: Callable[[str], None], tmp_path: Path
 ) -> None:
-    """The first host dies with a session. The second host reads the journal, gives this session back, and plays; it
-    dies too, at a point until then. The next context gives back what the two hosts have left."""
+    """The first host dies with a session. The second host reads the journal, gives this session back, and plays. It
+    dies too: at one of the points up to ten after it has freed the page of the first host. The next context gives back
+    what the two hosts have left."""
 
     def die(account: str, point: int) -> tuple[int, list[str]]:
         """Runs a host that dies at this point. Returns how many tokens it had, and the points that it passed."""
@@ -195,7 +196,8 @@ def test_hostKilledWhileItRecovers_leavesTheRestToTheNextContext(
         return int((re.findall(r"^killed at .*; sessions: (\d+)$", errors, re.M) or [0])[0]), points_of(errors)
 
     _, names = die("lives", 0)
-    first_death = names.index("first record") + 2
+    # The order of the points differs a little from run to run, so the first host dies some points after its record.
+    first_death = names.index("first record") + 12
     assert die("recovers", first_death)[0] == 1
     _, names = die("recovers", 0)
     end = max(n for n, name in enumerate(names, 1) if name == "journal, page freed") + 10

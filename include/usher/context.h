@@ -384,9 +384,9 @@ USHER_API int32_t usher_context_resume(usher_context *context);
  * one second if the server's machine has not acknowledged it. The library repeats keep-alives and teardowns over new
  * connections.
  *
- * If the calling thread has moved to another network namespace (setns()), the library moves its I/O thread there too,
- * and starts a new guardian there. If the system does not permit the move, the log gets a warning. Inside a callback
- * the namespace of the thread does not count.
+ * If the calling thread has moved to another network namespace (setns()), the library moves its I/O thread there too.
+ * If the context has a guardian, a new guardian there replaces it. If the system does not permit the move, the log gets
+ * a warning. Inside a callback the namespace of the thread does not count.
  *
  * @param context  the context.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.

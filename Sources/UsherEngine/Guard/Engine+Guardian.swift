@@ -13,9 +13,12 @@ extension Engine {
     // The channel becomes readable when the guardian ends.
     guard let channel = guardian.takeUnwatched() else { return }
     transport.watch(channel) {
-      if let warning = guardian.hasEnded() { self.warn(warning) }
+      self.warn(guardian.hasEnded())
     }
   }
+
+  /// Called when the I/O thread has moved to another network namespace: a new guardian starts there.
+  func moveGuardian() { if let warning = guardian?.restart() { warn(warning) } }
 
   private func warn(_ line: LogLine) { if events.logs(.warning) { events.write(.warning, line) } }
 }

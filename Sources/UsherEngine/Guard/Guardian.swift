@@ -24,8 +24,11 @@ package final class Guardian {
   private let memory: UnsafeMutableRawPointer
   private let descriptor: Int32
   private let path: [UInt8]
-  /// This process's end of the channel to the guardian; negative: there is no guardian.
+  /// This process's end of the channel to the guardian that was started last; negative: there is no guardian.
   private(set) var channel: Int32 = -1
+  /// This process's end of the channel to the guardian before it, which ends when the last one runs; negative: there is
+  /// none.
+  private var before: Int32 = -1
   /// Whether the loop notices when the guardian ends, and then starts a new one.
   var isSupervised = false
   /// Whether the transport does not watch `channel` yet.
@@ -33,8 +36,6 @@ package final class Guardian {
   /// The id of the guardian's first process, which ends as soon as the guardian runs; 0: this process has ended.
   private var process: Int32 = 0
   private var restarts = 0
-  /// Whether this object has asked the guardian to end, and starts a new one when it has closed its channel.
-  private var isReplaced = false
   /// When `tend` has something to do, in nanoseconds of the boot time; nil: nothing.
   private(set) var tendAt: Int64?
 
@@ -135,24 +136,29 @@ package final class Guardian {
   }
 
   /// Called when the other end of the channel was closed: the guardian has ended.
-  /// - Returns: the warning for the log; nil if this object has asked the guardian to end.
-  func hasEnded() -> LogLine? {
+  /// - Returns: the warning for the log.
+  func hasEnded() -> LogLine {
     platform_fd_close(channel)
-    channel = -1
-    guard isReplaced else { return planRestart(LogLine("the guardian has ended")) }
-    isReplaced = false
-    restarts -= 1
-    tendAt = platform_boottime_ns()
-    return nil
+    channel = before
+    before = -1
+    guard channel < 0 else {
+      isUnwatched = true
+      return LogLine("the new guardian has ended; the one before it stays")
+    }
+    return planRestart(LogLine("the guardian has ended"))
   }
 
-  /// Replaces the guardian by a new one, because this thread, which starts the new one, has moved to another network
-  /// namespace. The present guardian closes its end of the channel at once, but keeps watching this process until the
-  /// new one surely runs.
-  func restart() {
-    guard channel >= 0 else { return }
-    isReplaced = true
-    platform_guardian_replace(channel)
+  /// Starts another guardian, because this thread has moved to another network namespace. The present guardian ends as
+  /// soon as the new one runs; if the new one does not start, the present one stays.
+  /// - Returns: a warning for the log; nil if there is nothing to warn of.
+  func restart() -> LogLine? {
+    // If there is no guardian, the next one starts in the new namespace.
+    guard channel >= 0 else { return nil }
+    if process != 0 { _ = whyNotStarted(waits: true) }
+    let present = channel
+    if let failure = launch(waits: false) { return LogLine(failure) }
+    if before >= 0 { platform_guardian_replaced(present) } else { before = present }
+    return nil
   }
 
   private func planRestart(_ why: LogLine) -> LogLine {
@@ -180,7 +186,12 @@ package final class Guardian {
       restarts += 1
       return launch(waits: false).map { planRestart(LogLine($0)) }
     }
-    if process != 0 { tendAt = platform_boottime_ns() &+ Self.checkPeriod }
+    if process != 0 {
+      tendAt = platform_boottime_ns() &+ Self.checkPeriod
+    } else if failure == nil, before >= 0 {
+      platform_guardian_replaced(before)
+      before = -1
+    }
     return failure.map { LogLine($0) }
   }
 
@@ -188,7 +199,9 @@ package final class Guardian {
   func end() {
     records.end()
     platform_guardian_end(channel)
+    platform_guardian_end(before)
     channel = -1
+    before = -1
     if process != 0 { _ = platform_guardian_started(process, -1, 1) }
     process = 0
     tendAt = nil

@@ -31,7 +31,7 @@ extension Engine {
   private func enterNamespace(_ namespace: Int32) {
     let error = platform_netns_enter(namespace)
     platform_fd_close(namespace)
-    if error == 0 { guardian?.restart() }
+    if error == 0 { moveGuardian() }
     guard error > 0, events.logs(.warning) else { return }
     var line = LogLine("the library cannot move to the network namespace of the host's thread: error ")
     line.add(UInt64(clamping: error))

@@ -89,8 +89,8 @@ final class PlaybackEntry {
   let shared: PlaybackShared
   var callbacks: PlaybackCallbacks
   var machine: PlaybackMachine
-  /// The licence requests of the host and of the library. A request stays here until it has completed, and no reply to
-  /// it may still bring a session token.
+  /// The licence requests of the host and of the library. A request leaves this table when it has completed and no
+  /// reply in flight can bring a session token.
   var jobs: [LicenseID: LicenseJob] = [:]
   var sent = SentTokens()
   /// With customer SSM, the payload of the last licence request: renewals use it if the host has no payload callback.
@@ -160,8 +160,8 @@ final class PlaybackEntry {
 }
 
 extension PlaybackEntry {
-  /// Called when the last attempt to get a licence has ended. Returns the job of the request, and forgets this job if
-  /// the host no longer waits for the licence.
+  /// Called when an attempt to get a licence has ended. Returns the job of the request. If the host no longer waits for
+  /// the licence, removes the job from the table.
   func jobAfterAttempt(_ license: LicenseID) -> LicenseJob? {
     let job = jobs[license]
     if job?.hasEnded == true { jobs[license] = nil }
@@ -242,7 +242,8 @@ package struct PlaybackItem {
   }
 }
 
-/// One licence request, from the host's or the library's call to its completion.
+/// One licence request, from the host's or the library's call until the request has completed and no reply in flight
+/// can bring a session token.
 final class LicenseJob {
   let keySystem: KeySystem
   let isRenewal: Bool

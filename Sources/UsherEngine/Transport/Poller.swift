@@ -30,12 +30,13 @@ final class Poller {
     platform_epoll_watch(epoll, descriptor, was, interest) == 0
   }
 
-  /// One end of a pair of sockets; negative: there is none. When it becomes readable, because the other end was closed,
-  /// this object stops watching it and calls `onEnd`.
+  /// One end of a pair of sockets; negative: there is none. A call of `watch` replaces it by another one. When it
+  /// becomes readable, because the other end was closed, this object stops watching it and calls `onEnd`.
   private var watched: Int32 = -1
   private var onEnd: (() -> Void)?
 
   func watch(_ socket: Int32, onEnd: @escaping () -> Void) {
+    if watched >= 0 { _ = watch(watched, was: PLATFORM_READABLE, 0) }
     watched = watch(socket, was: 0, PLATFORM_READABLE) ? socket : -1
     self.onEnd = onEnd
   }
