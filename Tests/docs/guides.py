@@ -25,6 +25,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import readme
@@ -64,8 +65,19 @@ def pattern(line: str) -> re.Pattern[str]:
 def missing(page: Path, output: str) -> list[str]:
     """Returns the lines of the page's `text` blocks that the output lacks."""
     printed = output.splitlines()
+    # Python's print() writes a line and its end separately. If two threads print at the same time, both lines may be
+    # joined, and an empty line follows.
+    joined = [line for line, after in pairwise(printed) if not after]
+
+    def is_printed(line: str) -> bool:
+        wanted = pattern(line)
+        parts = [re.compile(f"(?:{wanted.pattern}).*"), re.compile(f".*(?:{wanted.pattern})")]
+        return any(wanted.fullmatch(told) for told in printed) or any(
+            part.fullmatch(told) for told in joined for part in parts
+        )
+
     lines = [line for block in blocks(page) if block.language == "text" for line in block.text.splitlines() if line]
-    return [line for line in lines if not any(pattern(line).fullmatch(told) for told in printed)]
+    return [line for line in lines if not is_printed(line)]
 
 
 def save(page: Path, folder: Path) -> dict[str, str]:
