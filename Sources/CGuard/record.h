@@ -164,7 +164,8 @@ __attribute__((noinline, unused)) static uint64_t usher_record_sum(size_t at, co
   return sum;
 }
 
-/* Returns the checksum of `length` bytes whose words have this usher_record_sum(). */
+/* Returns the checksum of a copy. `sum`: the result of usher_record_sum() for its bytes; `sequence` and `length`: those
+ * of the copy. */
 static inline uint64_t usher_record_sum_end(uint64_t sum, uint64_t sequence, uint64_t length) {
   sum += (sequence ^ USHER_RECORD_MAGIC) * 0x9E3779B97F4A7C15ull + length;
   sum = (sum ^ (sum >> 32)) * 0x94D049BB133111EBull;

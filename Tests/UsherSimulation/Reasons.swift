@@ -96,8 +96,9 @@ enum Reasons {
       phases: Phase.allCases, inputs: [.requestTimedOut, .askTimedOut],
       text: "the request or question must begin in another phase", isRare: true),
     Reason(
-      // For example, a session whose beat was refused waits for the reply to a licence request. The timer comes first
-      // only if this request waits in the queue until its time-out.
+      // For example, a session whose heartbeat was refused waits for the reply to a licence request. This reply, or the
+      // failure of the request, usually comes before the session's timer. The timer fires first only if the licence
+      // request waits in the request queue until it times out there.
       phases: [
         .queued, .idle, .settingUp, .contested, .awaitingSlot, .beating, .beatRefused, .replacing, .endedAwaiting
       ],

@@ -1,4 +1,5 @@
-"""Commands of a page that start a head-end in the background, and what this head-end says. Standard library only."""
+"""Runs the commands of a page that start a head-end in the background, and asks this head-end for its state. Standard
+library only."""
 
 from __future__ import annotations
 

@@ -46,6 +46,7 @@ ELSEWHERE = "10.77.0.5"
 ROUTED = "10.79.0.2"
 SECOND_NAME_SERVER = "127.0.0.54"
 OTHER_SIDE = "10.80.0.1"
+THIRD_SIDE = "10.80.0.2"
 
 
 def die_with_parent() -> None:
@@ -267,9 +268,10 @@ def namespace_and_guardian_changed(scene: Scene) -> None:
     scene.wait_guardian(old)
 
 
-def namespace_entered(scene: Scene) -> None:
-    """The host moves to another network namespace; the link of its old namespace stays up."""
-    side = scene.world.new_side(OTHER_SIDE)
+def namespace_entered(scene: Scene, address: str = OTHER_SIDE) -> None:
+    """The host moves to another network namespace, where it has this address. The link of its old namespace stays
+    up."""
+    side = scene.world.new_side(address)
     scene.begin()
     scene.host.tell(f"enter /proc/{os.getpid()}/task/{side.thread_id}/ns/net")
 
@@ -279,6 +281,14 @@ def namespace_entered_just_now(scene: Scene) -> None:
     old = network_of(scene.host.process.pid)
     namespace_entered(scene)
     scene.wait_guardian(old)
+
+
+def namespaces_entered(scene: Scene) -> None:
+    """The host moves to another network namespace, and when a new guardian has begun to start there, to a third one."""
+    namespace_entered_just_now(scene)
+    here = network_of(scene.host.process.pid)
+    namespace_entered(scene, THIRD_SIDE)
+    scene.wait_guardian(here)
 
 
 def namespace_entered_without_program(scene: Scene) -> None:
@@ -392,6 +402,12 @@ CASES: Mapping[str, Case] = {
     "namespace, killed at once": Case(
         "the same, but the host is killed while the new guardian starts",
         namespace_entered_just_now,
+        NONE_HELD,
+        is_killed=True,
+    ),
+    "namespaces, killed": Case(
+        "the same, but the host moves to a third network namespace before it is killed",
+        namespaces_entered,
         NONE_HELD,
         is_killed=True,
     ),

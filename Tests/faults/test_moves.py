@@ -30,11 +30,12 @@ QUICK = (
     ],
 )
 def test_host_stoppedOrMoved_keepsItsSessions(printed: str, results: Results, key: str) -> None:
-    """The host or its network is stopped or moved, and old connections are dead. The library does not wait for them: a
-    heartbeat is answered over a new connection before the lease ends, so the host is told of no error. If the host did
-    not run for some time, an event first tells it that the session is doubtful. In some cases a signal
-    then kills the host. A new guardian runs in the new network namespace, or else the old one is still there; one of
-    them tears the sessions down."""
+    """The host stops, or the host, its network or the server's address changes, and old connections are dead. The
+    library does not wait for them: a heartbeat is answered over a new connection before the lease ends, so the host is
+    told of no error. If the host did not run for some time, an event first tells it that the session is doubtful.
+
+    In the cases with a guardian, the host moves to another network namespace, and a signal then kills it. The guardian
+    that runs at this time tears the sessions down: the new one, or the old one if the new one does not run."""
     found = json.loads(printed)
     results.add(MOVED, key, found["outcome"])
     assert found["outcome"] == CASES[key].expected

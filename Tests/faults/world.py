@@ -118,6 +118,7 @@ class World:
 
     def __init__(self) -> None:
         run("ip", "link", "set", "lo", "up")
+        self._sides = 1
         self.near = NEAR
         """The address of the near side."""
         self.far = Side()
@@ -179,13 +180,15 @@ class World:
         """Returns another side, which has this address, its own link to the far side, and its own name server that
         answers with FAR."""
         side = Side()
-        run("ip", "link", "add", "new", "type", "veth", "peer", "name", "far2", "netns", str(self.far.thread_id))
+        self._sides += 1
+        far = f"far{self._sides}"
+        run("ip", "link", "add", "new", "type", "veth", "peer", "name", far, "netns", str(self.far.thread_id))
         run("ip", "link", "set", "new", "netns", str(side.thread_id))
         side.run(lambda: run("ip", "link", "set", "lo", "up"))
         side.run(lambda: run("ip", "link", "set", "new", "up"))
         side.run(lambda: run("ip", "address", "add", f"{address}/32", "peer", FAR, "dev", "new"))
-        self.far.run(lambda: run("ip", "link", "set", "far2", "up"))
-        self.far.run(lambda: run("ip", "route", "add", f"{address}/32", "dev", "far2"))
+        self.far.run(lambda: run("ip", "link", "set", far, "up"))
+        self.far.run(lambda: run("ip", "route", "add", f"{address}/32", "dev", far))
         side.run(NameServer).addresses = [FAR]
         return side
 

@@ -1,5 +1,6 @@
 /*
- * customer_ssm.c - the application's own session management, ported line by line to C. S3:53 is line 53 of the seed S3.
+ * customer_ssm.c - the application's own session management, ported line by line to C.
+ * S3:53 is line 53 of document S3 (see README.md).
  *
  *   customer_ssm CERTIFICATE_URL LICENSE_URL SSM_SERVER_URL RENEW_TYPE
  *

@@ -1,6 +1,6 @@
 /*
  * customer_ssm.cpp - the application's own session management, ported line by line to C++. Arguments, actions and
- * output are those of customer_ssm.c. S3:53 is line 53 of the seed S3.
+ * output are those of customer_ssm.c. S3:53 is line 53 of document S3 (see README.md).
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,6 +1,6 @@
 """The application's own session management, ported line by line to Python.
 
-Arguments, actions and output are those of customer_ssm.c. S3:53 is line 53 of the seed S3.
+Arguments, actions and output are those of customer_ssm.c. S3:53 is line 53 of document S3 (see README.md).
 """
 
 from __future__ import annotations

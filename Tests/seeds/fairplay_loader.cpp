@@ -1,6 +1,6 @@
 /*
  * fairplay_loader.cpp - the FairPlay resource loader of the seed, ported line by line to C++. Arguments and output are
- * those of fairplay_loader.c. S4:67 is line 67 of the seed S4.
+ * those of fairplay_loader.c. S4:67 is line 67 of document S4 (see README.md).
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,6 +1,6 @@
 """The FairPlay resource loader of the seed, ported line by line to Python.
 
-Arguments and output are those of fairplay_loader.c. S4:67 is line 67 of the seed S4.
+Arguments and output are those of fairplay_loader.c. S4:67 is line 67 of document S4 (see README.md).
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 /*
- * multi_instance.c - several players at the same time, ported line by line to C. S2:17 is line 17 of the seed S2.
+ * multi_instance.c - several players at the same time, ported line by line to C.
+ * S2:17 is line 17 of document S2 (see README.md).
  *
  *   multi_instance DELEGATE CERTIFICATE_URL LICENSE_URL SSM_URL
  *

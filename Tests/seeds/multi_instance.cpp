@@ -1,6 +1,6 @@
 /*
  * multi_instance.cpp - several players at the same time, ported line by line to C++. Arguments, actions and output are
- * those of multi_instance.c. S2:17 is line 17 of the seed S2.
+ * those of multi_instance.c. S2:17 is line 17 of document S2 (see README.md).
  *
  * SPDX-License-Identifier: Apache-2.0
  */

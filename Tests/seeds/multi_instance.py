@@ -1,6 +1,6 @@
 """Several players at the same time, ported line by line to Python.
 
-Arguments, actions and output are those of multi_instance.c. S2:17 is line 17 of the seed S2.
+Arguments, actions and output are those of multi_instance.c. S2:17 is line 17 of document S2 (see README.md).
 """
 
 from __future__ import annotations

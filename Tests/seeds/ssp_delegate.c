@@ -1,5 +1,6 @@
 /*
- * ssp_delegate.c - the SSP licence delegate with SSM v1, ported line by line to C. S0:18 is line 18 of the seed S0.
+ * ssp_delegate.c - the SSP licence delegate with SSM v1, ported line by line to C.
+ * S0:18 is line 18 of document S0 (see README.md).
  *
  *   ssp_delegate CERTIFICATE_URL LICENSE_URL SSM_SERVER_URL SYNC [FRESH_TOKEN]
  *

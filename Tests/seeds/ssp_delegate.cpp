@@ -1,6 +1,6 @@
 /*
  * ssp_delegate.cpp - the SSP licence delegate with SSM v1, ported line by line to C++. Arguments, actions and output
- * are those of ssp_delegate.c. S0:18 is line 18 of the seed S0.
+ * are those of ssp_delegate.c. S0:18 is line 18 of document S0 (see README.md).
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,6 +1,6 @@
 """The SSP licence delegate with SSM v1, ported line by line to Python.
 
-Arguments, actions and output are those of ssp_delegate.c. S0:18 is line 18 of the seed S0.
+Arguments, actions and output are those of ssp_delegate.c. S0:18 is line 18 of document S0 (see README.md).
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 /*
- * ssp_v2_delegate.c - the licence delegate for SSM V2, ported line by line to C. S1:12 is line 12 of the seed S1.
+ * ssp_v2_delegate.c - the licence delegate for SSM V2, ported line by line to C.
+ * S1:12 is line 12 of document S1 (see README.md).
  *
  *   ssp_v2_delegate CERTIFICATE_URL LICENSE_URL SSM_SERVER_URL [FRESH_TOKEN]
  *

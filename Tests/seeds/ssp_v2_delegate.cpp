@@ -1,6 +1,6 @@
 /*
  * ssp_v2_delegate.cpp - the licence delegate for SSM V2, ported line by line to C++. Arguments, actions and output are
- * those of ssp_v2_delegate.c. S1:12 is line 12 of the seed S1.
+ * those of ssp_v2_delegate.c. S1:12 is line 12 of document S1 (see README.md).
  *
  * SPDX-License-Identifier: Apache-2.0
  */

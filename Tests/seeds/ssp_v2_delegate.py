@@ -1,6 +1,6 @@
 """The licence delegate for SSM V2, ported line by line to Python.
 
-Arguments, actions and output are those of ssp_v2_delegate.c. S1:12 is line 12 of the seed S1.
+Arguments, actions and output are those of ssp_v2_delegate.c. S1:12 is line 12 of document S1 (see README.md).
 """
 
 from __future__ import annotations

@@ -154,11 +154,21 @@ package final class Guardian {
   func restart() -> LogLine? {
     // If there is no guardian, the next one starts in the new namespace.
     guard channel >= 0 else { return nil }
-    if process != 0 { _ = whyNotStarted(waits: true) }
+    let isStarting = process != 0
+    if isStarting, let failure = whyNotStarted(waits: true) { return LogLine(failure) }
+    // If the last guardian has failed, the one before it stays: see `hasEnded`, which will be called.
+    guard isStarting || before < 0 else { return nil }
+    endBefore()
     let present = channel
     if let failure = launch(waits: false) { return LogLine(failure) }
-    if before >= 0 { platform_guardian_replaced(present) } else { before = present }
+    before = present
     return nil
+  }
+
+  /// Ends the guardian before the last one, because the last one runs.
+  private func endBefore() {
+    if before >= 0 { platform_guardian_replaced(before) }
+    before = -1
   }
 
   private func planRestart(_ why: LogLine) -> LogLine {
@@ -188,9 +198,8 @@ package final class Guardian {
     }
     if process != 0 {
       tendAt = platform_boottime_ns() &+ Self.checkPeriod
-    } else if failure == nil, before >= 0 {
-      platform_guardian_replaced(before)
-      before = -1
+    } else if failure == nil {
+      endBefore()
     }
     return failure.map { LogLine($0) }
   }

@@ -34,8 +34,8 @@ struct RequestQueue {
     var quickest = Int64.max
     var answers = 0
     var answeredAt: Milliseconds?
-    /// Whether a request has failed, and the origin has not answered any request since. Its kept connections may be
-    /// dead.
+    /// Whether requests to the origin must use new connections, because its kept connections may be dead: a request has
+    /// failed, or the I/O thread did not run for some time, and the origin has not answered any request since.
     var isDistrusted = false
     /// Whether the origin has replied twice over the same connection, and no request has failed since. Some servers
     /// close each connection after one reply, and do not announce this in the reply.
@@ -237,7 +237,7 @@ struct RequestQueue {
     queue.keepsConnections = false
   }
 
-  /// Returns whether a request to the origin has failed, and the origin has not answered any request since.
+  /// Returns whether requests to the origin must use new connections; see `isDistrusted` of the queue.
   mutating func isDistrusted(_ origin: [UInt8]) -> Bool { find(origin)?.isDistrusted ?? false }
 
   /// Returns whether the origin has replied on a kept connection, and no request to it has failed since.

@@ -24,7 +24,7 @@ final class Connections {
     var keptSince: Int64 = 0
     /// The local port; 0 if the table has not read it since epoll began to watch the socket.
     var localPort: Int32 = 0
-    /// How many times the socket was ready since libcurl last began to wait for it.
+    /// How many turns (see `Sweep`) the socket has had since libcurl last began to wait for it.
     var turns: UInt32 = 0
     /// How many bytes the kernel had received on the socket when `isFlooding` began to count. Counting begins at turn
     /// `uncountedTurns`. Over HTTP/2 it begins again after each reply on any connection.

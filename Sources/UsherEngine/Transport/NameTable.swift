@@ -55,7 +55,7 @@ struct NameTable {
   private static var maxAge: Int64 { 60_000 }
   /// `lookupsMax`: how many threads of a context look names up at the same time. `slowMost`: how many of them look up
   /// names that count as slow. `quickMost`: how many of them look up other names. A name for which no thread is free
-  /// waits. So a name server that does not answer for some names does not delay the lookups of other names.
+  /// waits. So names whose last lookup failed or was slow do not delay the lookups of other names.
   private static var lookupsMax: Int { 32 }
   private static var slowMost: Int { 8 }
   private static var quickMost: Int { 8 }
