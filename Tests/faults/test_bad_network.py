@@ -96,9 +96,9 @@ def test_zaps_whileTheNameServerIsMute_useOneThreadForTheName(played: dict[str, 
 
 
 def test_name_whoseFirstAddressIsSilent_usesTheSecondAtOnce(played: dict[str, Future[dict[str, Any]]]) -> None:
-    """If the first address of a name does not answer within 0.2 s, the library tries the second address; set-up takes
-    less than 1.5 s."""
-    assert played["second address"].result()["seconds"] < 1.5
+    """If the first address of a name does not answer within 0.2 s, the library tries the second address. libcurl alone
+    would try it after half of `connect_timeout_ms`, which is 2.5 s; so even on a busy machine set-up takes less."""
+    assert played["second address"].result()["seconds"] < 2.4
 
 
 def test_heartbeat_whoseHostHasARefusingAddress_usesTheOtherAddress(played: dict[str, Future[dict[str, Any]]]) -> None:
