@@ -252,12 +252,19 @@ def address_changed_in_flight(scene: Scene) -> None:
     address_changed(scene)
 
 
+def namespace_entered(scene: Scene, address: str = OTHER_SIDE, *, keeps_link: bool = True) -> None:
+    """The host moves to another network namespace, where it has this address. `keeps_link`: whether the link of its old
+    namespace stays up."""
+    side = scene.world.new_side(address)
+    scene.begin()
+    if not keeps_link:
+        scene.world.link(up=False)
+    scene.host.tell(f"enter /proc/{os.getpid()}/task/{side.thread_id}/ns/net")
+
+
 def namespace_changed(scene: Scene) -> None:
     """The host moves to another network namespace, and the link of its old namespace goes down."""
-    side = scene.world.new_side(OTHER_SIDE)
-    scene.begin()
-    scene.world.link(up=False)
-    scene.host.tell(f"enter /proc/{os.getpid()}/task/{side.thread_id}/ns/net")
+    namespace_entered(scene, keeps_link=False)
 
 
 def namespace_and_guardian_changed(scene: Scene) -> None:
@@ -266,14 +273,6 @@ def namespace_and_guardian_changed(scene: Scene) -> None:
     namespace_changed(scene)
     scene.wait_for("KEPT_ALIVE")
     scene.wait_guardian(old)
-
-
-def namespace_entered(scene: Scene, address: str = OTHER_SIDE) -> None:
-    """The host moves to another network namespace, where it has this address. The link of its old namespace stays
-    up."""
-    side = scene.world.new_side(address)
-    scene.begin()
-    scene.host.tell(f"enter /proc/{os.getpid()}/task/{side.thread_id}/ns/net")
 
 
 def namespace_entered_just_now(scene: Scene) -> None:
