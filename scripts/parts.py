@@ -21,6 +21,8 @@ BUILD = ROOT / "build"
 PYTHON = str(ROOT / ".venv" / "bin" / "python")
 BINDINGS = ROOT / "bindings" / "python"
 SHOWN_LINES = 60
+ERROR_MOST = 300
+"""How many characters of a test's error the summary shows."""
 HANG_S = 60
 """A test that makes no progress for this time hangs. Under sanitizers and valgrind the time is longer (`patience`)."""
 HOST_LIMIT_S = 240
@@ -65,7 +67,8 @@ def hosts_limit_s(usual_s: float, patience: int = 1) -> float:
 
 @dataclass
 class Count:
-    """The results of a part's tests; `failures` has the names of the tests that failed."""
+    """The results of a part's tests; `failures` has one line for each test that failed: its name and, if the results
+    have it, the first line of its error."""
 
     passed: int = 0
     skipped: int = 0
@@ -112,18 +115,26 @@ def count_exit(part: Part, output: str) -> Count:
 
 def count_xml(part: Part, output: str) -> Count:
     """Reads the JUnit XML of pytest or `swift test`. If a test and its clean-up fail, that is one failure."""
-    outcomes: dict[str, str] = {}
+    skipped: dict[str, bool] = {}
+    failures: dict[str, str] = {}
     for file in part.xml_files():
         for case in ElementTree.parse(file).iter("testcase"):
             name = f"{case.get('classname')}.{case.get('name')}"
-            kinds = {child.tag for child in case}
-            outcome = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
-            if outcomes.get(name) != "failed":
-                outcomes[name] = outcome
-    told = list(outcomes.values())
+            errors = [child.get("message") or "" for child in case if child.tag in ("failure", "error")]
+            if errors:
+                failures.setdefault(name, first_line(errors[0]))
+            skipped.setdefault(name, case.find("skipped") is not None)
+    passed = [name for name, is_skipped in skipped.items() if not is_skipped and name not in failures]
     return Count(
-        told.count("passed"), told.count("skipped"), [name for name, outcome in outcomes.items() if outcome == "failed"]
+        len(passed),
+        len(skipped) - len(passed) - len(failures),
+        [f"{name}: {error}" if error else name for name, error in failures.items()],
     )
+
+
+def first_line(error: str) -> str:
+    """Returns the first line of an error, at most ERROR_MOST characters of it."""
+    return next(iter(error.strip().splitlines()), "")[:ERROR_MOST]
 
 
 def count_swift(part: Part, output: str) -> Count:

@@ -36,7 +36,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
         line = process.stdout.readline()
         assert line, "the flooding servers did not start"
         told: dict[str, Any] = json.loads(line)
-        yield Servers(told["ca_file"], told["urls"])
+        yield Servers(told["ca_file"], told["urls"], told["slow_urls"])
         process.kill()
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 PIECE = 256 * 1024
 """About how many bytes a server sends in one call."""
+SLOW_PIECE = 16 * 1024
+"""About how many bytes a slow server sends before it waits until the client's system has received them."""
 
 
 @dataclass(frozen=True)
@@ -29,17 +31,19 @@ class Flood:
     acknowledges: bool = True
     """Over HTTP/2: whether the server acknowledges the client's SETTINGS."""
 
-    def pieces(self) -> Iterator[bytes]:
-        """Yields what the server sends after `start`, without end."""
-        return itertools.repeat(self.unit * max(1, PIECE // len(self.unit))) if self.unit else iter(())
+    def pieces(self, size: int = PIECE) -> Iterator[bytes]:
+        """Yields what the server sends after `start`, without end, in pieces of about `size` bytes."""
+        return itertools.repeat(self.unit * max(1, size // len(self.unit))) if self.unit else iter(())
 
 
 @dataclass
 class Servers:
-    """The flooding servers: the file of their certificate authority, and the URL of each kind of flood."""
+    """The flooding servers: the file of their certificate authority, the URL of each kind of flood, and the URLs of the
+    slow servers, one for each flood whose error must be TOO_LARGE."""
 
     ca_file: str
     urls: dict[str, str]
+    slow_urls: dict[str, str]
 
 
 # ---- HTTP/2 ----------------------------------------------------------------------------------------------------------
@@ -75,9 +79,9 @@ class PushPromises(Flood):
     """A flood of PUSH_PROMISE frames; `unit` is the promised request. Each frame promises another stream, because a
     client closes the connection if a stream is promised twice."""
 
-    def pieces(self) -> Iterator[bytes]:
+    def pieces(self, size: int = PIECE) -> Iterator[bytes]:
         head = frame(PUSH_PROMISE, b"\0\0\0\0" + self.unit, flags=END_HEADERS)[:9]
-        count = PIECE // (len(head) + 4 + len(self.unit))
+        count = size // (len(head) + 4 + len(self.unit))
         for first in itertools.count(2, 2 * count):
             streams = range(first, first + 2 * count, 2)
             yield b"".join(head + stream.to_bytes(4, "big") + self.unit for stream in streams)

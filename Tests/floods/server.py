@@ -2,8 +2,8 @@
 
     server.py KEY_UPDATES
 
-KEY_UPDATES is the program that key_updates.c makes. Prints one line of JSON: the file of the certificate authority, and
-the URL of each flood. Ends when its input ends.
+KEY_UPDATES is the program that key_updates.c makes. Prints one line of JSON: the file of the certificate authority, the
+URL of each flood, and the URLs of the slow servers. Ends when its input ends.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
+from pathlib import Path
 
-from floods import ACK, DATA, END_STREAM, FLOODS, HEADERS, SETTINGS, Flood, frame
+from floods import ACK, DATA, END_STREAM, FLOODS, HEADERS, PIECE, SETTINGS, SLOW_PIECE, Flood, frame
 
 from usher.testing.headend.fixtures import Authority
 
@@ -26,10 +28,11 @@ PROGRAMS: list[subprocess.Popen[str]] = []
 
 
 class Server:
-    """Floods every client that connects."""
+    """Floods every client that connects. A slow server waits after each piece until the client has read it."""
 
-    def __init__(self, flood: Flood, authority: Authority) -> None:
+    def __init__(self, flood: Flood, authority: Authority, is_slow: bool = False) -> None:
         self._flood = flood
+        self._is_slow = is_slow
         self._tls: ssl.SSLContext | None = None
         if flood.kind in ("h2", "tickets"):
             self._tls = authority.server_context()
@@ -65,10 +68,24 @@ class Server:
         elif self._flood.kind != "raw":
             read_request(stream)
         stream.sendall(self._flood.start)
-        for piece in self._flood.pieces():
+        for piece in self._flood.pieces(SLOW_PIECE if self._is_slow else PIECE):
             stream.sendall(piece)
+            if self._is_slow:
+                wait_until_read(stream)
         while stream.recv(4096):  # the flood has ended: wait for the client to close
             pass
+
+
+def wait_until_read(stream: socket.socket) -> None:
+    """Waits until the client, on this machine, has read all that the server has sent to it, or has closed."""
+    ours, theirs = (f"0100007F:{address[1]:04X}" for address in (stream.getsockname(), stream.getpeername()))
+    while True:
+        # The queues of both ends of the connection: "bytes to send:bytes to read". A closed end has no line.
+        lines = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()]
+        queues = {line[1]: line[4].split(":") for line in lines if {line[1], line[2]} == {ours, theirs}}
+        if theirs not in queues or (int(queues[theirs][1], 16) == 0 and int(queues[ours][0], 16) == 0):
+            return
+        time.sleep(0.0002)
 
 
 def read_request(stream: socket.socket) -> None:
@@ -114,7 +131,10 @@ def start(flood: Flood, authority: Authority, key_updates: str) -> str:
 def main() -> None:
     authority = Authority()
     urls = {name: start(flood, authority, sys.argv[1]) for name, flood in FLOODS.items()}
-    told = {"ca_file": str(authority.ca_file), "urls": urls}
+    slow_urls = {
+        name: Server(flood, authority, is_slow=True).url for name, flood in FLOODS.items() if flood.is_too_large
+    }
+    told = {"ca_file": str(authority.ca_file), "urls": urls, "slow_urls": slow_urls}
     print(json.dumps(told), flush=True)
     sys.stdin.read()
 

@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import parts  # noqa: E402
-from parts import Count, Part, Schedule  # noqa: E402
+from parts import Count, Part, Schedule, count_xml, summary  # noqa: E402
 
 MEETS = "touch {me}; until [ -e {other} ]; do sleep 0.02; done; echo 'ok - {me} met {other}'"
 """A command that ends only if the part with the other name runs at the same time, or has run before."""
@@ -195,3 +195,28 @@ def has_ended(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return True
     return state == "Z"
+
+
+RESULTS = """
+<testsuites><testsuite>
+<testcase classname="story" name="good"/>
+<testcase classname="story" name="left out"><skipped message="no GPU"/></testcase>
+<testcase classname="story" name="late">
+<failure message="AssertionError: 450 ms late&#10;assert 450 &lt; 400">text</failure>
+</testcase>
+<testcase classname="story" name="late"><error message="clean-up">text</error></testcase>
+<testcase classname="story" name="mute"><failure>text</failure></testcase>
+</testsuite></testsuites>
+"""
+
+
+def test_summary_namesEachFailureWithItsError(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A part writes JUnit XML. A test failed, and then its clean-up: the last lines of the run name it once, with the
+    first line of its error. Another test failed without a message: they have its name."""
+    (tmp_path / "results").write_text(RESULTS.strip())
+    copies = replace(part(tmp_path, "stories", "cp results stories.xml; exit 1", 0.1), count=count_xml)
+    count = run(tmp_path, 2, copies)["stories"]
+    summary([(copies, count, 1)], 1)
+    assert (count.passed, count.skipped) == (1, 1)
+    told = capsys.readouterr().out
+    assert told.endswith("\nFailed\n   stories: story.late: AssertionError: 450 ms late\n   stories: story.mute\n")
