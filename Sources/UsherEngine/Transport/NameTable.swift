@@ -34,6 +34,8 @@ struct NameTable {
     /// When the lookup that found `line` began, in monotonic milliseconds. If the network has changed since then, this
     /// is an instant longer ago than `maxAge`, so that the next request begins another lookup.
     var lineAskedAt: Int64 = 0
+    /// Whether a lookup has ever found addresses of the name.
+    var wasFound = false
     /// Until this instant a new lookup of the name counts as slow, because the lookup before it failed or took long. 0:
     /// the name does not count as slow.
     var slowUntil: Int64 = 0
@@ -53,10 +55,13 @@ struct NameTable {
   }
 
   private static var maxAge: Int64 { 60_000 }
-  /// `lookupsMax`: how many threads of a context look names up at the same time. `slowMost`: how many of them look up
-  /// names that count as slow. `quickMost`: how many of them look up other names. A name for which no thread is free
-  /// waits. So names whose last lookup failed or was slow do not delay the lookups of other names.
+  /// `lookupsMax`: how many threads of a context look names up at the same time. `newMost`: how many threads may be in
+  /// use when the table begins the lookup of a name that no lookup has ever found. So if many such names get no answer,
+  /// threads stay free for the server of a running session, whose name was found before. `slowMost`: how many threads
+  /// look up names that count as slow. `quickMost`: how many threads look up other names. A name for which no thread is
+  /// free waits. So names whose last lookup failed or was slow do not delay the lookups of other names.
   private static var lookupsMax: Int { 32 }
+  private static var newMost: Int { 24 }
   private static var slowMost: Int { 8 }
   private static var quickMost: Int { 8 }
   /// A time in milliseconds: a lookup that takes longer than this counts as slow.
@@ -142,6 +147,7 @@ struct NameTable {
       if hasFailed ? !isCurrent : !isCurrent && entry.line != nil { continue }
       if !hasFailed {
         entry.line = entry.name.text + [0x3A] + lookup.addresses + [0]
+        entry.wasFound = true
         version &+= 1
         entry.lineAskedAt = isCurrent ? lookup.startedAt : now &- Self.maxAge &- 1
       }
@@ -194,7 +200,7 @@ struct NameTable {
     let isSlow = earlier > 0 || entry.slowUntil != 0
     // If two lookups of the name that began before the network changed still run, the next lookup waits until one of
     // them has ended.
-    guard earlier < 2, running.count < Self.lookupsMax,
+    guard earlier < 2, running.count < (entry.wasFound ? Self.lookupsMax : Self.newMost),
       isSlow ? slow < Self.slowMost : running.count &- slow < Self.quickMost
     else { return true }
     let lookup = NameLookup(name: entry.name, generation: generation, now: now, isSlow: isSlow, inbox: inbox)

@@ -93,6 +93,22 @@ import Testing
     #expect(try names.running("good.test") == 1)
   }
 
+  /// The name server of many names does not answer. Eight of these names get a thread each second, until 24 threads are
+  /// in use. Then the network changes. The name of a session's server, which a lookup found before, gets a thread at
+  /// once.
+  @Test func name_thatWasFound_isLookedUpBesideManyNewNames() throws {
+    let names = Names()
+    try names.ask("session.test", now: 0)
+    #expect(try names.end("session.test", "127.0.0.1", now: 0) == [true])
+    for number in 0..<50 { try names.ask("dead\(number).test", now: 500 * Int64(number / 8)) }
+    #expect(names.running.count == 24)
+    names.networkChanged(now: 4000)
+    #expect(try !names.ask("session.test", now: 4000))
+    #expect(try names.running("session.test") == 1)
+    try names.ask("new.test", now: 4000)
+    #expect(try names.running("new.test") == 0)
+  }
+
   /// Requests ask for a hundred names. The table remembers the addresses of the newest names only.
   @Test func names_moreThanTheTableRemembers_areForgotten() throws {
     let names = Names()
