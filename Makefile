@@ -53,8 +53,8 @@ help:
 	@echo
 	@echo '  make demo      two screens, one stream: session, licence, heartbeats, a refusal (under a minute once built)'
 	@echo '                 KEEP=1: the files stay, and the head-end with its live page runs until Ctrl-C'
-	@echo '  make build     build/shipped/libusher.so, and the examples in build/examples'
-	@echo '  make test      all tests; ends with "N passed, N failed"'
+	@echo '  make build     build/shipped/libusher.so, the examples in build/examples, and the head-end in .venv/bin'
+	@echo '  make test      the tests, except the slower ones below; ends with "N passed, N failed"'
 	@echo '                 PARTS="docs examples": only these parts; scripts/test.py --list names them'
 	@echo '  make lint      checks layout and style of all source files; make test does it too (FILES="Sources include")'
 	@echo '  make format    lays out the source files that make lint complains about'
@@ -221,7 +221,7 @@ mutants: packages .venv/ready
 profile: $(shipped) $(bench)
 	@$(bounded) 900 $(PYTHON) benchmarks/hotpath.py --programs $(dir $(bench)) --out benchmarks/PROFILE.md
 
-build: $(shipped) $(player)
+build: $(shipped) $(player) .venv/ready
 
 # ---- set-up ----------------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@
     guides.py [PAGE ...]        PAGE: the name of a guide, such as zap, or readme; default: all
 
 Each page has a head-end of its own, which the commands of docs/guides/index.md start. Instead of /tmp/guides and port
-8090 they use a temporary folder and a free port, and they do not run `make build`. After the commands of a page:
+8090 they use a temporary folder and a free port. After the commands of a page:
 
 - the exit code is 0, and the commands have used each program of the page;
 - each line of a `text` block is a line of the output (an ellipsis of the page stands for any text, a number for any
@@ -127,7 +127,7 @@ def failures(page: Path, folder: Path) -> list[str]:
     wrong = [f"no command uses {name}" for name in programs if not re.search(rf"\b{re.escape(name)}\b", script)]
     if page.parent == GUIDES:
         wrong += unformatted(folder, programs)
-    script = script.replace("make build\n", "").replace("/tmp/guides", str(folder))
+    script = script.replace("/tmp/guides", str(folder))
     script = re.sub(r"\b8090\b", str(port), script)
     code, group = run(script, folder / "output", AT_MOST_S)
     try:

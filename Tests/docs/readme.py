@@ -7,7 +7,10 @@ import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-COMMANDS = 'make demo    # two screens, one stream\nmake test    # every test; ends with "N passed, N failed"\n'
+COMMANDS = (
+    "make demo    # two screens, one stream\n"
+    'make test    # the tests, without the long ones that `make help` lists; ends with "N passed, N failed"\n'
+)
 """The commands of README. The part `demo` runs the first one."""
 
 C = """/* readme.c: the lines of README, with what they need around them. */

@@ -4,7 +4,7 @@
     tutorial.py
 
 Takes the programs in `sh` from the page and from the parts that it includes, and runs them in the folder of the
-repository, without `make build`. Instead of /tmp/usher and port 8090 they use a temporary folder and a free port. At
+repository. Instead of /tmp/usher and port 8090 they use a temporary folder and a free port. At
 the end the head-end must have seen the requests of one playback, in order, and hold no session. A code block that no
 test runs is a failure. Prints one line per claim, "ok - ..." or "not ok - ...". Standard library only.
 """
@@ -30,7 +30,7 @@ def commands(page: Path) -> str:
         r"^```\{include\} (\S+)\n```$", lambda found: (TUTORIAL / found[1]).read_text(), page.read_text(), flags=re.M
     )
     blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S)
-    return "\n".join(blocks).replace("make build\n", "")
+    return "\n".join(blocks)
 
 
 def unrun() -> tuple[int, list[str]]:

@@ -56,7 +56,7 @@ def test_installation_isFoundByGStreamer(prefix: Path, tmp_path: Path) -> None:
 
 
 def test_installation_isFoundByMpv(prefix: Path, clips: dict[str, Clip]) -> None:
-    """mpv finds the plug-in in the installed folder, and the plug-in finds libusher beside it."""
+    """mpv finds the plug-in in the installed folder, and the plug-in finds the installed libusher."""
     words = ["mpv", "--vo=null", "--no-audio", "--script-opts=usher-slate=0", str(clips["preview"].file)]
     environment = {**os.environ, "MPV_HOME": str(prefix / "etc" / "mpv")}
     done = subprocess.run(words, env=environment, timeout=PATIENCE_S, capture_output=True, text=True)
