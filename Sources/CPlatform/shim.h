@@ -225,7 +225,8 @@ static inline int platform_resumefd_new(void) { return timerfd_create(CLOCK_REAL
 static inline int platform_resumefd_set(int fd) {
   struct itimerspec t;
   memset(&t, 0, sizeof t);
-  t.it_value.tv_sec = 0x7fffffff; /* The timer itself must not fire. */
+  /* The timer itself must not fire: it would, in the year 2242. A time_t of four bytes ends in 2038. */
+  t.it_value.tv_sec = (time_t)(sizeof t.it_value.tv_sec > 4 ? INT64_C(0x200000000) : INT64_C(0x7fffffff));
   return timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &t, NULL);
 }
 /* A timer for which one thread waits in platform_ticker_wait(), and which another thread sets. */
