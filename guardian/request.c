@@ -139,7 +139,9 @@ enum request_result request_result(struct request *request, CURLcode code, int64
     forget_addresses(request);
     return REQUEST_NOT_SENT;
   }
-  if (status == 429 || status >= 500) {
+  /* A proxy asks for a password (407), the request took too long (408) or came too early (425), there were too many
+     requests (429), or the server has a fault: the same request may succeed later. */
+  if (status == 407 || status == 408 || status == 425 || status == 429 || status >= 500) {
     curl_easy_getinfo(request->easy, CURLINFO_RETRY_AFTER, &wait_s);
     *asked_ms = (wait_s < LONGEST_WAIT_S ? wait_s : LONGEST_WAIT_S) * 1000;
     return REQUEST_FAILED;

@@ -169,20 +169,30 @@ static inline int platform_guardian_start(const char *path, int area, int32_t *p
 
 #define PLATFORM_GUARDIAN_RUNS 0
 #define PLATFORM_GUARDIAN_STARTS (-1)
-/* Whether the first process of usher-guardian has ended; if `waits` is not 0, waits for that. Returns
- * PLATFORM_GUARDIAN_STARTS if this process has not ended; PLATFORM_GUARDIAN_RUNS if the guardian runs; otherwise
- * the guardian has failed: the exit code, 128 plus the signal, or 126 if the exit code is lost. */
-static inline int platform_guardian_started(int32_t process, int channel, int waits) {
+/* usher-guardian needs a few milliseconds to start, so after this time it is another program, or it hangs. */
+#define PLATFORM_GUARDIAN_START_MS 10000
+/* The first process ended without an error, or the host waited for it, but no guardian runs. */
+#define PLATFORM_GUARDIAN_ENDED 126
+/* Whether the first process of usher-guardian has ended. `limit_ms`: how long the function waits for that; then it
+ * kills the process with its children, and waits for at most 100 ms more, because a process that waits for a disk does
+ * not end at once. Negative: the function does not wait, and kills nothing. Returns PLATFORM_GUARDIAN_STARTS if this
+ * process has not ended; PLATFORM_GUARDIAN_RUNS if the guardian runs; otherwise the guardian has failed: the exit code,
+ * 128 plus the signal that ended the process, or PLATFORM_GUARDIAN_ENDED if the process ended without an error. */
+static inline int platform_guardian_started(int32_t process, int channel, int limit_ms) {
   int status = 0;
-  pid_t found;
-  do found = waitpid((pid_t)process, &status, waits ? 0 : WNOHANG);
-  while (found < 0 && errno == EINTR);
-  if (found == 0) return PLATFORM_GUARDIAN_STARTS;
-  if (found < 0) { /* No such child: the host ignores SIGCHLD, or the host itself has waited for the child. */
-    struct pollfd end = {channel, POLLIN, 0};
-    return poll(&end, 1, 0) > 0 ? 126 : PLATFORM_GUARDIAN_RUNS;
+  pid_t found = waitpid((pid_t)process, &status, WNOHANG);
+  for (int waited = 0; limit_ms >= 0 && found == 0 && waited < limit_ms + 100; waited++) {
+    /* The process leads a group of its own; systems without POSIX_SPAWN_SETSID make none. */
+    if (waited == limit_ms && kill(-(pid_t)process, SIGKILL) != 0) kill((pid_t)process, SIGKILL);
+    poll(NULL, 0, 1);
+    found = waitpid((pid_t)process, &status, WNOHANG);
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (found == 0) return PLATFORM_GUARDIAN_STARTS;
+  if (found > 0 && !WIFEXITED(status)) return 128 + WTERMSIG(status);
+  if (found > 0 && WEXITSTATUS(status) != 0) return WEXITSTATUS(status);
+  /* The exit code is 0; or there is no such child, because the host ignores SIGCHLD or has itself waited for it. */
+  struct pollfd end = {channel, POLLIN, 0};
+  return poll(&end, 1, 0) > 0 ? PLATFORM_GUARDIAN_ENDED : PLATFORM_GUARDIAN_RUNS;
 }
 /* Wakes the guardian, which then reads the state of its area. Then closes this process's end of the channel. */
 static inline void platform_guardian_end(int channel) {

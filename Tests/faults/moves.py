@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -188,6 +189,15 @@ class Scene:
 
         self._wait(has_moved, "guardian in the namespace")
 
+    def wait_guardian_alone(self, networks: set[str]) -> None:
+        """Waits until only one guardian is left in these network namespaces, and is in that of the host."""
+
+        def is_alone() -> bool:
+            found = [network for process in guardians() if (network := network_of(process)) in networks]
+            return found == [network_of(self.host.process.pid)]
+
+        self._wait(is_alone, "single guardian")
+
     def kill(self) -> str:
         """Kills the host. Returns how many sessions the head-end still holds some time later, in the words of
         docs/faults.md."""
@@ -208,12 +218,25 @@ class Scene:
 
 
 def network_of(process: int) -> str:
-    """Returns the network namespace of the main thread of a process; "" if the process has ended, or belongs to
+    """Returns the network namespace of a thread, or of the main thread of a process; "" if it has ended, or belongs to
     somebody else."""
     try:
         return os.readlink(f"/proc/{process}/ns/net")
     except OSError:
         return ""
+
+
+def check_watched(process: int) -> None:
+    """Checks that the epoll instances of a process watch only files that the process still has open. If the process
+    closes a file of which a child has a copy, epoll still watches this file, and reports it under its old number, which
+    may belong to another file by then."""
+    folder = Path(f"/proc/{process}")
+    for descriptor in (folder / "fd").iterdir():
+        if os.readlink(descriptor) == "anon_inode:[eventpoll]":
+            told = (folder / "fdinfo" / descriptor.name).read_text()
+            for number, inode in re.findall(r"^tfd: +(\d+) .* ino:([0-9a-f]+)", told, re.M):
+                found = os.stat(folder / "fd" / number).st_ino
+                assert found == int(inode, 16), f"the file {number} was closed, and epoll still watches it:\n{told}"
 
 
 def guardians() -> list[int]:
@@ -288,6 +311,28 @@ def namespaces_entered(scene: Scene) -> None:
     here = network_of(scene.host.process.pid)
     namespace_entered(scene, THIRD_SIDE)
     scene.wait_guardian(here)
+
+
+def namespaces_entered_at_once(scene: Scene) -> None:
+    """The host moves seven times while the next guardian takes its time to start. Meanwhile it makes children by
+    fork(), which have copies of its channels to the guardians. Returns when all heartbeats have been answered, and only
+    one guardian is left."""
+    program = scene.folder / "later" / scene.program.name
+    program.parent.mkdir()
+    scene.program.rename(program)
+    scene.program.write_text(f"#!/bin/sh\nsleep 0.3; exec {program}\n", encoding="ascii")
+    scene.program.chmod(0o755)
+    scene.begin()
+    sides = [scene.world.new_side(address) for address in (OTHER_SIDE, THIRD_SIDE)]
+    for number in range(7):
+        scene.host.tell(f"enter /proc/{os.getpid()}/task/{sides[number % 2].thread_id}/ns/net")
+    for _ in range(40):
+        scene.host.tell("fork")
+        time.sleep(0.05)
+    scene.wait_for("KEPT_ALIVE")
+    scene.wait_guardian_alone({network_of(task) for task in (os.getpid(), *(side.thread_id for side in sides))})
+    check_watched(scene.host.process.pid)
+    assert not scene.headend.journal.entries(route="teardown"), scene.headend.journal.dump()
 
 
 def namespace_entered_without_program(scene: Scene) -> None:
@@ -407,6 +452,12 @@ CASES: Mapping[str, Case] = {
     "namespaces, killed": Case(
         "the same, but the host moves to a third network namespace before it is killed",
         namespaces_entered,
+        NONE_HELD,
+        is_killed=True,
+    ),
+    "namespaces, at once": Case(
+        "the same, but the host moves seven times while the next guardian starts, and makes children by fork()",
+        namespaces_entered_at_once,
         NONE_HELD,
         is_killed=True,
     ),

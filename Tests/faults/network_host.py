@@ -8,6 +8,7 @@ the same item again, as a player does for a viewer who keeps watching.
 Commands:
     moved       call usher_context_network_changed()
     enter PATH  move the main thread to this network namespace, then do the same as `moved`
+    fork        fork a child that lives as long as this process, and has a copy of each of its descriptors
     slept MS    the machine seems to have slept for this time (see clocks.c)
     end         close the context and end
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -117,6 +119,10 @@ def main() -> None:
                 if libc.setns(namespace.fileno(), CLONE_NEWNET):
                     raise OSError(ctypes.get_errno(), f"setns {words[0]}")
             host.context.network_changed()
+        elif command == "fork":
+            if os.fork() == 0:
+                libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+                signal.pause()
         elif command == "slept":
             libc.machine_slept(ctypes.c_longlong(int(words[0])))
         elif command == "end":

@@ -15,6 +15,7 @@ QUICK = (
     "namespace, in flight",
     "namespace, killed",
     "namespace, killed at once",
+    "namespaces, at once",
     "namespace, no new guardian",
     "namespace, new guardian fails",
     "server moved, in flight",

@@ -35,6 +35,14 @@ def teardowns(killing: Killing) -> int:
     return len(killing.headend.journal.entries(route="teardown"))
 
 
+def script(folder: Path, commands: str) -> Path:
+    """Writes a program of the shell in the place of the guardian's."""
+    program = folder / "usher-guardian"
+    program.write_text(f"#!/bin/sh\n{commands}\n", encoding="utf-8")
+    program.chmod(0o755)
+    return program
+
+
 # ---- the host dies ---------------------------------------------------------------------------------------------------
 
 
@@ -145,6 +153,17 @@ def test_serverThatAsksToWait_isAskedAgainAfterThatTime(killing: Killing) -> Non
         assert second.at_ms - first.at_ms >= 1000
 
 
+@pytest.mark.parametrize("status", [302, 407, 408, 425, 429])
+def test_replyAfterWhichARepetitionMaySucceed_isRepeated(killing: Killing, status: int) -> None:
+    """The head-end answers the first teardown of the guardian with this status, and executes the second."""
+    with killing.playing() as host:
+        before = teardowns(killing)
+        killing.headend.faults.add("teardown", Fault.status(status))
+        host.kill()
+        killing.wait_free(host.account)
+    assert teardowns(killing) == before + 2, killing.story()
+
+
 def test_serverThatIsAwayForAMoment_getsTheTeardownLater(killing: Killing) -> None:
     """No server listens when the host dies. The guardian repeats the teardown until the server is back."""
     with killing.playing() as host:
@@ -229,17 +248,17 @@ def test_guardian_killed_isReplaced_andTheSessionLives(killing: Killing) -> None
 
 
 def test_guardian_thatEndsAgainAndAgain_isReplacedFiveTimes_andTheLogSaysSo(killing: Killing, tmp_path: Path) -> None:
-    """The program of the guardian ends as soon as it has started. The library starts it five more times, and logs each
+    """The guardian ends a tenth of a second after it has started. The library starts it five more times, and logs each
     of its six ends."""
-    program = tmp_path / "usher-guardian"
-    program.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
-    program.chmod(0o755)
+    program = script(tmp_path, "sleep 0.1 & exit 0")
     with killing.playing(guardian_path=program) as host:
         assert host.process.stderr is not None
         warnings = [host.process.stderr.readline() for _ in range(6)]
         assert all("the guardian has ended; a new one starts in a second" in line for line in warnings[:5]), warnings
         assert "no new one is started" in warnings[5]
         assert killing.held(host.account) == 1
+        children = Path(f"/proc/{host.process.pid}/task/{host.process.pid}/children")
+        wait_until(lambda: not children.read_text(encoding="utf-8"), "a first process stays as a zombie")
 
 
 # ---- the process -----------------------------------------------------------------------------------------------------
@@ -407,8 +426,43 @@ def test_guardianThatFails_isRefusedWithItsExitCode() -> None:
         usher.Context(guardian="required", guardian_path="/bin/false")
 
 
+def test_guardianPath_ofAnotherProgram_isRefused() -> None:
+    """The program ends without an error, but leaves no process."""
+    with pytest.raises(usher.ResourceError, match="/bin/true has ended: it is not usher-guardian"):
+        usher.Context(guardian="required", guardian_path="/bin/true")
+
+
+def test_guardianThatNeverStarts_isRefusedAfterTenSeconds(tmp_path: Path) -> None:
+    """The first process of a guardian ends when the guardian runs. This program does not end, so the library kills
+    it and its child."""
+    program = script(tmp_path, f"sleep 600 & echo $$ $! >{tmp_path}/processes; wait")
+    began = time.monotonic()
+    with pytest.raises(usher.ResourceError, match="it did not start within ten seconds"):
+        usher.Context(guardian="required", guardian_path=program)
+    assert 9.9 < time.monotonic() - began < 20 * PATIENCE
+    for process in map(int, (tmp_path / "processes").read_text().split()):
+        wait_until(lambda process=process: not Path(f"/proc/{process}").exists(), "the program still runs")
+
+
+def test_context_whoseNextGuardianHangs_closesInTime(tmp_path: Path) -> None:
+    """An update puts a program that hangs in the place of the guardian's, and the guardian is killed. While the next
+    guardian hangs, the context closes at once."""
+    program = tmp_path / "usher-guardian"
+    program.symlink_to(Path(os.environ["USHER_LIBRARY"]).resolve().with_name("usher-guardian"))
+    before = guardians()
+    context = usher.Context(guardian="required", guardian_path=program)
+    (first,) = guardians() - before
+    program.unlink()
+    script(tmp_path, f"echo $$ >{tmp_path}/process; exec sleep 600")
+    os.kill(first, signal.SIGKILL)
+    wait_until((tmp_path / "process").exists, "no second guardian")
+    began = time.monotonic()
+    context.close()
+    assert time.monotonic() - began < 2 * PATIENCE
+
+
 def test_guardianPath_relative_isRefused() -> None:
-    with pytest.raises(usher.InvalidArgumentError, match="guardian_path: not an absolute path"):
+    with pytest.raises(usher.InvalidArgumentError, match="guardian_path: 'usher-guardian': not an absolute path"):
         usher.Context(guardian="required", guardian_path="usher-guardian")
 
 

@@ -35,6 +35,11 @@ package final class Guardian {
   private var isUnwatched = false
   /// The id of the guardian's first process, which ends as soon as the guardian runs; 0: this process has ended.
   private var process: Int32 = 0
+  /// When this process was started, in nanoseconds of the boot time.
+  private var startedAt: Int64 = 0
+  /// Whether the I/O thread moved to another network namespace while the last guardian was starting, so that another
+  /// guardian must start.
+  private var mustRestart = false
   private var restarts = 0
   /// When `tend` has something to do, in nanoseconds of the boot time; nil: nothing.
   private(set) var tendAt: Int64?
@@ -95,22 +100,32 @@ package final class Guardian {
     guard error == 0 else { return Self.failure(programName, error) }
     channel = newChannel
     isUnwatched = true
-    if waits { return whyNotStarted(waits: true) }
-    tendAt = platform_boottime_ns() &+ Self.checkPeriod
-    return nil
+    mustRestart = false
+    startedAt = platform_boottime_ns()
+    let failure = waits ? whyNotStarted(limit: PLATFORM_GUARDIAN_START_MS) : nil
+    if process != 0 { tendAt = startedAt &+ Self.checkPeriod }
+    return failure
   }
 
   /// Returns why the guardian has failed to start; nil if the guardian runs, or if its first process has not ended yet.
   /// The first process ends when the guardian runs. If the guardian has failed, the other end of the channel is closed.
-  private func whyNotStarted(waits: Bool) -> UsherError? {
-    let result = platform_guardian_started(process, channel, waits ? 1 : 0)
+  /// - Parameter limit: how many milliseconds to wait until the first process has ended, before killing it; negative:
+  ///   the function does not wait.
+  private func whyNotStarted(limit: Int32) -> UsherError? {
+    let result = platform_guardian_started(process, channel, limit)
     guard result != PLATFORM_GUARDIAN_STARTS else { return nil }
     process = 0
     guard result != PLATFORM_GUARDIAN_RUNS else { return nil }
     var line = LogLine("guardian: ")
     line.add(programName)
-    line.add(result == 127 ? " cannot run: a library that it needs is missing; exit code " : " has failed; exit code ")
-    line.add(UInt64(clamping: result))
+    switch result {
+    case PLATFORM_GUARDIAN_ENDED: line.add(" has ended: it is not usher-guardian, or has failed")
+    case 128 + SIGKILL: line.add(" was killed: it did not start within ten seconds, or the system killed it")
+    default:
+      line.add(
+        result == 127 ? " cannot run: a library that it needs is missing; exit code " : " has failed; exit code ")
+      line.add(UInt64(clamping: result))
+    }
     return UsherError(.system, message: line.text())
   }
 
@@ -143,22 +158,20 @@ package final class Guardian {
     before = -1
     guard channel < 0 else {
       isUnwatched = true
+      if mustRestart { tendAt = 0 }
       return LogLine("the new guardian has ended; the one before it stays")
     }
     return planRestart(LogLine("the guardian has ended"))
   }
 
-  /// Starts another guardian, because this thread has moved to another network namespace. The present guardian ends as
-  /// soon as the new one runs; if the new one does not start, the present one stays.
+  /// Starts another guardian, because this thread has moved to another network namespace; if a guardian is starting,
+  /// `tend` calls this function again when that one runs or has failed. The present guardian ends as soon as the new
+  /// one runs; if the new one does not start, the present one stays.
   /// - Returns: a warning for the log; nil if there is nothing to warn of.
   func restart() -> LogLine? {
+    mustRestart = process != 0 || before >= 0
     // If there is no guardian, the next one starts in the new namespace.
-    guard channel >= 0 else { return nil }
-    let isStarting = process != 0
-    if isStarting, let failure = whyNotStarted(waits: true) { return LogLine(failure) }
-    // If the last guardian has failed, the one before it stays: see `hasEnded`, which will be called.
-    guard isStarting || before < 0 else { return nil }
-    endBefore()
+    guard !mustRestart, channel >= 0 else { return nil }
     let present = channel
     if let failure = launch(waits: false) { return LogLine(failure) }
     before = present
@@ -177,7 +190,8 @@ package final class Guardian {
       tendAt = platform_boottime_ns() &+ Self.nanosecondsPerSecond
       line.add("; a new one starts in a second")
     } else {
-      tendAt = nil
+      // Until the first process has ended, `tend` must look at it.
+      tendAt = process == 0 ? nil : platform_boottime_ns() &+ Self.checkPeriod
       line.add("; no new one is started: if this process dies, the slots of its sessions stay taken")
     }
     return line
@@ -191,17 +205,22 @@ package final class Guardian {
     tendAt = nil
     // Call `whyNotStarted` even if the guardian has ended: the call also removes the guardian's first process, which
     // would otherwise stay a zombie.
-    let failure = process == 0 ? nil : whyNotStarted(waits: false)
-    if channel < 0 {
-      restarts += 1
-      return launch(waits: false).map { planRestart(LogLine($0)) }
-    }
+    let now = platform_boottime_ns()
+    let isLate = now &- startedAt >= Int64(PLATFORM_GUARDIAN_START_MS) &* 1_000_000
+    let failure = process == 0 ? nil : whyNotStarted(limit: isLate ? 0 : -1)
     if process != 0 {
-      tendAt = platform_boottime_ns() &+ Self.checkPeriod
-    } else if failure == nil {
-      endBefore()
+      tendAt = now &+ Self.checkPeriod
+      return nil
     }
-    return failure.map { LogLine($0) }
+    let warning = failure.map { LogLine($0) }
+    if channel < 0 {
+      guard restarts < Self.restartsMax else { return warning }
+      restarts += 1
+      return launch(waits: false).map { planRestart(LogLine($0)) } ?? warning
+    }
+    if failure == nil { endBefore() }
+    // If there still is a guardian before the last one, the last one has failed, and `hasEnded` will be called.
+    return mustRestart && before < 0 ? restart() ?? warning : warning
   }
 
   /// Marks the records as invalid, removes them, and ends the guardian.
@@ -211,7 +230,7 @@ package final class Guardian {
     platform_guardian_end(before)
     channel = -1
     before = -1
-    if process != 0 { _ = platform_guardian_started(process, -1, 1) }
+    if process != 0 { _ = platform_guardian_started(process, -1, 0) }
     process = 0
     tendAt = nil
   }

@@ -28,6 +28,8 @@ Member = TypeVar("Member", bound=IntEnum)
 _UNITS = {"_ms": "milliseconds", "_s": "seconds", "_bytes": "bytes", "_permille": "thousandths"}
 _SPELLED = {"licence": "license", "uri": "url", "sec": "ms", "seconds": "ms", "timeout": "timeout_ms"}
 """Maps words that a host may write in the name of an option to the words that options use."""
+PATHS = ("_file", "_path")
+"""The ends of the names of options that are paths."""
 
 
 def refused(text: str) -> InvalidArgumentError:
@@ -113,13 +115,13 @@ def member(value: object, kind: type[Member], name: str, words: bool = False) ->
 
 
 def text(value: object, name: str) -> str:
-    """Returns the value if it is a str; if the name ends in "_file", also converts an os.PathLike to a str. Raises
-    TypeError for any other value."""
+    """Returns the value if it is a str. If the name is that of a path (PATHS), also converts an os.PathLike to a str.
+    Raises TypeError for any other value."""
     if isinstance(value, str):
         return value
-    if name.endswith("_file") and isinstance(value, os.PathLike):
+    if name.endswith(PATHS) and isinstance(value, os.PathLike):
         return text(os.fspath(value), name)
-    what = "a str or a path" if name.endswith("_file") else "a str"
+    what = "a str or a path" if name.endswith(PATHS) else "a str"
     mend = "; decode it first" if isinstance(value, bytes) else ""
     raise TypeError(f"{name}: this is {kind_of(value)}, not {what}{mend}")
 
@@ -266,7 +268,7 @@ def passed(call: Callable[[], Kind], given: Mapping[str, object]) -> Kind:
         value, words = given[name], mended(reason, given[name])
         if isinstance(value, int) and not isinstance(value, bool):
             words = f"{int(value)}: {words}"
-        elif name.endswith("_file") and isinstance(value, str | os.PathLike):
+        elif name.endswith(PATHS) and isinstance(value, str | os.PathLike):
             words = f"{os.fspath(value)!r}: {words}{_file_fault(value)}"
         elif name == "key_system":
             words = f"{value!r:.60}: {words}"
