@@ -289,6 +289,32 @@ def test_suspended_duringSetup_isSetUpAllTheSame(stage: Stage) -> None:
     assert stage.routes() == ["setup", "heartbeat"]
 
 
+@pytest.mark.breaks_rules("late-beat")
+@pytest.mark.parametrize("waits_for", ["its reply", "the teardown of the item before"])
+def test_suspended_duringSetup_sendsNoBeatUntilItResumes(stage: Stage, waits_for: str) -> None:
+    """The host suspends a playback whose set-up waits. The set-up continues, but no heartbeat follows until the host
+    resumes; then the overdue heartbeat follows at once (protocol.md: When it fails)."""
+    delegate = stage.delegate(suspend=PAUSE)
+    before = ["setup"] if waits_for == "its reply" else ["setup", "teardown", "setup"]
+    if waits_for == "its reply":
+        stage.headend.faults.add("setup", Fault.stall("after"))
+    else:
+        stage.play(delegate=delegate)
+        stage.settle()
+        stage.headend.faults.add("teardown", Fault.stall("after"))
+    playback = stage.play(delegate=delegate)
+    stage.settle()
+    stage.context.suspend()
+    stage.headend.release()
+    stage.settle()
+    assert playback.session_state is S.ACTIVE
+    stage.advance(100_000)
+    assert stage.routes() == before
+    playback.resume()
+    stage.settle()
+    assert stage.routes() == [*before, "heartbeat"]
+
+
 def test_closed_whileSuspended_isTornDown(stage: Stage) -> None:
     """Closing a suspended playback tears its session down (protocol.md: When it fails)."""
     playback = paused(stage)

@@ -260,11 +260,12 @@ extension SSMSession {
     }
   }
 
-  /// Called when the host is suspended. If the policy says so, keep-alives pause until the host resumes.
+  /// Called when the host is suspended, in any phase. If the policy says so, keep-alives pause until the host resumes,
+  /// also those of a session that is not set up yet.
   package mutating func suspended() -> [Action] {
-    guard policy.suspend == .pause, isActive else { return [] }
+    guard policy.suspend == .pause else { return [] }
     isPaused = true
-    return [.cancelTimer]
+    return isActive ? [.cancelTimer] : []
   }
 
   /// Called when the host resumes: the session sends an overdue beat at once, and any other beat at its time.

@@ -120,9 +120,10 @@ package struct SSMSession {
     nextRequest = firstRequest
   }
 
-  /// Returns a new session that replaces this one, which has finished.
+  /// Returns a new session that replaces this one, which has finished. A pause goes on.
   func successor() -> SSMSession {
     var next = SSMSession(policy: sharedPolicy, seed: seed, firstRequest: nextRequest)
+    next.isPaused = isPaused
     #if !hasFeature(Embedded)
       next.lifecycle.log = lifecycle.log
     #endif
