@@ -277,6 +277,64 @@ def test_serverIsAway_recordStaysForTheNextStart(
     assert not headend.sessions.active()
 
 
+def test_networkAwayWhileAnItemCloses_nextContextGivesTheSlotBack(
+    stage_factory: StageFactory, headend: HeadEnd, journal: Path
+) -> None:
+    """The server is away while an item closes, until the library has given up the teardown. The record stays, so the
+    next context tears the session down. If no next context comes, the record goes when it is no longer valid."""
+    stage = stage_factory(headend, journal_file=journal, **CLEAR)
+    playback = play(stage)
+    stage.settle()
+    headend.faults.add("teardown", Fault.drop(), always=True)
+    playback.close()
+    stage.advance(30_000)
+    assert events(stage) == ["SESSION_STARTED", "TEARDOWN_ERROR", "SESSION_ENDED", "PLAYBACK_CLOSED"]
+    assert headend.sessions.active()
+    stage.close()
+    headend.faults.clear()
+    again = stage_factory(headend, journal_file=journal, **CLEAR)
+    play(again)
+    again.settle()
+    assert [e.error for e in recovered(again)] == [None]
+    assert events(again) == ["RECOVERED_SLOT", "SESSION_STARTED"]
+
+
+def test_networkAwayWhileAnItemCloses_theRecordGoesWhenItIsOver(
+    stage_factory: StageFactory, headend: HeadEnd, journal: Path
+) -> None:
+    """The server is away while an item closes, and the context lives on. The record goes after four periods."""
+    stage = stage_factory(headend, journal_file=journal, **CLEAR)
+    first = play(stage)
+    stage.settle()
+    headend.faults.add("teardown", Fault.drop(), always=True)
+    first.close()
+    stage.advance(30_000)
+    assert set(journal.read_bytes()) != {0}
+    stage.advance(4 * 60_000)
+    stage.close()
+    assert set(journal.read_bytes()) == {0}
+
+
+@pytest.mark.parametrize("status", [302, 407, 408, 425, 429])
+def test_replyThatIsNotFinal_recordStaysForTheNextStart(
+    stage_factory: StageFactory, headend: HeadEnd, host: Callable[..., Host], journal: Path, status: int
+) -> None:
+    """A network that asks for a sign-in, a proxy, or a busy server answers the teardown with a status after which the
+    same request may succeed. The next context tries the teardown again."""
+    host(headend).kill()
+    headend.faults.add("teardown", Fault.status(status), always=True)
+    stage = stage_factory(headend, journal_file=journal, **CLEAR)
+    stage.advance(20_000)
+    (event,) = recovered(stage)
+    assert event.error is not None and event.error.http_status == status
+    stage.close()
+    headend.faults.clear()
+    again = stage_factory(headend, journal_file=journal, **CLEAR)
+    again.settle()
+    assert [e.error for e in recovered(again)] == [None]
+    assert not headend.sessions.active()
+
+
 def test_contextFreedBeforeTheTeardownIsAnswered_nextContextGivesTheSlotBack(
     stage_factory: StageFactory, headend: HeadEnd, journal: Path
 ) -> None:

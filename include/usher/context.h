@@ -376,8 +376,8 @@ USHER_API int32_t usher_context_resume(usher_context *context);
 /**
  * Tells the library that the network came back or changed. The library forgets the addresses of servers, closes idle
  * connections, opens new ones for new requests, and at once retries the keep-alives that failed. Without this call, the
- * library retries them when the next retry or period is due. When the machine has slept, the library does the same by
- * itself.
+ * library retries them when the next retry or period is due. The library also sends the teardowns again that got no
+ * answer (see USHER_EVENT_RECOVERED_SLOT). When the machine has slept, the library does all this by itself.
  *
  * Requests in flight continue until their reply or their time-out, with two exceptions. If this machine no longer has
  * the local address of a connection, the requests on this connection fail at once. A keep-alive or teardown fails after

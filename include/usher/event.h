@@ -68,11 +68,15 @@ extern "C" {
     `slot_wait_ms` of the delegate). `error` describes the refusal, with `must_stop` = 0. SESSION_STARTED or SETUP_ERROR
     follows, unless you close the playback before. */
 #define USHER_EVENT_WAITING_FOR_SLOT 16
-/** A process died while it held a session, and the library has tried to tear this session down with the record in the
-    journal (option `journal_file` of the context). `error.status` is USHER_OK if the slot is free. Otherwise `error`
-    says why the teardown failed. `error.orphan_possible` is 1 if the server does not know the recorded session token:
-    the session has ended already, or the process died before it recorded a newer token. The event belongs to no
-    playback. The library begins these teardowns when the context gets its first observer, or its first playback. */
+/** A slot that was lost is free again (`error.status` is USHER_OK), or could not be given back (`error` says why the
+    teardown failed). The event belongs to no playback. In the first case a process died while it held a session, and
+    the library has tried to tear this session down with the record in the journal (option `journal_file` of the
+    context). `error.orphan_possible` is 1 if the server does not know the recorded session token: the session has ended
+    already, or the process died before it recorded a newer token. The library begins these teardowns when the context
+    gets its first observer, or its first playback. In the second case a teardown of this context got no answer
+    (TEARDOWN_ERROR), and the library has sent it again, with success. The library sends it before the next set-up at
+    the same server, and when the network changes, until the lease of the session must have ended. If no such teardown
+    succeeds, there is no event. */
 #define USHER_EVENT_RECOVERED_SLOT 17
 /** The library cannot use the journal, or a part of it: `error.message` says why. The context works without the
     journal, or without that part: if the process dies, the slots may stay taken until the sessions expire. The

@@ -237,6 +237,9 @@ package struct PlaybackMachine {
   package mutating func isKeepAliveRetry() -> Bool { session.isRetry }
   package mutating func period() -> Milliseconds { session.period }
   package mutating func recoverable() -> SSMSession.Recoverable? { session.recoverable() }
+
+  /// The last teardown of a session that has ended without an answer to it.
+  package var unanswered: SSMSession.Unanswered? { session.unanswered }
   package mutating func isTeardownRetry() -> Bool { session.isTeardownRetry }
   package mutating func connectsAgainFrom() -> Milliseconds { session.connectsAgainFrom }
   package mutating func isKeepAliveDue(now: Milliseconds) -> Bool { session.isKeepAliveDue(now: now) }

@@ -164,16 +164,23 @@ extension SSMSession {
       var error = failure.error(.ssm, .teardown)
       error.orphanPossible = failure.isUnknownSession && mayBeHeldByAnotherToken
       return [.teardownFailed(error)]
-        + end(left: false, orphanPossible: error.orphanPossible, failedTeardown: teardown.generation)
+        + end(
+          left: false, orphanPossible: error.orphanPossible, failedTeardown: teardown.generation,
+          unanswered: failure.isFinal
+            ? nil
+            : Unanswered(
+              token: teardown.token, mayHaveTakenEffect: teardown.mayHaveTakenEffect || failure.mayHaveTakenEffect))
     }
   }
 
   mutating func end(left: Bool, orphanPossible: Bool) -> [Action] {
-    end(left: left, orphanPossible: orphanPossible, failedTeardown: lifecycle.failedTeardown)
+    end(left: left, orphanPossible: orphanPossible, failedTeardown: lifecycle.failedTeardown, unanswered: nil)
   }
 
-  private mutating func end(left: Bool, orphanPossible: Bool, failedTeardown: UInt32?) -> [Action] {
-    lifecycle.ended(left: left, failedTeardown: failedTeardown)
+  private mutating func end(
+    left: Bool, orphanPossible: Bool, failedTeardown: UInt32?, unanswered: Unanswered?
+  ) -> [Action] {
+    lifecycle.ended(left: left, failedTeardown: failedTeardown, unanswered: unanswered)
     newest.teardownEnded()
     if !isBeatInFlight { beatEnded() }
     if !awaitsReply, !left { newest.forgetAll() }

@@ -67,6 +67,8 @@ extension SSMSession {
     var setup: RequestID?
     /// The generation of the token in the last teardown; nil if no request of this teardown failed.
     let failedTeardown: UInt32?
+    /// The last teardown, if the server did not answer it and so may still hold the session.
+    let unanswered: Unanswered?
   }
 
   /// A session returns the actions `nextMayStart` and `ended` in this order, each once (`ended` twice after
@@ -107,8 +109,9 @@ extension SSMSession {
     mutating func scheduledTeardown(_ teardown: Teardown, at: Milliseconds) {
       move(to: .retryingTeardown(teardown, at: at))
     }
-    mutating func ended(left: Bool, failedTeardown: UInt32?) {
-      move(to: .ended(Ended(left: left, setup: setupInFlight, failedTeardown: failedTeardown)))
+    mutating func ended(left: Bool, failedTeardown: UInt32?, unanswered: Unanswered?) {
+      move(
+        to: .ended(Ended(left: left, setup: setupInFlight, failedTeardown: failedTeardown, unanswered: unanswered)))
     }
 
     /// Called when the host asks for the teardown of a session that it had left to expire: the session then returns

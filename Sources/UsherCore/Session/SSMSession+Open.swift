@@ -12,6 +12,12 @@ extension SSMSession {
 
   package func isOpening(_ request: RequestID) -> Bool { policy.opensByLicense && lifecycle.setupInFlight == request }
 
+  /// Whether the set-up in flight is the first one: no repetition after a refusal for the limit.
+  package var isFirstSetup: Bool {
+    if slotWait == nil, case .settingUp(_, again: false, _) = lifecycle.phase { return true }
+    return false
+  }
+
   /// Called when the licence request that could open the session has failed for good: ends the wait for a slot. If a
   /// later request finds no slot, a new wait begins.
   package mutating func endSlotWait() { slotWait = nil }

@@ -24,23 +24,41 @@ extension SSMSession {
     }
   }
 
+  /// A teardown to which no answer came, so that the server may still hold the session.
+  package struct Unanswered {
+    package let token: Secret
+    /// Whether the server may have executed the teardown.
+    let mayHaveTakenEffect: Bool
+  }
+
+  /// The last teardown, if the session has ended without an answer to it; otherwise nil.
+  package var unanswered: Unanswered? {
+    if stage == .ended, case .ended(let end) = lifecycle.phase { return end.unanswered }
+    return nil
+  }
+
   private func recoverable(_ token: Secret?) -> Recoverable? {
     token.map { Recoverable(token: $0, extendedAt: schedule?.extendedAt) }
   }
 }
 
 extension SSMSession {
-  /// Makes a session that a dead process has left at the head-end; `tearDownRecovered` tears it down.
-  /// - Parameter token: the newest token that the process had recorded; or any secret if the caller does not use the
-  ///   tokens in the actions, and sends a recorded request instead.
-  package init(leftWith token: Secret, policy: Shared<SSPPolicy>) {
+  /// Makes a session that was left at the head-end; `tearDownRecovered` tears it down.
+  /// - Parameters:
+  ///   - token: its newest known token; or any secret if the caller does not use the tokens in the actions, and sends a
+  ///     recorded request instead.
+  ///   - isOfDeadProcess: the process may have died before it recorded a newer token.
+  @inline(never)
+  package init(leftWith token: Secret, policy: Shared<SSPPolicy>, isOfDeadProcess: Bool) {
     self.init(policy: policy, seed: 0)
     take(token)
-    // The process may have died before it recorded a newer token.
-    loseReply()
-    lifecycle.ended(left: true, failedTeardown: nil)
+    if isOfDeadProcess { loseReply() }
+    lifecycle.ended(left: true, failedTeardown: nil, unanswered: nil)
   }
 
-  /// Tears down a session that a dead process has left.
-  package mutating func tearDownRecovered(now: Milliseconds) -> [Action] { sendTeardown(now: now) }
+  /// Tears down a session that was left at the head-end.
+  /// - Parameter earlier: its last teardown in this process, which got no answer; nil: there was none.
+  package mutating func tearDownRecovered(after earlier: Unanswered?, now: Milliseconds) -> [Action] {
+    sendTeardown(mayHaveTakenEffect: earlier?.mayHaveTakenEffect ?? false, now: now)
+  }
 }

@@ -24,7 +24,7 @@ extension Engine {
     isRenewal: Bool
   ) {
     guard let job = entry.jobs[license], !job.hasEnded else { return }
-    if entry.machine.session.isOpening(request) { entry.slotsAtSetup = slots.mark }
+    if entry.machine.session.isOpening(request) { noteSetup(entry) }
     if entry.delegate.isCustomer { return askCustomer(entry, request, license, job) }
     let draft = entry.delegate.licenseDraft(
       job.keySystem, payload: job.payload, content: content, session: session, isRenewal: isRenewal, isRaw: job.isRaw)

@@ -13,17 +13,14 @@ extension Engine {
     guard let now = entry.machine.recoverable() else {
       guard entry.recorded != nil else { return }
       entry.recorded = nil
-      recordKeeper?.clear(entry.id)
-      recovery?.journal.clear(entry.id)
-      return reportJournalFault()
+      // If the server may still hold the session, the record stays as long as the session is in `unanswered`.
+      if entry.machine.unanswered == nil { clearRecord(entry.id) }
+      return
     }
     // The same address means the same token: `recorded` keeps the last token in memory, so no other token can get its
     // address.
     if let last = entry.recorded, last.token.address == now.token.address, last.extendedAt == now.extendedAt { return }
-    let period = entry.machine.period()
-    // The library assumes that a server keeps a session for two periods. Some servers keep a session longer, so the
-    // record is valid for four periods.
-    let lifetime = period == 0 ? Self.longestLife : max(Self.shortestLife, period.permille(4000))
+    let lifetime = recordLifetime(entry)
     let endpoint = entry.delegate.endpoints.teardown
     let addresses = endpoint.flatMap { transport.addresses(of: $0) }
     // Most replies change only the token. After such a reply, an update of the record takes far less time than writing
@@ -49,6 +46,21 @@ extension Engine {
     if isKept || !isFirst || !events.logs(.warning) { return }
     events.write(
       .warning, LogLine(entry, "no room for the session's recovery record: if the process dies, its slot stays taken"))
+  }
+
+  /// Returns how long a record is valid that is written now. The library assumes that a server keeps a session for two
+  /// periods. Some servers keep a session longer, so the record is valid for four periods.
+  func recordLifetime(_ entry: PlaybackEntry) -> Milliseconds {
+    let period = entry.machine.period()
+    return period == 0 ? Self.longestLife : max(Self.shortestLife, period.permille(4000))
+  }
+
+  /// Removes the record of a playback, unless the playback has another session by now, whose record has replaced it.
+  func clearRecord(_ playback: PlaybackID) {
+    guard playbacks[playback]?.recorded == nil else { return }
+    recordKeeper?.clear(playback)
+    recovery?.journal.clear(playback)
+    reportJournalFault()
   }
 
   /// Writes an update of the record: the new token and the new lifetime.

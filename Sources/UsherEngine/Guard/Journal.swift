@@ -305,21 +305,25 @@ package final class Journal: RecordKeeper {
     return copy
   }
 
-  /// Removes the record of a session. When the last record of a page has been removed, frees the page.
+  /// Removes the record of a session that a dead process has left. When the last record of a page has been removed,
+  /// frees the page.
   package func remove(_ session: LeftSession) {
+    guard case .journal(let page, let copy) = session.source else { return }
     left.removeAll { $0 === session }
     guard let file else { return }
     // Remove the older copy first, as `clear` does.
     for first in [0, JournalFile.firstUpdate] {
-      for copy in [session.copy ^ 1, session.copy] {
-        _ = file.wipe(session.page, copy: first &+ copy)
+      for copy in [copy ^ 1, copy] {
+        _ = file.wipe(page, copy: first &+ copy)
         KillPoint.pass("journal, removed in part")
       }
     }
     _ = sync?.noteChange()
-    for other in left where other.page == session.page { return }
-    _ = file.writeHeader(usher_journal_header(), session.page)
+    for other in left {
+      if case .journal(page, _) = other.source { return }
+    }
+    _ = file.writeHeader(usher_journal_header(), page)
     KillPoint.pass("journal, page freed")
-    file.unlock(session.page)
+    file.unlock(page)
   }
 }

@@ -1,29 +1,100 @@
 internal import CGuard
 internal import UsherCore
 
-/// A session that a dead process has left in the journal, and its teardown.
+/// A session that no playback holds, but that the head-end may still hold, and its teardown.
 package final class LeftSession {
-  /// Where the journal has the record: the number of the page, and the number of the copy in this page.
-  let page: Int
-  let copy: Int
-  /// The record, in the format of `record.h`. Another process wrote it.
+  enum Source {
+    /// A dead process has left the session in the journal: the number of the page, and the number of the copy of the
+    /// record in this page.
+    case journal(page: Int, copy: Int)
+    /// A playback of this context has ended without an answer to its teardown.
+    case playback(PlaybackID)
+  }
+
+  let source: Source
+  /// After this instant the head-end no longer holds the session.
+  let until: Milliseconds
+  /// nil: the context may not send the recorded request.
+  var headEnd: SlotLedger.HeadEnd?
+  /// For a session of the journal: the record, in the format of `record.h`, which another process wrote. Otherwise: the
+  /// token.
   let record: Secret
-  var session: SSMSession
+  private let policy: Shared<SSPPolicy>
+  private(set) var session: SSMSession
   var request: HTTPRequest?
   var timer: UInt64 = 0
   /// Why the teardown failed.
   var error: UsherError?
+  /// The last teardown of a session of this context; nil for a session of the journal.
+  private var earlier: SSMSession.Unanswered?
+  /// The server asked not to send the teardown before this instant.
+  private var notBefore: Milliseconds = 0
 
   init(page: Int, copy: Int, record: Secret, retries: UInt32, setupDelayMax: Milliseconds) {
-    self.page = page
-    self.copy = copy
+    source = .journal(page: page, copy: copy)
+    until = .max
     self.record = record
-    var policy = SSPPolicy()
-    policy.teardownTimeout = setupDelayMax
-    policy.teardownRetries = min(retries, 10)
+    policy = Self.policy(retries: min(retries, 10), timeout: setupDelayMax)
     // `SSMSession` needs a token, but never sends it here: the request in the record has the token already. So pass the
     // bytes of the record as the token.
-    session = SSMSession(leftWith: record, policy: Shared(policy))
+    session = SSMSession(leftWith: record, policy: policy, isOfDeadProcess: true)
+  }
+
+  /// - Parameters:
+  ///   - teardown: the last teardown of the playback's session.
+  ///   - request: sends it again.
+  ///   - retries: how many times it is repeated then.
+  init(
+    _ playback: PlaybackID, _ teardown: SSMSession.Unanswered, _ request: HTTPRequest, retries: UInt32,
+    until: Milliseconds
+  ) {
+    source = .playback(playback)
+    self.until = until
+    record = teardown.token
+    policy = Self.policy(retries: retries, timeout: 0)
+    earlier = teardown
+    session = SSMSession(leftWith: teardown.token, policy: policy, isOfDeadProcess: false)
+    self.request = request
+    headEnd = SlotLedger.HeadEnd(delegate: ObjectIdentifier(self), teardownOrigin: request.endpoint.origin)
+  }
+
+  @inline(never)
+  private static func policy(retries: UInt32, timeout: Milliseconds) -> Shared<SSPPolicy> {
+    var policy = SSPPolicy()
+    policy.teardownTimeout = timeout
+    policy.teardownRetries = retries
+    return Shared(policy)
+  }
+
+  /// The number of this session in `Engine.slots`. No playback has the same number.
+  var slotID: PlaybackID {
+    switch source {
+    case .journal(let page, let copy): return .max &- PlaybackID(page &* JournalFile.slotCount &+ copy / 2)
+    case .playback(let id): return id | 1 << 63
+    }
+  }
+
+  /// Whether a teardown of the session is under way.
+  var isGivingBack: Bool { session.isGivingBack }
+  /// Whether the teardown may be sent now.
+  func isReady(now: Milliseconds) -> Bool { !isGivingBack && now >= notBefore }
+
+  func tearDown(now: Milliseconds) -> [SSMSession.Action] {
+    if earlier != nil {
+      error = nil
+      session = SSMSession(leftWith: record, policy: policy, isOfDeadProcess: false)
+    }
+    return session.tearDownRecovered(after: earlier, now: now)
+  }
+  func timerFired(now: Milliseconds) -> [SSMSession.Action] { session.timerFired(now: now) }
+  func teardownReplied(_ request: RequestID, _ outcome: SSMOutcome, now: Milliseconds) -> [SSMSession.Action] {
+    session.teardownReplied(request, outcome, now: now)
+  }
+
+  func failed(_ error: UsherError, now: Milliseconds) {
+    self.error = error
+    notBefore = now.adding(Milliseconds(error.retryAfter))
+    if earlier != nil { earlier = session.unanswered }
   }
 
   /// Reads the teardown request of the record. Does not read the addresses of the server: this process looks up the

@@ -11,8 +11,3 @@ final class Recovery {
 
   init(_ journal: Journal) { self.journal = journal }
 }
-
-extension LeftSession {
-  /// The number of this session in `Engine.slots`. No playback has the same number.
-  var slotID: PlaybackID { .max &- PlaybackID(truncatingIfNeeded: page &* JournalFile.slotCount &+ copy / 2) }
-}

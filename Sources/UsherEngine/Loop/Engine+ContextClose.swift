@@ -9,6 +9,7 @@ extension Engine {
     submit(noting: { closing.noteRequest(within: limit) }) {
       guard self.closing.begin() else { return }
       self.endConnectingAhead()
+      self.endRetriesOfUnanswered()
       self.requests.withoutStartingQueued {
         // First close the playbacks that wait to start, so that none of them starts when the playback before it ends.
         let entries = self.playbacks.sortedIDs.compactMap { self.playbacks[$0] }

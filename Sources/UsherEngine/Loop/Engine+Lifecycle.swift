@@ -70,6 +70,7 @@ extension Engine {
       }
     }
     each(nil) { entry in self.step(entry) { $0.networkChanged(now: self.clock.now) } }
+    submit { self.retryUnanswered() }
   }
 
   private func each(_ playback: PlaybackID?, _ body: @escaping (PlaybackEntry) -> Void) {

@@ -74,6 +74,8 @@ package final class Engine {
   private var isStopping = false
   private let replies: ReplyReader
   let recordKeeper: (any RecordKeeper)?
+  /// The sessions of this context whose teardown got no answer, oldest first.
+  var unanswered: [LeftSession] = []
   /// Gives back the sessions that dead processes have left in the journal. nil: the context has no journal.
   let recovery: Recovery?
   let guardian: Guardian?
@@ -352,6 +354,8 @@ package final class Engine {
     players = IDTable()
     events.close()
     timers.removeAll()
+    dropExpired()
+    unanswered = []
     recovery?.journal.end()
   }
 

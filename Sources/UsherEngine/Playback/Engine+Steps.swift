@@ -31,6 +31,7 @@ extension Engine {
     perform(actions, entry)
     KillPoint.pass("performed")
     if before.isGivingBack, !after.isGivingBack {
+      if let teardown = entry.machine.unanswered { keepUnanswered(entry, teardown) }
       if entry.tearsDownLeft {
         entry.tearsDownLeft = false
         endCloseWaits(entry)
@@ -129,6 +130,14 @@ extension Engine {
     }
   }
 
+  /// Called before a request that sets up a session. Before the first such request of a playback, sends the teardowns
+  /// once more that got no answer. If the head-end refuses the set-up because of them, the library repeats the set-up
+  /// when they have ended.
+  func noteSetup(_ entry: PlaybackEntry) {
+    entry.slotsAtSetup = slots.mark
+    if entry.machine.session.isFirstSetup { retryUnanswered(at: entry.headEnd) }
+  }
+
   func retryRefusedSetups() {
     for id in slots.readyToRetry {
       if let entry = playbacks[id] { step(entry) { $0.ownTeardownsEnded(now: self.clock.now) } }
@@ -148,7 +157,7 @@ extension Engine {
     guard let message = entry.delegate.ssmRequest(call, token: token) else { return }
     message.isRetry = call == .heartbeat && entry.machine.isKeepAliveRetry()
     if call == .teardown, entry.machine.isTeardownRetry() { meter.teardownRepeated() }
-    if call == .setup { entry.slotsAtSetup = slots.mark }
+    if call == .setup { noteSetup(entry) }
     secrets.note(token, of: entry)
     let now = clock.now
     let isBeat = call == .heartbeat
