@@ -56,7 +56,10 @@ extension Engine {
       case .setTimer(let at):
         timers.cancel(session.timer)
         session.timer = 0
-        if case .playback = session.source, closing.hasBegun { continue }
+        if case .playback = session.source, closing.hasBegun {
+          slots.teardownEnded(session.slotID)
+          continue
+        }
         session.timer = timers.set(at: at, .recovery(session))
       case .cancelTimer:
         timers.cancel(session.timer)
@@ -126,11 +129,12 @@ extension Engine {
     }
   }
 
-  /// Called when the close of the context begins: ends the pauses between a teardown and its retries.
+  /// Called when the close of the context begins: sends no further retries of these teardowns.
   func endRetriesOfUnanswered() {
     for session in unanswered {
       timers.cancel(session.timer)
       session.timer = 0
+      slots.teardownEnded(session.slotID)
     }
   }
 
