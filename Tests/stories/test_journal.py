@@ -277,19 +277,23 @@ def test_serverIsAway_recordStaysForTheNextStart(
     assert not headend.sessions.active()
 
 
-def test_networkAwayWhileAnItemCloses_nextContextGivesTheSlotBack(
-    stage_factory: StageFactory, headend: HeadEnd, journal: Path
-) -> None:
-    """The server is away while an item closes, until the library has given up the teardown. The record stays, so the
-    next context tears the session down. If no next context comes, the record goes when it is no longer valid."""
-    stage = stage_factory(headend, journal_file=journal, **CLEAR)
+def close_without_answer(stage: Stage) -> None:
+    """Plays an item, and closes it while the server is away, until the library has given up the teardown."""
     playback = play(stage)
     stage.settle()
-    headend.faults.add("teardown", Fault.drop(), always=True)
+    stage.headend.faults.add("teardown", Fault.drop(), always=True)
     playback.close()
     stage.advance(30_000)
     assert events(stage) == ["SESSION_STARTED", "TEARDOWN_ERROR", "SESSION_ENDED", "PLAYBACK_CLOSED"]
-    assert headend.sessions.active()
+    assert stage.headend.sessions.active()
+
+
+def test_networkAwayWhileAnItemCloses_nextContextGivesTheSlotBack(
+    stage_factory: StageFactory, headend: HeadEnd, journal: Path
+) -> None:
+    """The record stays, so the next context tears the session down."""
+    stage = stage_factory(headend, journal_file=journal, **CLEAR)
+    close_without_answer(stage)
     stage.close()
     headend.faults.clear()
     again = stage_factory(headend, journal_file=journal, **CLEAR)
@@ -302,13 +306,9 @@ def test_networkAwayWhileAnItemCloses_nextContextGivesTheSlotBack(
 def test_networkAwayWhileAnItemCloses_theRecordGoesWhenItIsOver(
     stage_factory: StageFactory, headend: HeadEnd, journal: Path
 ) -> None:
-    """The server is away while an item closes, and the context lives on. The record goes after four periods."""
+    """The context lives on for four periods. When it closes, the record goes."""
     stage = stage_factory(headend, journal_file=journal, **CLEAR)
-    first = play(stage)
-    stage.settle()
-    headend.faults.add("teardown", Fault.drop(), always=True)
-    first.close()
-    stage.advance(30_000)
+    close_without_answer(stage)
     assert set(journal.read_bytes()) != {0}
     stage.advance(4 * 60_000)
     stage.close()

@@ -76,11 +76,8 @@ package struct WireFailure: Sendable {
     }
   }
 
-  /// Whether the same teardown would fail again. It may succeed later if there was no reply, and after redirects and
-  /// pages with 200 (a network that asks for a sign-in), if a proxy asks for a password (407), if the request took too
-  /// long (408) or came too early (425), after too many requests (429), and after faults of the server.
-  /// `request_result()` of the guardian decides in the same way, except that it reads no body.
-  package var isFinal: Bool { isFinalStatus(httpStatus) }
+  /// Whether the same teardown would fail again; see `isFinalReply`.
+  package var isFinal: Bool { isFinalReply(httpStatus: httpStatus, serviceCode: serviceCode) }
 
   /// Whether the server said that the session token is unknown, ended or expired.
   package var isUnknownSession: Bool { serviceCode == SSMCode.invalidToken }
@@ -112,10 +109,15 @@ package enum SSMOutcome: Sendable {
   }
 }
 
-/// `WireFailure.isFinal` for the HTTP status of a failure.
-package func isFinalStatus(_ status: Int32) -> Bool {
-  switch status {
+/// Whether a teardown that failed with this reply would fail again. It may succeed later if there was no reply, and
+/// after redirects and pages with 200 (a network that asks for a sign-in), if a proxy asks for a password (407), if the
+/// request took too long (408) or came too early (425), after too many requests (429), and after faults of the server.
+/// A service code in a reply with 200 is a refusal. `request_result()` of the guardian decides in the same way, except
+/// that it reads no body.
+package func isFinalReply(httpStatus: Int32, serviceCode: Int64) -> Bool {
+  switch httpStatus {
   case 407, 408, 425, 429: return false
-  default: return status >= 400 && status < 500
+  case 400..<500: return true
+  default: return serviceCode != 0 && httpStatus < 400
   }
 }

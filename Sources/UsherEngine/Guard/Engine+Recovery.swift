@@ -13,8 +13,7 @@ extension Engine {
         session.request = try LeftSession.request(
           session.record, insecure: options.allowsInsecureHTTP, sendsCookies: options.transport.keepsCookies)
       } catch { session.error = error }
-      if let origin = session.request?.endpoint.origin {
-        session.headEnd = SlotLedger.HeadEnd(delegate: ObjectIdentifier(session), teardownOrigin: origin)
+      if session.request != nil {
         tearDown(session)
       } else {
         let text = "the options of this context do not allow the recorded request"
@@ -155,7 +154,7 @@ extension Engine {
   /// it comes again, the session stays: in the journal for the next context, or in `unanswered`.
   private func end(_ session: LeftSession) {
     let error = session.error ?? UsherError(.ok)
-    let isOver = error.origin == .local || isFinalStatus(error.httpStatus)
+    let isOver = error.origin == .local || isFinalReply(httpStatus: error.httpStatus, serviceCode: error.serviceCode)
     switch session.source {
     case .journal:
       if isOver { recovery?.journal.remove(session) }

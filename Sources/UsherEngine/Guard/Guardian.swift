@@ -109,8 +109,8 @@ package final class Guardian {
 
   /// Returns why the guardian has failed to start; nil if the guardian runs, or if its first process has not ended yet.
   /// The first process ends when the guardian runs. If the guardian has failed, the other end of the channel is closed.
-  /// - Parameter limit: how many milliseconds to wait until the first process has ended, before killing it; negative:
-  ///   the function does not wait.
+  /// - Parameter limit: how long the function waits for the end of the first process, in milliseconds; then it kills
+  ///   the process. Negative: the function does not wait, and kills nothing.
   private func whyNotStarted(limit: Int32) -> UsherError? {
     let result = platform_guardian_started(process, channel, limit)
     guard result != PLATFORM_GUARDIAN_STARTS else { return nil }

@@ -14,13 +14,12 @@ package final class LeftSession {
   let source: Source
   /// After this instant the head-end no longer holds the session.
   let until: Milliseconds
-  /// nil: the context may not send the recorded request.
-  var headEnd: SlotLedger.HeadEnd?
   /// For a session of the journal: the record, in the format of `record.h`, which another process wrote. Otherwise: the
   /// token.
   let record: Secret
   private let policy: Shared<SSPPolicy>
   private(set) var session: SSMSession
+  /// The teardown; nil: the context may not send the recorded request.
   var request: HTTPRequest?
   var timer: UInt64 = 0
   /// Why the teardown failed.
@@ -55,7 +54,6 @@ package final class LeftSession {
     earlier = teardown
     session = SSMSession(leftWith: teardown.token, policy: policy, isOfDeadProcess: false)
     self.request = request
-    headEnd = SlotLedger.HeadEnd(delegate: ObjectIdentifier(self), teardownOrigin: request.endpoint.origin)
   }
 
   @inline(never)
@@ -72,6 +70,11 @@ package final class LeftSession {
     case .journal(let page, let copy): return .max &- PlaybackID(page &* JournalFile.slotCount &+ copy / 2)
     case .playback(let id): return id | 1 << 63
     }
+  }
+
+  /// nil: there is no request.
+  var headEnd: SlotLedger.HeadEnd? {
+    request.map { SlotLedger.HeadEnd(delegate: ObjectIdentifier(self), teardownOrigin: $0.endpoint.origin) }
   }
 
   /// Whether a teardown of the session is under way.
